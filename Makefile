@@ -1,0 +1,61 @@
+# One line per target: the text after ## is what `make help` prints.
+SHELL := /bin/bash
+BIN := .venv/bin
+UV_VERSION := 0.13.7
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" --python-version 3.12 pyproject.toml
+SERVERS_ENV := eval "$$(scripts/servers env)"
+JOBS := $(shell nproc)
+
+.PHONY: help
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
+
+.PHONY: install
+install: .venv/installed  ## make .venv with everything a developer needs, from the locked versions
+
+.venv/installed: requirements/dev.txt pyproject.toml
+	test -x $(BIN)/python || "$$(scripts/python)" -m venv .venv
+	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet "uv==$(UV_VERSION)"
+	$(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes requirements/dev.txt
+	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: servers
+servers:  ## start the real servers on loopback (scripts/servers says more)
+	scripts/servers up
+
+.PHONY: lock
+lock:  ## lock the dependencies again: hashes, no registry addresses
+	$(COMPILE) --upgrade -o requirements/run.txt
+	$(COMPILE) --upgrade -c requirements/run.txt --extra dev -o requirements/dev.txt
+	$(COMPILE) --upgrade -c requirements/run.txt --extra crawler -o requirements/crawler.txt
+	$(COMPILE) --upgrade -c requirements/run.txt --extra local-ai -o requirements/local-ai.txt
+
+.PHONY: check
+check: install  ## ruff, mypy, the floors of the house, generated files
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/generate --check
+
+.PHONY: format
+format: install  ## format and mend what ruff can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.PHONY: generate
+generate: install  ## write the files that are made from code (.env.example)
+	$(BIN)/python scripts/generate
+
+.PHONY: test
+test: install  ## all tests, in parallel, on the real servers
+	scripts/servers up
+	$(SERVERS_ENV) && $(BIN)/pytest -n $(JOBS) -m "not serial"
+	$(SERVERS_ENV) && $(BIN)/pytest -m serial
+
+.PHONY: bench
+bench: install  ## the benchmarks at their small size
+	scripts/servers up postgres
+	$(SERVERS_ENV) && $(BIN)/python -m bench.feed --posts 200000 --json
+	$(SERVERS_ENV) && $(BIN)/python -m bench.land --seconds 10 --json

@@ -1,0 +1,1 @@
+"""The HTTP door: parses the request, calls one feature, shapes the answer."""

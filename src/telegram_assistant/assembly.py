@@ -1,0 +1,49 @@
+"""The only place that builds things: Settings in, App out."""
+
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.settings import Settings
+from telegram_assistant.stores.postgres.database import open_pool
+from telegram_assistant.stores.postgres.migrating import require_schema
+from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, system_stores, tenant_stores
+from telegram_assistant.stores.redis.client import open_redis
+from telegram_assistant.telemetry.health import Probe
+from telegram_assistant.telemetry.tracing import start_tracing
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Everything a role needs, built once per process."""
+
+    settings: Settings
+    instance: str
+    """`HOSTNAME#xxxx`, different for every start: the value of locks and the name of consumers."""
+    system: SystemStores
+    tenant: Callable[[TenantId], TenantStores]
+    probes: Mapping[str, Probe]
+
+
+@asynccontextmanager
+async def assemble(settings: Settings) -> AsyncIterator[App]:
+    """Connect to everything that is needed, or raise CannotStart; disconnect at the end."""
+    instance = f"{settings.process.instance_name}#{secrets.token_hex(2)}"
+    async with AsyncExitStack() as stack:
+        tracing = start_tracing(settings.telemetry, instance=instance)
+        if tracing is not None:
+            stack.callback(tracing.shutdown)
+        pool = await stack.enter_async_context(open_pool(settings.database))
+        await require_schema(pool)
+        redis = await stack.enter_async_context(open_redis(settings.redis))
+        system = system_stores(pool)
+        yield App(
+            settings=settings,
+            instance=instance,
+            system=system,
+            tenant=partial(tenant_stores, pool),
+            probes={"postgres": system.tenants.answers, "redis": redis.ping},
+        )

@@ -1,0 +1,41 @@
+"""Settings for commands: the environment, then `.env`; and clear words when they make no sense."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import typer
+from dotenv import dotenv_values
+from rich.console import Console
+
+from telegram_assistant.errors import SettingsError
+from telegram_assistant.settings import Settings, read_settings, unknown_names
+
+console = Console(highlight=False, soft_wrap=True)
+complaints = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def environment() -> Mapping[str, str]:
+    """What is exported wins over what `.env` in this folder says."""
+    written = {name: value for name, value in dotenv_values(Path(".env"), interpolate=False).items() if value is not None}
+    return {**written, **os.environ}
+
+
+def settings_or_exit() -> Settings:
+    """The settings, or one line per problem and exit code 2."""
+    environ = environment()
+    for sentence in unknown_names(environ):
+        complaints.print(f"[yellow]note[/] {sentence}")
+    try:
+        return read_settings(environ)
+    except SettingsError as error:
+        for problem in error.problems:
+            complaints.print(f"[red]wrong[/] {problem}")
+        complaints.print("See .env.example for every variable, or run `tga doctor`.")
+        raise typer.Exit(2) from error
+
+
+def refuse(why: str, remedy: str) -> typer.Exit:
+    """Tell a person why a command cannot go on, and what to do."""
+    complaints.print(f"[red]{why}.[/]\n{remedy}.")
+    return typer.Exit(1)

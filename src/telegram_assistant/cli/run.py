@@ -1,0 +1,33 @@
+"""`tga run`: one or all roles in one process."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from telegram_assistant.cli.environment import refuse, settings_or_exit
+from telegram_assistant.errors import CannotStart
+from telegram_assistant.roles import ROLES, RoleName, run_roles
+from telegram_assistant.telemetry.logging import configure_logging
+
+
+def _role_names(text: str) -> list[RoleName]:
+    try:
+        return [RoleName(word.strip()) for word in text.split(",") if word.strip()]
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}; there are: {', '.join(RoleName)}") from error
+
+
+def run(
+    roles: Annotated[str, typer.Option(help="Which roles, with commas between.", autocompletion=lambda: list(RoleName))] = ",".join(RoleName),
+) -> None:
+    """Run the program until it is told to stop. SIGTERM lets work in hand finish."""
+    names = _role_names(roles)
+    if not names:
+        raise typer.BadParameter(f"no role is named; there are: {', '.join(RoleName)}")
+    settings = settings_or_exit()
+    configure_logging(settings.telemetry)
+    try:
+        asyncio.run(run_roles(settings, [role for role in ROLES if role.name in names]))
+    except CannotStart as error:
+        raise refuse(error.why, error.remedy) from error

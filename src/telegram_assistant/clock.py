@@ -1,0 +1,108 @@
+"""Everything that happens because time passed, as one readable list.
+
+A job claims a row in `job_runs` before it runs, so it runs once per period across all replicas; APScheduler
+only wakes. A new job is a function and a line in PERIODIC.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.interval import IntervalTrigger
+
+from telegram_assistant.assembly import App
+from telegram_assistant.errors import Busy
+from telegram_assistant.supervision import Loop
+from telegram_assistant.telemetry.health import Health, State, iso
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import JOB_LAST_SUCCESS, JOB_RUNS
+from telegram_assistant.telemetry.scrubbing import scrub_text
+
+log = get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work for every period. `run` says in a few words what it did; `lease` is how long it may be silent."""
+
+    name: str
+    every: timedelta
+    run: Callable[[App, datetime], Awaitable[str]]
+    lease: timedelta = timedelta(minutes=10)
+
+
+async def make_partitions(app: App, now: datetime) -> str:
+    """The coming months of tables that are cut by time, before they are needed."""
+    work = await app.system.partitions.keep_up(now)
+    return f"made {len(work.made)}, dropped {len(work.dropped)}"
+
+
+PERIODIC = (Job("make_partitions", timedelta(hours=1), make_partitions),)
+
+
+def keep_time(app: App, health: Health, *, jobs: tuple[Job, ...] = PERIODIC) -> Loop:
+    """The loop of the api role that runs the jobs."""
+
+    async def run(stopping: asyncio.Event) -> None:
+        scheduler = AsyncIOScheduler(timezone=UTC)
+        async with asyncio.TaskGroup() as running:
+
+            async def wake(job: Job) -> None:
+                running.create_task(run_job(job, app=app, health=health, now=datetime.now(UTC)))
+
+            for job in jobs:
+                first = period_start(datetime.now(UTC), job.every) + job.every
+                scheduler.add_job(
+                    wake, IntervalTrigger(seconds=int(job.every.total_seconds()), start_date=first), args=[job], misfire_grace_time=None
+                )
+                await wake(job)  # the present period may have begun before anybody was here
+            scheduler.start()
+            await stopping.wait()
+            scheduler.shutdown(wait=False)
+
+    return Loop("clock", run)
+
+
+async def run_job(job: Job, *, app: App, health: Health, now: datetime) -> None:
+    """Run the job for the present period, unless somebody else does. Its failure never leaves this function."""
+    part, period = f"job {job.name}", period_start(now, job.every)
+    try:
+        if not await app.system.job_runs.claim(job.name, period, instance=app.instance, lease=job.lease):
+            JOB_RUNS.labels(job.name, "elsewhere").inc()
+            await _report_last(job, part, app=app, health=health)
+            return
+        done = await job.run(app, now)
+        await app.system.job_runs.finish(job.name, period, error=None)
+    except Exception as error:
+        JOB_RUNS.labels(job.name, "failed").inc()
+        log.exception("job_failed", job=job.name)
+        why = scrub_text(f"{type(error).__name__}: {error}")
+        health.report(part, State.FAILING, why, period_start=iso(period))
+        await _note_failure(job, period, why, app=app)
+        return
+    JOB_RUNS.labels(job.name, "ok").inc()
+    JOB_LAST_SUCCESS.labels(job.name).set_to_current_time()
+    health.report(part, State.OK, done, period_start=iso(period), last_run=iso(now))
+
+
+async def _note_failure(job: Job, period: datetime, why: str, *, app: App) -> None:
+    try:
+        await app.system.job_runs.finish(job.name, period, error=why)
+    except Busy:
+        log.warning("job_failure_not_noted", job=job.name)  # its lease runs out, and the period is claimed again
+
+
+async def _report_last(job: Job, part: str, *, app: App, health: Health) -> None:
+    last = await app.system.job_runs.last(job.name)
+    if last is None:
+        return
+    state = State.FAILING if last.error else State.OK
+    health.report(part, state, last.error or f"ran on {last.instance.partition('#')[0]}", last_run=iso(last.started_at))
+
+
+def period_start(now: datetime, every: timedelta) -> datetime:
+    """The beginning of the period that `now` is in, counted from 1970 in UTC: the same on every machine."""
+    seconds = int(every.total_seconds())
+    return datetime.fromtimestamp(int(now.timestamp()) // seconds * seconds, UTC)

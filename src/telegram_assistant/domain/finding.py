@@ -1,0 +1,52 @@
+"""What a check found, in words for a person: what is, and what to do."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """How bad it is."""
+
+    OK = "ok"
+    OFF = "off"
+    """Not configured, and not needed."""
+    WARNING = "warning"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of `tga doctor`."""
+
+    subject: str
+    verdict: Verdict
+    what: str
+    remedy: str = ""
+
+
+def ok(subject: str, what: str) -> Finding:
+    return Finding(subject, Verdict.OK, what)
+
+
+def off(subject: str, what: str) -> Finding:
+    return Finding(subject, Verdict.OFF, what)
+
+
+def warning(subject: str, what: str, *, remedy: str) -> Finding:
+    return Finding(subject, Verdict.WARNING, what, remedy)
+
+
+def bad(subject: str, what: str, *, remedy: str) -> Finding:
+    return Finding(subject, Verdict.BAD, what, remedy)
+
+
+MOST_SKEW_SECONDS = 5.0
+
+
+def clock_skew(subject: str, skew_seconds: float) -> list[Finding]:
+    """A complaint when the server's clock and ours are too far apart for leases and delays to mean anything."""
+    if abs(skew_seconds) <= MOST_SKEW_SECONDS:
+        return []
+    direction = "ahead of" if skew_seconds > 0 else "behind"
+    what = f"the server's clock is {abs(skew_seconds):.0f} s {direction} ours"
+    return [bad(f"{subject} clock", what, remedy="synchronise both machines with NTP")]

@@ -1,0 +1,34 @@
+"""Names of things. A channel is Telegram's own positive id; a post is (channel, message)."""
+
+from dataclasses import dataclass
+from typing import NewType
+from uuid import UUID
+
+TenantId = NewType("TenantId", int)
+ChannelId = NewType("ChannelId", int)
+MessageId = NewType("MessageId", int)
+AccountId = NewType("AccountId", int)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PostId:
+    """A post, anywhere in the system."""
+
+    channel_id: ChannelId
+    message_id: MessageId
+
+    def __str__(self) -> str:
+        return f"{self.channel_id}/{self.message_id}"
+
+    @classmethod
+    def parse(cls, text: str) -> "PostId":
+        """Read `channel_id/message_id`; ValueError when it is something else."""
+        channel, slash, message = text.partition("/")
+        if not (slash and channel.isascii() and channel.isdecimal() and message.isascii() and message.isdecimal()):
+            raise ValueError(f"a post is written channel_id/message_id, not {text!r}")
+        return cls(ChannelId(int(channel)), MessageId(int(message)))
+
+    @property
+    def uuid(self) -> UUID:
+        """Its id in the vector and graph stores."""
+        return UUID(int=self.channel_id << 64 | self.message_id)

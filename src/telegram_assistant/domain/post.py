@@ -1,0 +1,81 @@
+"""A post as we keep it, and the fingerprint that tells a real edit from a counter that moved."""
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+
+type Json = str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None
+
+
+class PostKind(StrEnum):
+    """What a post is at first sight."""
+
+    TEXT = "text"
+    PHOTO = "photo"
+    VIDEO = "video"
+    AUDIO = "audio"
+    VOICE = "voice"
+    DOCUMENT = "document"
+    STICKER = "sticker"
+    POLL = "poll"
+    OTHER = "other"
+    SERVICE = "service"
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A marked piece of text: a link, bold words, a mention. Offsets count UTF-16 units, as Telegram does."""
+
+    kind: str
+    offset: int
+    length: int
+    url: str | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        plain: dict[str, Json] = {"kind": self.kind, "offset": self.offset, "length": self.length}
+        return plain if self.url is None else {**plain, "url": self.url}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a forwarded post comes from; the message is unknown when the channel hides it."""
+
+    channel_id: ChannelId
+    message_id: MessageId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """One message of a channel. `content_hash` comes from fingerprint()."""
+
+    channel_id: ChannelId
+    message_id: MessageId
+    posted_at: datetime
+    content_hash: bytes
+    kind: PostKind = PostKind.TEXT
+    text: str = ""
+    entities: tuple[Entity, ...] = ()
+    edited_at: datetime | None = None
+    reply_to: MessageId | None = None
+    forwarded_from: Origin | None = None
+    grouped_id: int | None = None
+    lang: str | None = None
+    author: str | None = None
+    facts: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def id(self) -> PostId:
+        return PostId(self.channel_id, self.message_id)
+
+
+def fingerprint(text: str, entities: Sequence[Entity] = (), media_ids: Sequence[int] = ()) -> bytes:
+    """SHA-256 of what a reader sees. Views, reactions and the edit date are left out on purpose: they are no edit."""
+    seen = [unicodedata.normalize("NFC", text), [[e.kind, e.offset, e.length, e.url] for e in entities], list(media_ids)]
+    return hashlib.sha256(json.dumps(seen, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,50 @@
+"""Everything that can go wrong, as one small tree.
+
+    AssistantError
+    ├── Busy            wait: the other side cannot answer now; nobody's fault, no attempt is used up
+    ├── Rejected        never: this input cannot be processed, however often it is tried
+    ├── LeaseLost       stop: somebody else owns this work now; what is in hand must not be written
+    ├── SettingsError   the environment does not make sense; every problem is listed at once
+    └── CannotStart     a role cannot begin; the text says why and what to do
+
+Anything else that is raised is a bug.
+"""
+
+from collections.abc import Sequence
+
+
+class AssistantError(Exception):
+    """The root: catch it only where a person must be told."""
+
+
+class Busy(AssistantError):
+    """The other side cannot answer now; try again after `retry_after_seconds`."""
+
+    def __init__(self, what: str, *, retry_after_seconds: float = 1.0) -> None:
+        super().__init__(what)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class Rejected(AssistantError):
+    """This input can never be processed; the text says why."""
+
+
+class LeaseLost(AssistantError):
+    """Another process owns this work now."""
+
+
+class SettingsError(AssistantError):
+    """The environment does not make sense."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = tuple(problems)
+
+
+class CannotStart(AssistantError):
+    """A role cannot begin; `remedy` says what to do about it."""
+
+    def __init__(self, why: str, *, remedy: str) -> None:
+        super().__init__(f"{why}. {remedy}")
+        self.why = why
+        self.remedy = remedy

@@ -1,0 +1,1 @@
+"""What a person can ask for, in the words a person would use."""

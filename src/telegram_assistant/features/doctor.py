@@ -1,0 +1,37 @@
+"""Is everything here that the program needs? One finding per line, each with what to do."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+
+from telegram_assistant.domain.finding import Finding, bad, ok
+from telegram_assistant.settings import Settings
+from telegram_assistant.stores import files, graph
+from telegram_assistant.stores.postgres import examination as postgres
+from telegram_assistant.stores.redis import examination as redis
+from telegram_assistant.telegram import encryption
+
+OLDEST_PYTHON = (3, 12)
+
+
+async def examine_servers(settings: Settings) -> AsyncIterator[Finding]:
+    """All servers are asked at once; their lines come in a fixed order."""
+    asked = [
+        asyncio.create_task(postgres.examine(settings.database)),
+        asyncio.create_task(redis.examine(settings.redis)),
+        asyncio.create_task(files.examine(settings.files)),
+        asyncio.create_task(graph.examine(settings.graph)),
+    ]
+    for answer in asked:
+        for finding in await answer:
+            yield finding
+
+
+def examine_machine() -> list[Finding]:
+    """What is here before any server is asked."""
+    running = ".".join(str(part) for part in sys.version_info[:3])
+    if sys.version_info < OLDEST_PYTHON:
+        python = bad("python", f"Python {running} is too old", remedy="use Python 3.12 or newer")
+    else:
+        python = ok("python", f"Python {running}")
+    return [python, *encryption.examine()]

@@ -1,0 +1,142 @@
+"""The roles of the program, and running one or all of them in one process.
+
+    ingest   follows Telegram
+    worker   runs the stages between a post and its index
+    api      answers people, and runs the periodic jobs
+
+SIGTERM drains them in that order: nothing new comes in, what is under way goes through, people are served last.
+"""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+import uvicorn
+
+from telegram_assistant import __version__, clock
+from telegram_assistant.api.status import status_app
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.errors import CannotStart
+from telegram_assistant.settings import HttpSettings, Settings
+from telegram_assistant.supervision import Loop, keep_running
+from telegram_assistant.telemetry.health import Health
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import BUILD, CHANNEL_BOUND
+
+log = get_logger()
+
+
+class RoleName(StrEnum):
+    """What a process can be asked to do."""
+
+    INGEST = "ingest"
+    WORKER = "worker"
+    API = "api"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A port, and the loops that run behind it."""
+
+    name: RoleName
+    port: Callable[[HttpSettings], int]
+    loops: Callable[[App, Health], tuple[Loop, ...]]
+
+
+ROLES = (
+    Role(RoleName.INGEST, lambda http: http.ingest_port, lambda _app, _health: ()),
+    Role(RoleName.WORKER, lambda http: http.worker_port, lambda _app, _health: ()),
+    Role(RoleName.API, lambda http: http.api_port, lambda app, health: (clock.keep_time(app, health),)),
+)
+"""In the order in which they drain."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """One role at work."""
+
+    role: Role
+    health: Health
+    stopping: asyncio.Event
+    loops: list[asyncio.Task[None]]
+    server: "_Server"
+
+
+async def run_roles(settings: Settings, roles: Sequence[Role], *, told_to_stop: Callable[[], Awaitable[None]] | None = None) -> None:
+    """Run until SIGTERM or SIGINT (or until `told_to_stop` returns), then drain. CannotStart when a role cannot begin."""
+    BUILD.info({"version": __version__})
+    CHANNEL_BOUND.channels = settings.telemetry.max_channel_series
+    with _listening(settings.http, roles) as sockets:
+        async with assemble(settings) as app, asyncio.TaskGroup() as group:
+            running = [_start(role, sockets[role.name], app=app, group=group) for role in roles]
+            log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
+            await (told_to_stop or _signalled)()
+            log.info("stopping")
+            await _drain(running, grace_seconds=settings.process.shutdown_grace_seconds)
+    log.info("stopped")
+
+
+def _start(role: Role, listener: socket.socket, *, app: App, group: asyncio.TaskGroup) -> _Running:
+    health = Health(probes=app.probes)
+    stopping = asyncio.Event()
+    loops = [group.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in role.loops(app, health)]
+    site = status_app(role=role.name, instance=app.instance, health=health, operator_key=app.settings.http.operator_key)
+    server = _Server(uvicorn.Config(site, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5))
+    group.create_task(server.serve(sockets=[listener]))
+    health.take_traffic()
+    return _Running(role, health, stopping, loops, server)
+
+
+async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
+    for one in running:
+        one.health.refuse_traffic("the process is stopping")
+    deadline = asyncio.get_running_loop().time() + grace_seconds
+    for one in running:
+        one.stopping.set()
+        if one.loops:
+            _, late = await asyncio.wait(one.loops, timeout=max(0.0, deadline - asyncio.get_running_loop().time()))
+            for task in late:
+                log.warning("cut_off", role=one.role.name.value, why="its work in hand took longer than SHUTDOWN_GRACE_SECONDS")
+                task.cancel()
+    for one in running:
+        one.server.should_exit = True
+
+
+async def _signalled() -> None:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    await told.wait()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.remove_signal_handler(number)  # a second signal ends the process at once
+
+
+@contextmanager
+def _listening(http: HttpSettings, roles: Sequence[Role]) -> Iterator[dict[RoleName, socket.socket]]:
+    """Take all ports first: a role that cannot have its own must not have begun to work."""
+    sockets: dict[RoleName, socket.socket] = {}
+    try:
+        for role in roles:
+            port = role.port(http)
+            try:
+                sockets[role.name] = socket.create_server((http.host, port), family=socket.AF_INET6 if ":" in http.host else socket.AF_INET)
+            except OSError as error:
+                why = f"the {role.name} role cannot listen on {http.host}:{port} ({error.strerror})"
+                raise CannotStart(why, remedy=f"Free the port, or set {role.name.upper()}_PORT or HTTP_HOST") from error
+        yield sockets
+    finally:
+        for listener in sockets.values():
+            listener.close()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its own signal handling: one place in this process decides when to stop."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

@@ -1,0 +1,290 @@
+"""Every knob of an installation: read once from the environment, frozen, and passed on.
+
+A variable is added here together with the code it steers, a test that turns it, and `make generate`.
+What a tenant or a person chooses is no setting: it lives in PostgreSQL and needs no restart.
+"""
+
+import difflib
+import socket
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit, urlunsplit
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+
+from telegram_assistant.errors import SettingsError
+
+HIDDEN = "********"
+OURS = ("PARSER_", "FEATURE_")
+"""Prefixes that only this program uses: a name with one of them that is not known here is a mistake."""
+
+
+def variable(name: str, default: Any = ..., *, help: str, **rules: Any) -> Any:  # noqa: A002, ANN401 -- pydantic's own Field is typed so
+    """Declare one environment variable."""
+    return Field(default, description=help, json_schema_extra={"variable": name}, **rules)
+
+
+def _known_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError) as error:
+        raise ValueError("this is no time zone; write it like Europe/Moscow or UTC") from error
+    return name
+
+
+def _url_of(*schemes: str) -> AfterValidator:
+    def check(url: SecretStr) -> SecretStr:
+        if urlsplit(url.get_secret_value()).scheme not in schemes:
+            raise ValueError(f"it must begin with {' or '.join(f'{scheme}://' for scheme in schemes)}")
+        return url
+
+    return AfterValidator(check)
+
+
+PostgresUrl = Annotated[SecretStr, _url_of("postgresql", "postgres")]
+RedisUrl = Annotated[SecretStr, _url_of("redis", "rediss")]
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+class LogLevel(StrEnum):
+    """How much is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Group(BaseModel):
+    """Settings that belong together. Wrong values are never repeated in errors: they may be secrets."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class DatabaseSettings(Group):
+    """PostgreSQL: the log and the truth."""
+
+    url: PostgresUrl = variable(
+        "DATABASE_URL",
+        help="PostgreSQL, for the running program. The login must be a plain one: no superuser, no owner. A session-pooled or direct port.",
+    )
+    admin_url: PostgresUrl | None = variable(
+        "DATABASE_ADMIN_URL",
+        None,
+        help="PostgreSQL as somebody who may create roles and tables. Used by `tga migrate` only; DATABASE_URL when empty.",
+    )
+    pool_size: int = variable("DATABASE_POOL_SIZE", 10, help="Connections one process may hold.", ge=1, le=1000)
+
+
+class RedisSettings(Group):
+    """Redis: delivery, leases, caches."""
+
+    url: RedisUrl = variable("REDIS_URL", help="Redis 7 or newer, with appendonly on and maxmemory-policy noeviction.")
+
+
+class FilesSettings(Group):
+    """Media: in S3, or in a folder when S3_ENDPOINT is empty."""
+
+    endpoint: str = variable("S3_ENDPOINT", "", help="Address of the S3 server, with http:// or https://. Empty: media go to FILES_DIR.")
+    region: str = variable("S3_REGION", "us-east-1", help="Region that requests are signed for.")
+    bucket: str = variable("S3_BUCKET", "", help="Bucket that holds the media.")
+    access_key_id: SecretStr = variable("S3_ACCESS_KEY_ID", SecretStr(""), help="Key of the S3 server.")
+    secret_access_key: SecretStr = variable("S3_SECRET_ACCESS_KEY", SecretStr(""), help="Its secret.")
+    force_path_style: bool = variable(
+        "S3_FORCE_PATH_STYLE",
+        default=True,
+        help="true: http://server/bucket/file, as most self-hosted servers want it. false: http://bucket.server/file.",
+    )
+    folder: Path | None = variable("FILES_DIR", None, help="Folder for media when S3_ENDPOINT is empty. Neither: no media are kept.")
+
+
+class GraphSettings(Group):
+    """Neo4j: who forwards whom. Optional."""
+
+    uri: str = variable("NEO4J_URI", "", help="Neo4j, like bolt://host:7687. Empty: the graph is off.")
+    user: str = variable("NEO4J_USER", "neo4j", help="Its user.")
+    password: SecretStr = variable("NEO4J_PASSWORD", SecretStr(""), help="Its password.")
+
+
+class HttpSettings(Group):
+    """Where each role answers."""
+
+    host: str = variable("HTTP_HOST", "127.0.0.1", help="Address to listen on. 0.0.0.0 in a container; then set OPERATOR_KEY.")
+    ingest_port: Port = variable("INGEST_PORT", 8011, help="Port of the ingest role.")
+    worker_port: Port = variable("WORKER_PORT", 8012, help="Port of the worker role.")
+    api_port: Port = variable("API_PORT", 8000, help="Port of the api role.")
+    operator_key: SecretStr = variable(
+        "OPERATOR_KEY",
+        SecretStr(""),
+        help="Key for health and metrics from other machines (Authorization: Bearer KEY). Empty: only this machine may ask.",
+    )
+
+
+class TelemetrySettings(Group):
+    """Logs, metrics, traces."""
+
+    log_level: LogLevel = variable("LOG_LEVEL", LogLevel.INFO, help="debug, info, warning or error.")
+    time_zone: Annotated[str, AfterValidator(_known_zone)] = variable(
+        "TZ", "UTC", help="Zone in which a terminal prints times. Everything stored is UTC."
+    )
+    traces_endpoint: str = variable("OTEL_EXPORTER_OTLP_ENDPOINT", "", help="OpenTelemetry collector (OTLP over HTTP). Empty: no traces are sent.")
+    max_channel_series: int = variable(
+        "METRICS_MAX_CHANNELS", 1000, help="Channels with metric series of their own; beyond it only the worst are shown.", ge=1
+    )
+
+
+class ProcessSettings(Group):
+    """This process."""
+
+    host_name: str = variable("HOSTNAME", "", help="Name of this instance in health, locks and consumer names. Empty: the host's name.")
+    shutdown_grace_seconds: float = variable(
+        "SHUTDOWN_GRACE_SECONDS", 20.0, help="How long work in hand may take to finish after SIGTERM.", ge=0, le=3600
+    )
+
+    @property
+    def instance_name(self) -> str:
+        """What people call this instance."""
+        return self.host_name or socket.gethostname()
+
+
+class Settings(Group):
+    """The whole installation."""
+
+    database: DatabaseSettings
+    redis: RedisSettings
+    files: FilesSettings
+    graph: GraphSettings
+    http: HttpSettings
+    telemetry: TelemetrySettings
+    process: ProcessSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One environment variable, as a person meets it."""
+
+    name: str
+    group: str
+    field: str
+    about: str
+    default: str
+    required: bool
+    secret: bool
+
+
+def variables() -> Iterator[Variable]:
+    """Every variable that this version knows, in the order of `.env.example`."""
+    for group_name, group_field in Settings.model_fields.items():
+        for field_name, field in _group_type(group_field).model_fields.items():
+            yield Variable(
+                name=_name_of(field),
+                group=group_name,
+                field=field_name,
+                about=field.description or "",
+                default="" if field.is_required() else plain(field.default),
+                required=field.is_required(),
+                secret="SecretStr" in repr(field.annotation),
+            )
+
+
+def read_settings(environ: Mapping[str, str]) -> Settings:
+    """Build the settings, or raise SettingsError with every problem found."""
+    problems: list[str] = []
+    values: dict[str, dict[str, str]] = {name: {} for name in Settings.model_fields}
+    for known in variables():
+        value = _value_of(known.name, environ, problems)
+        if value:
+            values[known.group][known.field] = value
+    if not problems:
+        try:
+            return Settings.model_validate(values)
+        except ValidationError as error:
+            problems.extend(_in_words(error))
+    raise SettingsError(problems)
+
+
+def unknown_names(environ: Mapping[str, str]) -> list[str]:
+    """Sentences about names that look like ours and are not known, so that a typing error is not silent."""
+    names = [known.name for known in variables()]
+    known_names = {*names, *(f"{name}_FILE" for name in names)}
+    sentences = []
+    for name in sorted(environ):
+        if name.startswith(OURS) and name not in known_names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.8)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            sentences.append(f"{name} is not known to this version and has no effect{hint}")
+    return sentences
+
+
+def effective(settings: Settings) -> Iterator[tuple[Variable, str]]:
+    """Each variable with the value in force, secrets hidden."""
+    for known in variables():
+        value = getattr(getattr(settings, known.group), known.field)
+        yield known, _hidden(value) if known.secret else plain(value)
+
+
+def location_of(url: SecretStr) -> str:
+    """The address without user and password, for people and logs."""
+    parts = urlsplit(url.get_secret_value())
+    host = parts.hostname or ""
+    return f"{host}:{parts.port}{parts.path}" if parts.port else f"{host}{parts.path}"
+
+
+def plain(value: object) -> str:
+    """A value as one would write it in the environment."""
+    if value is None:
+        return ""
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _hidden(value: SecretStr | None) -> str:
+    if value is None or not value.get_secret_value():
+        return ""
+    parts = urlsplit(value.get_secret_value())
+    if parts.scheme and parts.hostname:
+        user = f"{parts.username}:{HIDDEN}@" if parts.password else f"{parts.username}@" if parts.username else ""
+        port = f":{parts.port}" if parts.port else ""
+        return urlunsplit((parts.scheme, f"{user}{parts.hostname}{port}", parts.path, "", ""))
+    return HIDDEN
+
+
+def _value_of(name: str, environ: Mapping[str, str], problems: list[str]) -> str:
+    value, file_name = environ.get(name, ""), environ.get(f"{name}_FILE", "")
+    if value and file_name:
+        problems.append(f"{name} and {name}_FILE are both set; keep one")
+    if not value and file_name:
+        try:
+            value = Path(file_name).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(f"{name}_FILE cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}")
+    return value
+
+
+def _in_words(error: ValidationError) -> Iterator[str]:
+    for problem in error.errors():
+        group, field = str(problem["loc"][0]), str(problem["loc"][1])
+        name = _name_of(_group_type(Settings.model_fields[group]).model_fields[field])
+        why = "is required" if problem["type"] == "missing" else f"is wrong: {problem['msg'].removeprefix('Value error, ')}"
+        yield f"{name} {why}"
+
+
+def _group_type(field: FieldInfo) -> type[Group]:
+    group = field.annotation
+    assert isinstance(group, type)  # noqa: S101 -- Settings holds groups only
+    assert issubclass(group, Group)  # noqa: S101
+    return group
+
+
+def _name_of(field: FieldInfo) -> str:
+    extra = field.json_schema_extra
+    assert isinstance(extra, dict)  # noqa: S101 -- every field is declared by variable()
+    return str(extra["variable"])

@@ -1,0 +1,155 @@
+"""Channels, and who subscribes to them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
+from telegram_assistant.errors import Rejected
+from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
+
+
+class Priority(StrEnum):
+    """How soon a tenant wants a channel's news; also the channel's tier: the highest among its subscribers."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
+class AiPolicy(StrEnum):
+    """What may understand a channel's posts for a tenant."""
+
+    OFF = "off"
+    LOCAL = "local"
+    PROVIDER = "provider"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """A channel as Telegram describes it."""
+
+    channel_id: ChannelId
+    title: str
+    username: str | None = None
+    kind: str = "channel"
+    is_private: bool = False
+    protected: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """What a tenant wants of a channel."""
+
+    channel_id: ChannelId
+    folder: str | None = None
+    priority: Priority = Priority.NORMAL
+    ai_policy: AiPolicy = AiPolicy.LOCAL
+    history_days: int = 7
+    wants_media: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedChannel:
+    """A channel in a tenant's list."""
+
+    channel_id: ChannelId
+    title: str
+    username: str | None
+    folder: str | None
+    priority: Priority
+    active: bool
+    suspended_reason: str | None
+    newest_message_id: MessageId | None
+    newest_posted_at: datetime | None
+
+
+class Channels:
+    """Registers channels and subscriptions. A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def register(self, channel: Channel) -> None:
+        """Remember a channel, or what has changed about it; it becomes due at once when it is new."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                WITH known AS (
+                    INSERT INTO channels (channel_id, title, username, kind, is_private, protected)
+                    VALUES ($1, $2, $3, $4, $5, $6)
+                    ON CONFLICT (channel_id) DO UPDATE
+                    SET title = excluded.title, username = excluded.username, kind = excluded.kind,
+                        is_private = excluded.is_private, protected = excluded.protected
+                )
+                INSERT INTO poll_schedule (channel_id) VALUES ($1) ON CONFLICT DO NOTHING
+                """,
+                channel.channel_id,
+                channel.title,
+                channel.username,
+                channel.kind,
+                channel.is_private,
+                channel.protected,
+            )
+
+    async def subscribe(self, tenant_id: TenantId, wish: Subscription) -> None:
+        """Follow a channel. A private one only where one of the tenant's own accounts has read it lately."""
+        async with self._transactions.begin() as connection:
+            followed = await connection.execute(
+                """
+                INSERT INTO subscriptions (tenant_id, channel_id, folder, priority, ai_policy, history_days, wants_media)
+                SELECT $1, c.channel_id, $3, $4, $5, $6, $7 FROM channels c
+                WHERE c.channel_id = $2 AND (NOT c.is_private OR EXISTS (
+                    SELECT 1 FROM account_channels r JOIN telegram_accounts a ON a.account_id = r.account_id
+                    WHERE r.channel_id = c.channel_id AND a.tenant_id = $1 AND r.read_at > now() - interval '7 days'))
+                ON CONFLICT (tenant_id, channel_id) DO UPDATE
+                SET folder = excluded.folder, priority = excluded.priority, ai_policy = excluded.ai_policy,
+                    history_days = excluded.history_days, wants_media = excluded.wants_media,
+                    active = true, suspended_reason = NULL
+                """,
+                tenant_id,
+                wish.channel_id,
+                wish.folder,
+                wish.priority.value,
+                wish.ai_policy.value,
+                wish.history_days,
+                wish.wants_media,
+            )
+            if followed != "INSERT 0 1":
+                raise Rejected(f"channel {wish.channel_id} is not known here, or is private and none of the tenant's accounts reads it")
+            await connection.execute(SET_TIER, wish.channel_id)
+
+    async def unsubscribe(self, tenant_id: TenantId, channel_id: ChannelId) -> None:
+        """Stop following; the posts stay for other subscribers."""
+        async with self._transactions.begin() as connection:
+            await connection.execute("DELETE FROM subscriptions WHERE tenant_id = $1 AND channel_id = $2", tenant_id, channel_id)
+            await connection.execute(SET_TIER, channel_id)
+
+
+SET_TIER = """
+UPDATE poll_schedule p
+SET tier = coalesce((
+    SELECT s.priority FROM subscriptions s WHERE s.channel_id = p.channel_id AND s.active
+    ORDER BY array_position(ARRAY['high', 'normal', 'low'], s.priority) LIMIT 1), 'low')
+WHERE p.channel_id = $1
+"""
+
+
+class Followed:
+    """A tenant's own list of channels. A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def channels(self) -> tuple[FollowedChannel, ...]:
+        """All subscriptions of the tenant, suspended ones included, by folder and title."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT s.channel_id, coalesce(c.title, '') AS title, c.username, s.folder, s.priority, s.active, s.suspended_reason,
+                       c.newest_message_id, c.newest_posted_at
+                FROM subscriptions s LEFT JOIN channels c ON c.channel_id = s.channel_id
+                ORDER BY s.folder NULLS FIRST, c.title, s.channel_id
+                """
+            )
+        return tuple(FollowedChannel(**{**dict(row), "priority": Priority(row["priority"])}) for row in rows)

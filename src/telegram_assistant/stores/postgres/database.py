@@ -1,0 +1,105 @@
+"""The connection pool, and short transactions in one of the two database roles."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.errors import Busy, CannotStart
+from telegram_assistant.settings import DatabaseSettings, location_of
+
+type Pool = asyncpg.Pool[asyncpg.Record]
+type Connection = PoolConnectionProxy[asyncpg.Record]
+
+CONNECT_TIMEOUT_SECONDS = 10.0
+STATEMENT_TIMEOUT_SECONDS = 60.0
+
+SESSION = {
+    "application_name": "telegram-assistant",
+    "jit": "off",
+    # Our statements are written for one plan. Planning them anew for each parameter costs more than it gains
+    # over 16 partitions; the one query that needs a custom plan says so itself.
+    "plan_cache_mode": "force_generic_plan",
+    "timezone": "UTC",
+}
+
+OUTAGES = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+)
+
+
+@asynccontextmanager
+async def open_pool(settings: DatabaseSettings) -> AsyncIterator[Pool]:
+    """Connect, and close again at the end. CannotStart when PostgreSQL cannot be used."""
+    try:
+        pool = await asyncpg.create_pool(
+            settings.url.get_secret_value(),
+            min_size=1,
+            max_size=settings.pool_size,
+            timeout=CONNECT_TIMEOUT_SECONDS,
+            command_timeout=STATEMENT_TIMEOUT_SECONDS,
+            server_settings=SESSION,
+            reset=_nothing_to_reset,
+        )
+    except (*OUTAGES, asyncpg.PostgresError) as error:
+        why = f"PostgreSQL at {location_of(settings.url)} cannot be used ({type(error).__name__})"
+        raise CannotStart(why, remedy="Start it or correct DATABASE_URL; `tga doctor` says more") from error
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+async def _nothing_to_reset(_connection: object) -> None:
+    """Every setting of ours is local to its transaction, so handing a connection back needs no round trip."""
+
+
+class Transactions:
+    """Opens short transactions in one role. Stores hold one; nothing else does."""
+
+    def __init__(self, pool: Pool, opening: str) -> None:
+        self._pool = pool
+        self._opening = opening
+
+    def begin(self) -> AbstractAsyncContextManager[Connection]:
+        """A transaction that commits at the end of the block, or rolls back when the block raises."""
+        return _transaction(self._pool, self._opening)
+
+
+class SystemTransactions(Transactions):
+    """As tga_system: ingest, workers, jobs."""
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__(pool, "BEGIN; SET LOCAL ROLE tga_system")
+
+
+class TenantTransactions(Transactions):
+    """As tga_tenant, for one tenant: row-level security decides what exists."""
+
+    def __init__(self, pool: Pool, tenant_id: TenantId) -> None:
+        super().__init__(pool, f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{int(tenant_id)}'")
+
+
+@asynccontextmanager
+async def _transaction(pool: Pool, opening: str) -> AsyncIterator[Connection]:
+    try:
+        async with pool.acquire(timeout=CONNECT_TIMEOUT_SECONDS) as connection:
+            await connection.execute(opening)
+            try:
+                yield connection
+            except BaseException:
+                if not connection.is_closed():
+                    await connection.execute("ROLLBACK")
+                raise
+            if await connection.execute("COMMIT") != "COMMIT":
+                raise RuntimeError("the transaction had failed before its commit, and an error inside it was swallowed")
+    except OUTAGES as error:
+        raise Busy(f"PostgreSQL does not answer ({type(error).__name__})", retry_after_seconds=1.0) from error

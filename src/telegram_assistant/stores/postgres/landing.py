@@ -1,0 +1,166 @@
+"""Landing: a page of posts becomes durable in one short transaction, or not at all."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from telegram_assistant.domain.coverage import IdRange
+from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
+from telegram_assistant.domain.post import Post
+from telegram_assistant.errors import LeaseLost
+from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.rows import LANDED, as_columns, unnested
+from telegram_assistant.telemetry.metrics import CHANNEL_LAST_POST, POSTS_LANDED
+
+
+class Lane(StrEnum):
+    """Fresh news go ahead of history."""
+
+    LIVE = "live"
+    BULK = "bulk"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to write a channel: the epoch under which it was claimed."""
+
+    channel_id: ChannelId
+    lease_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page of a channel's history. `proven` is what it proves to be read (domain.coverage.proven_by)."""
+
+    posts: tuple[Post, ...]
+    proven: IdRange | None
+    read_at: datetime
+    floor_id: MessageId | None = None
+    lane: Lane = Lane.LIVE
+    requested_by: TenantId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnds:
+    """Says that this page is the last one of a run, and when the channel is due again."""
+
+    started_at: datetime
+    next_poll_at: datetime
+    stored_before: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What a page brought."""
+
+    inserted: int
+    changed: int
+
+
+# The first statement is the channel's lock, the fence against an owner of the past, and the poll's completion.
+FENCE = """
+UPDATE poll_schedule
+SET last_polled_at = coalesce($3, last_polled_at),
+    next_poll_at = coalesce($4, next_poll_at),
+    fail_count = CASE WHEN $3::timestamptz IS NULL THEN fail_count ELSE 0 END
+WHERE channel_id = $1 AND lease_epoch = $2
+"""
+
+LAND = f"""
+WITH page AS (
+    SELECT * FROM {unnested(10)} AS p({LANDED})
+    WHERE NOT EXISTS (SELECT 1 FROM erasures e WHERE e.channel_id = $1 AND e.ids @> p.message_id)
+),
+replaced AS (
+    INSERT INTO post_versions (channel_id, message_id, revision, text, entities, facts, content_hash, edited_at, replaced_at)
+    SELECT o.channel_id, o.message_id, o.revision, o.text, o.entities, o.facts, o.content_hash, o.edited_at, $2
+    FROM page p JOIN posts o ON o.channel_id = $1 AND o.message_id = p.message_id
+    WHERE o.content_hash <> p.content_hash
+      AND coalesce(p.edited_at, '-infinity') >= coalesce(o.edited_at, '-infinity')
+    ON CONFLICT DO NOTHING
+),
+landed AS (
+    INSERT INTO posts AS o (channel_id, {LANDED}, stored_at)
+    SELECT $1, p.*, $2 FROM page p
+    ON CONFLICT (channel_id, message_id) DO UPDATE
+    SET text = excluded.text, entities = excluded.entities, facts = excluded.facts, kind = excluded.kind,
+        content_hash = excluded.content_hash, edited_at = excluded.edited_at, lang = excluded.lang,
+        revision = o.revision + 1, state_version = o.state_version + 1
+    WHERE o.content_hash <> excluded.content_hash
+      AND coalesce(excluded.edited_at, '-infinity') >= coalesce(o.edited_at, '-infinity')
+    RETURNING message_id, posted_at, revision
+),
+ledger AS (
+    INSERT INTO coverage AS c (channel_id, floor_id, verified, verified_at)
+    SELECT $1, coalesce($3, $4), int8multirange(int8range($4, $5, '[]')), $2 WHERE $4::bigint IS NOT NULL
+    ON CONFLICT (channel_id) DO UPDATE
+    SET verified = c.verified + excluded.verified, verified_at = excluded.verified_at,
+        floor_id = least(c.floor_id, $3)
+    WHERE NOT c.verified @> excluded.verified OR $3 < c.floor_id
+),
+queued AS (
+    INSERT INTO outbox (channel_id, message_id, revision, lane, requested_by)
+    SELECT $1, message_id, revision, $6, $7 FROM landed
+    ON CONFLICT DO NOTHING
+),
+total AS (
+    SELECT count(*) FILTER (WHERE revision = 1) AS inserted, count(*) FILTER (WHERE revision > 1) AS changed,
+           max(message_id) AS newest_id, max(posted_at) AS newest_at
+    FROM landed
+),
+head AS (
+    UPDATE channels c
+    SET newest_message_id = greatest(c.newest_message_id, t.newest_id),
+        newest_posted_at = greatest(c.newest_posted_at, t.newest_at),
+        last_parsed_at = greatest(c.last_parsed_at, $8)
+    FROM total t
+    WHERE c.channel_id = $1 AND (t.newest_id IS NOT NULL OR $9)
+)
+SELECT inserted, changed FROM total
+"""
+
+
+class Landing:
+    """Writes pages. A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def land(self, page: Page, claim: Claim, *, ends: RunEnds | None = None) -> Landed:
+        """Store the page's posts, what it proves, and their announcement; LeaseLost if the claim is of the past.
+
+        Landing the same page twice changes nothing the second time.
+        """
+        posts = one_per_id(page.posts)
+        proven = page.proven
+        parameters = (
+            claim.channel_id,
+            page.read_at,
+            page.floor_id,
+            proven.low if proven else None,
+            proven.high if proven else None,
+            page.lane.value,
+            page.requested_by,
+            ends.started_at if ends else None,
+            ends.stored_before if ends else False,
+        )
+        async with self._transactions.begin() as connection:
+            fenced = await connection.execute(
+                FENCE, claim.channel_id, claim.lease_epoch, page.read_at if ends else None, ends.next_poll_at if ends else None
+            )
+            if fenced != "UPDATE 1":
+                raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
+            row = await connection.fetchrow(LAND, *parameters, *as_columns(posts))
+        assert row is not None  # noqa: S101 -- an aggregate always answers
+        landed = Landed(row["inserted"], row["changed"])
+        POSTS_LANDED.labels("inserted").inc(landed.inserted)
+        POSTS_LANDED.labels("changed").inc(landed.changed)
+        if posts:
+            CHANNEL_LAST_POST.raise_to(claim.channel_id, max(post.posted_at for post in posts).timestamp())
+        return landed
+
+
+def one_per_id(posts: tuple[Post, ...]) -> tuple[Post, ...]:
+    """The last of each id: one statement cannot touch a row twice."""
+    unique = {post.message_id: post for post in posts}
+    return posts if len(unique) == len(posts) else tuple(unique.values())

@@ -1,0 +1,62 @@
+"""Tables that are cut by time: their coming months are made ahead, and what is too old is dropped whole."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from telegram_assistant.stores.postgres.database import SystemTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class ByMonth:
+    """A table partitioned by month. `keep` is how long its rows matter; None means for ever."""
+
+    table: str
+    keep: timedelta | None = None
+
+
+BY_MONTH = (
+    ByMonth("post_raw", keep=timedelta(days=30)),
+    ByMonth("post_search"),
+)
+
+MONTHS_AHEAD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionWork:
+    """What one pass over the tables did."""
+
+    made: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+class Partitions:
+    """A system store: its two functions run with the owner's rights and do nothing else."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def keep_up(self, now: datetime) -> PartitionWork:
+        """Make the months ahead of `now` and drop those whose last row is older than the table keeps."""
+        made: list[str] = []
+        dropped: list[str] = []
+        for table in BY_MONTH:
+            for begin, end in months_from(now, MONTHS_AHEAD):
+                async with self._transactions.begin() as connection:
+                    name = await connection.fetchval("SELECT make_partition($1::text, $2, $3)", table.table, begin, end)
+                made.extend([name] if name else [])
+            if table.keep is not None:
+                async with self._transactions.begin() as connection:
+                    names = await connection.fetchval("SELECT drop_partitions($1::text, $2)", table.table, now - table.keep)
+                dropped.extend(names)
+        return PartitionWork(tuple(made), tuple(dropped))
+
+
+def months_from(now: datetime, ahead: int) -> Iterator[tuple[datetime, datetime]]:
+    """The month of `now` and as many more as `ahead` says, each as [begin, end) in UTC."""
+    begin = now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    for _ in range(ahead + 1):
+        end = (begin + timedelta(days=32)).replace(day=1)
+        yield begin, end
+        begin = end

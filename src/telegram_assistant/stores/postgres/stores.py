@@ -1,0 +1,54 @@
+"""Which store runs in which role: the one place that decides it."""
+
+from dataclasses import dataclass
+
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.stores.postgres.channels import Channels, Followed
+from telegram_assistant.stores.postgres.coverage import CoverageLedger
+from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
+from telegram_assistant.stores.postgres.feed import Feed
+from telegram_assistant.stores.postgres.job_runs import JobRuns
+from telegram_assistant.stores.postgres.landing import Landing
+from telegram_assistant.stores.postgres.partitions import Partitions
+from telegram_assistant.stores.postgres.raw_messages import RawMessages
+from telegram_assistant.stores.postgres.tenants import Tenants
+
+
+@dataclass(frozen=True, slots=True)
+class SystemStores:
+    """For ingest, workers and jobs: they see every tenant."""
+
+    tenants: Tenants
+    channels: Channels
+    landing: Landing
+    coverage: CoverageLedger
+    raw_messages: RawMessages
+    job_runs: JobRuns
+    partitions: Partitions
+
+
+@dataclass(frozen=True, slots=True)
+class TenantStores:
+    """For everything done on behalf of one tenant: it sees what that tenant subscribes to."""
+
+    feed: Feed
+    followed: Followed
+    coverage: CoverageLedger
+
+
+def system_stores(pool: Pool) -> SystemStores:
+    transactions = SystemTransactions(pool)
+    return SystemStores(
+        tenants=Tenants(transactions),
+        channels=Channels(transactions),
+        landing=Landing(transactions),
+        coverage=CoverageLedger(transactions),
+        raw_messages=RawMessages(transactions),
+        job_runs=JobRuns(transactions),
+        partitions=Partitions(transactions),
+    )
+
+
+def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
+    transactions = TenantTransactions(pool, tenant_id)
+    return TenantStores(feed=Feed(transactions), followed=Followed(transactions), coverage=CoverageLedger(transactions))

@@ -1,0 +1,42 @@
+"""The one Redis client of a process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from telegram_assistant.errors import CannotStart
+from telegram_assistant.settings import RedisSettings, location_of
+
+
+def connect_to(settings: RedisSettings) -> Redis:
+    """A client that has not spoken to Redis yet."""
+    return Redis.from_url(
+        settings.url.get_secret_value(),
+        socket_connect_timeout=5,
+        socket_timeout=30,
+        health_check_interval=30,
+        retry=Retry(NoBackoff(), 0),
+    )
+
+
+@asynccontextmanager
+async def open_redis(settings: RedisSettings) -> AsyncIterator[Redis]:
+    """Connect, and close again at the end. CannotStart when Redis cannot be used.
+
+    Later on the client raises at once when Redis is away: waiting and trying again is decided by whoever asked.
+    """
+    client = connect_to(settings)
+    try:
+        await client.ping()
+    except (RedisError, OSError) as error:
+        await client.aclose()
+        why = f"Redis at {location_of(settings.url)} cannot be used ({type(error).__name__})"
+        raise CannotStart(why, remedy="Start it or correct REDIS_URL; `tga doctor` says more") from error
+    try:
+        yield client
+    finally:
+        await client.aclose()

@@ -1,0 +1,61 @@
+"""Keeps loops alive: a crashed one is started again with growing pauses, and counted."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from telegram_assistant.telemetry.health import Health, State
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import LOOP_RESTARTS, LOOP_RUNNING
+
+log = get_logger()
+
+HEALTHY_AFTER_SECONDS = 60.0
+"""A loop that ran this long starts again from the shortest pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Work without end. `run` returns soon after `stopping` is set, having finished what it had in hand."""
+
+    name: str
+    run: Callable[[asyncio.Event], Awaitable[None]]
+
+
+async def keep_running(
+    loop: Loop, *, stopping: asyncio.Event, health: Health, first_pause_seconds: float = 1.0, longest_pause_seconds: float = 60.0
+) -> None:
+    """Run the loop until `stopping` is set. Its crashes never reach the caller."""
+    clock = asyncio.get_running_loop().time
+    pause = first_pause_seconds
+    while not stopping.is_set():
+        began = clock()
+        LOOP_RUNNING.labels(loop.name).set(1)
+        health.report(loop.name, State.OK)
+        try:
+            await loop.run(stopping)
+            why = "it ended by itself"
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            log.exception("loop_crashed", loop=loop.name)
+        finally:
+            LOOP_RUNNING.labels(loop.name).set(0)
+        if stopping.is_set():
+            break
+        if clock() - began > HEALTHY_AFTER_SECONDS:
+            pause = first_pause_seconds
+        LOOP_RESTARTS.labels(loop.name).inc()
+        health.report(loop.name, State.FAILING, f"{why}; starts again in {pause:g} s")
+        log.warning("loop_restarts", loop=loop.name, why=why, pause_seconds=pause)
+        await sleep_unless(stopping, pause)
+        pause = min(pause * 2, longest_pause_seconds)
+    health.report(loop.name, State.STOPPED)
+
+
+async def sleep_unless(stopping: asyncio.Event, seconds: float) -> None:
+    """Sleep, but wake at once when it is time to stop."""
+    try:
+        async with asyncio.timeout(seconds):
+            await stopping.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,1 @@
+"""Telegram through Telethon, and nothing of Telethon beyond this room."""

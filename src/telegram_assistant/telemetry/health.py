@@ -1,0 +1,92 @@
+"""What every part of this process last said about itself, and whether it may be given traffic."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from telegram_assistant.telemetry.scrubbing import scrub_text
+
+type Fact = str | int | float | bool | None
+type Probe = Callable[[], Awaitable[None]]
+"""Asks a server that is needed for work; raises when it does not answer."""
+
+PROBE_TIMEOUT_SECONDS = 2.0
+
+
+class State(StrEnum):
+    """How a part is."""
+
+    STARTING = "starting"
+    OK = "ok"
+    FAILING = "failing"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one part said, and since when its state holds."""
+
+    state: State
+    since: datetime
+    detail: str = ""
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Fact]:
+        return {"status": self.state.value, "since": iso(self.since), **({"detail": self.detail} if self.detail else {}), **self.facts}
+
+
+class Health:
+    """The registry. One per process; parts report by name."""
+
+    def __init__(self, *, probes: Mapping[str, Probe]) -> None:
+        self._reports: dict[str, Report] = {}
+        self._probes = probes
+        self._not_ready = "the process is starting"
+
+    def report(self, part: str, state: State, detail: str = "", **facts: Fact) -> None:
+        before = self._reports.get(part)
+        since = before.since if before is not None and before.state is state else datetime.now(UTC)
+        self._reports[part] = Report(state, since, scrub_text(detail), facts)
+
+    def of(self, part: str) -> Report | None:
+        return self._reports.get(part)
+
+    @property
+    def state(self) -> State:
+        """The process as a whole: failing as soon as one part is."""
+        states = {report.state for report in self._reports.values()}
+        return State.FAILING if State.FAILING in states else State.OK
+
+    def parts(self) -> dict[str, dict[str, Fact]]:
+        return {name: report.as_json() for name, report in sorted(self._reports.items())}
+
+    def take_traffic(self) -> None:
+        self._not_ready = ""
+
+    def refuse_traffic(self, why: str) -> None:
+        self._not_ready = why
+
+    async def why_not_ready(self) -> dict[str, str]:
+        """Empty when traffic is welcome; otherwise what is in the way."""
+        if self._not_ready:
+            return {"process": self._not_ready}
+        answers = await asyncio.gather(*(_ask(probe) for probe in self._probes.values()))
+        return {name: why for name, why in zip(self._probes, answers, strict=True) if why}
+
+
+async def _ask(probe: Probe) -> str:
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
+            await probe()
+    except TimeoutError:
+        return f"no answer within {PROBE_TIMEOUT_SECONDS:g} s"
+    except Exception as error:  # noqa: BLE001 -- whatever a client library raises means the same: it is not ready
+        return f"{type(error).__name__}: it cannot be used now"
+    return ""
+
+
+def iso(moment: datetime) -> str:
+    """ISO 8601 in UTC, with a Z."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,72 @@
+"""Structured logs: JSON lines for machines, readable lines on a terminal, never a secret.
+
+`log = get_logger()` at the top of a module, then `log.info("post_stored", post_id=...)`: a static event
+name, fields as keywords, ids instead of objects.
+"""
+
+import logging
+import sys
+from datetime import datetime
+from typing import TextIO
+from zoneinfo import ZoneInfo
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from telegram_assistant.settings import TelemetrySettings
+from telegram_assistant.telemetry.scrubbing import scrub_event
+
+get_logger = structlog.stdlib.get_logger
+
+CHATTY = ("apscheduler", "uvicorn", "telethon", "neo4j", "alembic.runtime.plugins")
+"""Libraries whose information is noise for an operator; their warnings are kept."""
+
+
+def configure_logging(settings: TelemetrySettings, *, stream: TextIO | None = None, pretty: bool | None = None) -> None:
+    """Send every log line of this process, those of libraries included, through one chain."""
+    output = stream if stream is not None else sys.stderr
+    readable = output.isatty() if pretty is None else pretty
+    before: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.stdlib.ExtraAdder(),
+        _local_time(settings.time_zone) if readable else structlog.processors.TimeStamper(fmt="iso", utc=True, key="timestamp"),
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.format_exc_info,
+        scrub_event,
+    ]
+    render: Processor = structlog.dev.ConsoleRenderer() if readable else structlog.processors.JSONRenderer(ensure_ascii=False)
+    handler = logging.StreamHandler(output)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=before,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, render],
+        )
+    )
+    level = getattr(logging, settings.log_level.upper())
+    root = logging.getLogger()
+    for old in root.handlers[:]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(level)
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    logging.captureWarnings(capture=True)
+    structlog.configure(
+        processors=[structlog.stdlib.filter_by_level, *before, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+
+
+def _local_time(zone_name: str) -> Processor:
+    zone = ZoneInfo(zone_name)
+
+    def stamp(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        event["timestamp"] = datetime.now(zone).strftime("%Y-%m-%d %H:%M:%S%z")
+        return event
+
+    return stamp

@@ -1,0 +1,43 @@
+"""Traces: one line from the first read of a post to its place in the index.
+
+Between processes the place in a trace travels as a W3C traceparent string.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry import context, propagate, trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+from telegram_assistant import __version__
+from telegram_assistant.settings import TelemetrySettings
+
+
+def start_tracing(settings: TelemetrySettings, *, instance: str) -> TracerProvider | None:
+    """Send spans to the collector if one is set. The caller shuts the returned provider down."""
+    if not settings.traces_endpoint:
+        return None
+    resource = Resource.create({"service.name": "telegram-assistant", "service.version": __version__, "service.instance.id": instance})
+    provider = TracerProvider(resource=resource)
+    exporter = OTLPSpanExporter(endpoint=settings.traces_endpoint.rstrip("/") + "/v1/traces", timeout=5)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    return provider
+
+
+def traceparent() -> str | None:
+    """The current place in the trace, to be carried by an event; None outside a recorded span."""
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    return carrier.get("traceparent")
+
+
+@contextmanager
+def span(name: str, *, parent: str | None = None, **attributes: str | float | bool) -> Iterator[trace.Span]:
+    """Record a piece of work, as a child of the given traceparent or of the current span."""
+    where = propagate.extract({"traceparent": parent}) if parent else context.get_current()
+    with trace.get_tracer("telegram_assistant").start_as_current_span(name, context=where, attributes=attributes) as current:
+        yield current

@@ -19,25 +19,43 @@ ALBUM_SHARE = 0.05
 EDITED_SHARE = 0.08
 PHRASES_PER_LANGUAGE = 4000
 
-RUSSIAN = """город власть рынок дорога завод школа больница мост река погода снег дождь суд закон налог бюджет рубль доллар нефть газ цена рост
-падение банк кредит вклад акция биржа компания сделка договор министр депутат губернатор мэр президент совет комиссия проект план отчёт
-стройка квартал район улица метро поезд самолёт рейс вокзал аэропорт порт корабль граница таможня товар поставка склад магазин покупатель
-учёный открытие опыт космос ракета спутник орбита двигатель энергия станция сеть связь оператор телефон приложение сервис алгоритм данные
-команда матч гол счёт тренер игрок лига кубок чемпионат стадион зритель театр премьера фильм режиссёр актёр книга автор выставка музей картина
-врач пациент лечение вакцина исследование результат причина следствие полиция пожар авария спасатель помощь волонтёр фонд средства программа
-студент экзамен университет конкурс победа участник фестиваль праздник парк сад урожай поле ферма цех смена рабочий зарплата отпуск""".split()
-RUSSIAN_VERBS = """сообщил заявил отметил подчеркнул объявил открыл закрыл построил отремонтировал увеличил сократил принял отклонил обсудил
-подписал запустил остановил проверил обнаружил опубликовал представил выиграл проиграл изменил поддержал раскритиковал предложил""".split()
-RUSSIAN_LINKS = "в на по из для без через после перед около между вместо из-за благодаря согласно".split()
 
-ENGLISH = """city market road factory school hospital bridge river weather court law tax budget dollar oil gas price growth decline bank loan share
+def words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+RUSSIAN = words("""
+город власть рынок дорога завод школа больница мост река погода снег дождь суд закон налог бюджет рубль доллар нефть газ цена рост падение
+банк кредит вклад акция биржа компания сделка договор министр депутат губернатор мэр президент совет комиссия проект план отчёт стройка
+квартал район улица метро поезд самолёт рейс вокзал аэропорт порт корабль граница таможня товар поставка склад магазин покупатель учёный
+открытие опыт космос ракета спутник орбита двигатель энергия станция сеть связь оператор телефон приложение сервис алгоритм данные команда
+матч гол счёт тренер игрок лига кубок чемпионат стадион зритель театр премьера фильм режиссёр актёр книга автор выставка музей картина врач
+пациент лечение вакцина исследование результат причина следствие полиция пожар авария спасатель помощь волонтёр фонд средства программа
+студент экзамен университет конкурс победа участник фестиваль праздник парк сад урожай поле ферма цех смена рабочий зарплата отпуск
+""")
+RUSSIAN_VERBS = words("""
+сообщил заявил отметил подчеркнул объявил открыл закрыл построил отремонтировал увеличил сократил принял отклонил обсудил подписал запустил
+остановил проверил обнаружил опубликовал представил выиграл проиграл изменил поддержал раскритиковал предложил
+""")
+RUSSIAN_LINKS = words("""
+в на по из для без через после перед около между вместо из-за благодаря согласно
+""")
+
+ENGLISH = words("""
+city market road factory school hospital bridge river weather court law tax budget dollar oil gas price growth decline bank loan share
 exchange company deal contract minister mayor council project plan report district street metro train flight airport port ship border goods
-supply warehouse shop buyer scientist discovery space rocket satellite orbit engine energy station network operator phone app service algorithm
-data team match goal coach player league cup championship stadium theatre premiere film director actor book author exhibition museum doctor patient
-treatment vaccine study result police fire accident rescue volunteer fund programme student exam university contest festival park harvest farm""".split()
-ENGLISH_VERBS = """reported announced noted stressed opened closed built repaired raised cut adopted rejected discussed signed launched halted checked
-found published presented won lost changed supported criticised proposed""".split()
-ENGLISH_LINKS = "in on by from for without through after before near between despite according to because of".split()
+supply warehouse shop buyer scientist discovery space rocket satellite orbit engine energy station network operator phone app service
+algorithm data team match goal coach player league cup championship stadium theatre premiere film director actor book author exhibition
+museum doctor patient treatment vaccine study result police fire accident rescue volunteer fund programme student exam university contest
+festival park harvest farm
+""")
+ENGLISH_VERBS = words("""
+reported announced noted stressed opened closed built repaired raised cut adopted rejected discussed signed launched halted checked found
+published presented won lost changed supported criticised proposed
+""")
+ENGLISH_LINKS = words("""
+in on by from for without through after before near between despite according to because of
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +74,7 @@ def make_writer(seed: int) -> Writer:
     return Writer(hand, russian, english)
 
 
-def _phrase(hand: random.Random, nouns: list[str], verbs: list[str], links: list[str]) -> str:
+def _phrase(hand: random.Random, nouns: tuple[str, ...], verbs: tuple[str, ...], links: tuple[str, ...]) -> str:
     words = [_zipf(hand, nouns), hand.choice(verbs), _zipf(hand, nouns)]
     for _ in range(hand.randint(2, 6)):
         words += [hand.choice(links), _zipf(hand, nouns)]
@@ -65,9 +83,9 @@ def _phrase(hand: random.Random, nouns: list[str], verbs: list[str], links: list
     return " ".join(words).capitalize() + "."
 
 
-def _zipf(hand: random.Random, words: list[str]) -> str:
+def _zipf(hand: random.Random, choices: tuple[str, ...]) -> str:
     """Few words are said often, most seldom."""
-    return words[min(int(hand.paretovariate(0.7)) - 1, len(words) - 1) if hand.random() < 0.6 else hand.randrange(len(words))]
+    return choices[min(int(hand.paretovariate(0.7)) - 1, len(choices) - 1) if hand.random() < 0.6 else hand.randrange(len(choices))]
 
 
 def posts_of(writer: Writer, channel_id: int, *, first_id: int, count: int, newest: datetime, span: timedelta) -> Iterator[Post]:

@@ -1,7 +1,7 @@
 """Keeps loops alive: a crashed one is started again with growing pauses, and counted."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
 from telegram_assistant.telemetry.health import Health, State
@@ -19,7 +19,7 @@ class Loop:
     """Work without end. `run` returns soon after `stopping` is set, having finished what it had in hand."""
 
     name: str
-    run: Callable[[asyncio.Event], Awaitable[None]]
+    run: Callable[[asyncio.Event], Coroutine[None, None, None]]
 
 
 async def keep_running(

@@ -4,7 +4,6 @@ import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable
 
-from prometheus_client.exposition import choose_encoder
 from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -15,7 +14,7 @@ from starlette.routing import Route
 
 from telegram_assistant import __version__
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.telemetry.metrics import REGISTRY
+from telegram_assistant.telemetry.metrics import exposition
 
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 
@@ -37,8 +36,8 @@ def status_app(*, role: str, instance: str, health: Health, operator_key: Secret
         return JSONResponse({"status": "ready"})
 
     async def metrics(request: Request) -> Response:
-        encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(REGISTRY), media_type=None, headers={"Content-Type": content_type})
+        body, content_type = exposition(request.headers.get("accept", ""))
+        return Response(body, headers={"Content-Type": content_type})
 
     async def guard(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
         if may_ask(request, operator_key):

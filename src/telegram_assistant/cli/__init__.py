@@ -12,6 +12,7 @@ app = typer.Typer(
     help="Unofficial Telegram Assistant: follows channels, keeps every post, tells people what is new.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run.run)

@@ -59,7 +59,11 @@ def migrate(
 ) -> None:
     """Create or update roles, grants and tables. Safe to run again, and while the previous release still runs."""
     settings = settings_or_exit()
-    tell = (lambda _sentence: None) if quiet else console.print
+
+    def tell(sentence: str) -> None:
+        if not quiet:
+            console.print(sentence)
+
     try:
         schema = asyncio.run(migrating.migrate(settings.database, tell=tell))
     except CannotStart as error:

@@ -34,6 +34,8 @@ def _endpoint(settings: FilesSettings) -> str:
     if settings.force_path_style:
         return settings.endpoint
     parts = urlsplit(settings.endpoint)
+    if parts.hostname and parts.hostname.replace(".", "").isdecimal():
+        raise ValueError("S3_FORCE_PATH_STYLE=false needs a host name in S3_ENDPOINT, not an address")
     return f"{parts.scheme}://{settings.bucket}.{parts.netloc}"
 
 

@@ -9,10 +9,8 @@ from enum import StrEnum
 from telegram_assistant.telemetry.scrubbing import scrub_text
 
 type Fact = str | int | float | bool | None
-type Probe = Callable[[], Awaitable[None]]
+type Probe = Callable[[], Awaitable[object]]
 """Asks a server that is needed for work; raises when it does not answer."""
-
-PROBE_TIMEOUT_SECONDS = 2.0
 
 
 class State(StrEnum):
@@ -40,18 +38,16 @@ class Report:
 class Health:
     """The registry. One per process; parts report by name."""
 
-    def __init__(self, *, probes: Mapping[str, Probe]) -> None:
+    def __init__(self, *, probes: Mapping[str, Probe], probe_timeout_seconds: float = 2.0) -> None:
         self._reports: dict[str, Report] = {}
         self._probes = probes
+        self._probe_timeout_seconds = probe_timeout_seconds
         self._not_ready = "the process is starting"
 
     def report(self, part: str, state: State, detail: str = "", **facts: Fact) -> None:
         before = self._reports.get(part)
         since = before.since if before is not None and before.state is state else datetime.now(UTC)
         self._reports[part] = Report(state, since, scrub_text(detail), facts)
-
-    def of(self, part: str) -> Report | None:
-        return self._reports.get(part)
 
     @property
     def state(self) -> State:
@@ -72,16 +68,16 @@ class Health:
         """Empty when traffic is welcome; otherwise what is in the way."""
         if self._not_ready:
             return {"process": self._not_ready}
-        answers = await asyncio.gather(*(_ask(probe) for probe in self._probes.values()))
+        answers = await asyncio.gather(*(_ask(probe, self._probe_timeout_seconds) for probe in self._probes.values()))
         return {name: why for name, why in zip(self._probes, answers, strict=True) if why}
 
 
-async def _ask(probe: Probe) -> str:
+async def _ask(probe: Probe, timeout_seconds: float) -> str:
     try:
-        async with asyncio.timeout(PROBE_TIMEOUT_SECONDS):
+        async with asyncio.timeout(timeout_seconds):
             await probe()
     except TimeoutError:
-        return f"no answer within {PROBE_TIMEOUT_SECONDS:g} s"
+        return f"no answer within {timeout_seconds:g} s"
     except Exception as error:  # noqa: BLE001 -- whatever a client library raises means the same: it is not ready
         return f"{type(error).__name__}: it cannot be used now"
     return ""

@@ -5,6 +5,7 @@ list with the code that moves them.
 """
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, GCCollector, Info, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import choose_encoder
 
 from telegram_assistant.telemetry.channel_series import Bound, ChannelGauge
 
@@ -14,6 +15,13 @@ PlatformCollector(registry=REGISTRY)
 GCCollector(registry=REGISTRY)
 
 CHANNEL_BOUND = Bound(1000)
+
+
+def exposition(accept: str) -> tuple[bytes, str]:
+    """All metrics as Prometheus wants them, and their content type."""
+    encode, content_type = choose_encoder(accept)
+    return encode(REGISTRY), content_type
+
 
 BUILD = Info("tga_build", "Version of the running program.", registry=REGISTRY)
 

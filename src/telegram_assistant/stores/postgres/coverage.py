@@ -24,7 +24,7 @@ class Coverage:
 
 COVERAGE = """
 SELECT v.floor_id, v.verified_at, n.newest_id, ARRAY(
-    SELECT gap FROM unnest(int8multirange(int8range(v.floor_id, n.newest_id, '[]')) - v.verified) AS gap
+    SELECT gap FROM unnest(int8multirange(int8range(least(v.floor_id, n.newest_id + 1), n.newest_id + 1)) - v.verified) AS gap
     ORDER BY gap DESC LIMIT $2) AS gaps
 FROM coverage v
 JOIN channels c ON c.channel_id = v.channel_id

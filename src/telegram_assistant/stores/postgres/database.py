@@ -1,7 +1,7 @@
 """The connection pool, and short transactions in one of the two database roles."""
 
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
@@ -33,6 +33,7 @@ OUTAGES = (
     asyncpg.TooManyConnectionsError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
+    asyncpg.InternalClientError,  # what asyncpg says when the server's farewell arrives between two statements
 )
 
 
@@ -96,7 +97,7 @@ async def _transaction(pool: Pool, opening: str) -> AsyncIterator[Connection]:
             try:
                 yield connection
             except BaseException:
-                if not connection.is_closed():
+                with suppress(asyncpg.InterfaceError, *OUTAGES):  # the connection may be what was lost
                     await connection.execute("ROLLBACK")
                 raise
             if await connection.execute("COMMIT") != "COMMIT":

@@ -92,11 +92,11 @@ landed AS (
 ),
 ledger AS (
     INSERT INTO coverage AS c (channel_id, floor_id, verified, verified_at)
-    SELECT $1, coalesce($3, $4), int8multirange(int8range($4, $5, '[]')), $2 WHERE $4::bigint IS NOT NULL
+    SELECT $1, coalesce($3::bigint, $4::bigint), int8multirange(int8range($4::bigint, $5::bigint, '[]')), $2 WHERE $4::bigint IS NOT NULL
     ON CONFLICT (channel_id) DO UPDATE
     SET verified = c.verified + excluded.verified, verified_at = excluded.verified_at,
-        floor_id = least(c.floor_id, $3)
-    WHERE NOT c.verified @> excluded.verified OR $3 < c.floor_id
+        floor_id = least(c.floor_id, $3::bigint)
+    WHERE NOT c.verified @> excluded.verified OR $3::bigint < c.floor_id
 ),
 queued AS (
     INSERT INTO outbox (channel_id, message_id, revision, lane, requested_by)

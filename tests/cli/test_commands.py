@@ -1,0 +1,69 @@
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from telegram_assistant import __version__
+from telegram_assistant.cli import app
+
+
+@pytest.fixture
+def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: dict[str, str]) -> CliRunner:
+    monkeypatch.chdir(tmp_path)
+    for name in database:
+        monkeypatch.delenv(name, raising=False)
+    return CliRunner(env=dict(database))
+
+
+def test_the_version_is_told(runner: CliRunner) -> None:
+    assert runner.invoke(app, ["--version"]).stdout == f"tga {__version__}\n"
+
+
+def test_without_a_command_help_lists_them(runner: CliRunner) -> None:
+    shown = runner.invoke(app, []).output
+    assert all(command in shown for command in ("run", "doctor", "migrate", "config"))
+
+
+def test_config_shows_what_is_in_force_and_hides_secrets(runner: CliRunner) -> None:
+    shown = runner.invoke(app, ["config"], env={"OPERATOR_KEY": "k3y-of-operator", "API_PORT": "8123"})
+    assert shown.exit_code == 0
+    assert "API_PORT=8123" in shown.stdout
+    assert "OPERATOR_KEY=********" in shown.stdout
+    assert "tga:tga@" not in shown.stdout
+
+
+def test_a_file_beside_the_command_gives_what_the_environment_does_not(runner: CliRunner, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("API_PORT=8123\nWORKER_PORT=8124\n", encoding="utf-8")
+    shown = runner.invoke(app, ["config"], env={"WORKER_PORT": "9999"}).stdout
+    assert "API_PORT=8123" in shown
+    assert "WORKER_PORT=9999" in shown
+
+
+def test_wrong_settings_are_told_with_exit_code_2(runner: CliRunner) -> None:
+    told = runner.invoke(app, ["config"], env={"API_PORT": "many"})
+    assert told.exit_code == 2
+    assert "API_PORT is wrong" in told.stderr
+
+
+def test_migrating_a_migrated_database_says_where_it_is(runner: CliRunner) -> None:
+    told = runner.invoke(app, ["migrate"])
+    assert (told.exit_code, told.stdout) == (0, "the schema is at 0001\n")
+
+
+def test_a_server_that_is_away_is_told_in_words(runner: CliRunner) -> None:
+    told = runner.invoke(app, ["migrate"], env={"DATABASE_ADMIN_URL": "postgresql://a:geheim@127.0.0.1:1/x"})
+    assert told.exit_code == 1
+    assert "127.0.0.1:1/x cannot be used" in told.stderr
+    assert "geheim" not in told.stderr
+
+
+def test_an_unknown_role_is_told_with_the_known_ones(runner: CliRunner) -> None:
+    told = runner.invoke(app, ["run", "--roles", "ingest,painter"])
+    assert told.exit_code == 2
+    assert "ingest, worker, api" in told.stderr
+
+
+def test_a_role_that_cannot_start_is_told_in_words(runner: CliRunner) -> None:
+    told = runner.invoke(app, ["run", "--roles", "api"], env={"REDIS_URL": "redis://127.0.0.1:1/0"})
+    assert told.exit_code == 1
+    assert "Redis at 127.0.0.1:1/0 cannot be used" in told.stderr

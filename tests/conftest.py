@@ -1,0 +1,99 @@
+"""Real servers for every test. One database per test process; tests do not clean up, they use fresh tenants and channels."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, settings
+
+from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.stores.postgres.database import Pool, open_pool
+from telegram_assistant.stores.postgres.migrating import migrate
+from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
+from tests.factories import World, make_world
+
+settings.register_profile("ci", max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+settings.register_profile("full", parent=settings.get_profile("ci"), max_examples=10_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def named_database(url: str, name: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+@pytest.fixture(scope="session")
+def environ() -> dict[str, str]:
+    if "DATABASE_ADMIN_URL" not in os.environ:
+        pytest.exit('the servers are not running: scripts/servers up && eval "$(scripts/servers env)"', returncode=2)
+    return dict(os.environ)
+
+
+@asynccontextmanager
+async def scratch_database(environ: dict[str, str], name: str) -> AsyncIterator[dict[str, str]]:
+    """An empty database of that name, and the environment that points at it."""
+    admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
+    try:
+        await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        await admin.execute(f"CREATE DATABASE {name}")
+        yield {**environ, **{key: named_database(environ[key], name) for key in ("DATABASE_URL", "DATABASE_ADMIN_URL")}}
+        await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    finally:
+        await admin.close()
+
+
+@pytest.fixture(scope="session")
+async def database(environ: dict[str, str], worker: str) -> AsyncIterator[dict[str, str]]:
+    """This process's own migrated database, as an environment."""
+    async with scratch_database(environ, f"tga_test_{worker}") as own:
+        await migrate(read_settings(own).database, tell=lambda _: None)
+        yield own
+
+
+@pytest.fixture(scope="session")
+def worker() -> str:
+    return os.environ.get("PYTEST_XDIST_WORKER", "alone")
+
+
+@pytest.fixture
+async def empty_database(environ: dict[str, str], worker: str) -> AsyncIterator[dict[str, str]]:
+    async with scratch_database(environ, f"tga_empty_{worker}") as own:
+        yield own
+
+
+@pytest.fixture(scope="session")
+def installation(database: dict[str, str]) -> Settings:
+    return read_settings(database)
+
+
+@pytest.fixture(scope="session")
+async def pool(installation: Settings) -> AsyncIterator[Pool]:
+    async with open_pool(installation.database) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def system(pool: Pool) -> SystemStores:
+    return system_stores(pool)
+
+
+@pytest.fixture
+async def admin(database: dict[str, str]) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """A superuser's eyes: to see what is really there."""
+    connection = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def world(system: SystemStores, pool: Pool) -> World:
+    """Two tenants that share half their channels, with posts."""
+    return await make_world(system, pool)
+
+
+@pytest.fixture
+def now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)

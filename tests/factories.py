@@ -1,0 +1,94 @@
+"""Objects for tests: set only what the test is about."""
+
+import itertools
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bench.rows import make_writer, posts_of
+from telegram_assistant.domain.coverage import proven_by
+from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
+from telegram_assistant.domain.post import Post, fingerprint
+from telegram_assistant.stores.postgres.channels import Channel, Subscription
+from telegram_assistant.stores.postgres.database import Pool
+from telegram_assistant.stores.postgres.landing import Claim, Page
+from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
+
+_numbers = itertools.count(random.SystemRandom().randrange(1_000_000_000, 2_000_000_000))
+
+
+def fresh_number() -> int:
+    """A number that no other test uses."""
+    return next(_numbers)
+
+
+def make_post(*, channel_id: int = 1, message_id: int = 1, text: str = "Снег в городе", **more: Any) -> Post:
+    values: dict[str, Any] = {"posted_at": datetime(2026, 11, 1, 12, tzinfo=UTC), "content_hash": fingerprint(text), **more}
+    return Post(channel_id=ChannelId(channel_id), message_id=MessageId(message_id), text=text, **values)
+
+
+def make_page(*posts: Post, **more: Any) -> Page:
+    """A page of the newest posts, and what it proves."""
+    values: dict[str, Any] = {"proven": proven_by([post.message_id for post in posts]), "read_at": datetime.now(UTC), **more}
+    return Page(posts=posts, **values)
+
+
+async def make_tenant(system: SystemStores) -> TenantId:
+    return (await system.tenants.ensure(f"tenant {fresh_number()}")).tenant_id
+
+
+async def make_channel(system: SystemStores, **more: Any) -> ChannelId:
+    channel_id = ChannelId(fresh_number())
+    await system.channels.register(Channel(channel_id=channel_id, title=f"Channel {channel_id}", **more))
+    return channel_id
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Tenants A and B, who share half their channels; every channel has posts."""
+
+    a: TenantId
+    b: TenantId
+    only_a: tuple[ChannelId, ...]
+    shared: tuple[ChannelId, ...]
+    only_b: tuple[ChannelId, ...]
+    stores_a: TenantStores
+    stores_b: TenantStores
+    stores_nobody: TenantStores
+
+    @property
+    def of_a(self) -> set[ChannelId]:
+        return {*self.only_a, *self.shared}
+
+    @property
+    def of_b(self) -> set[ChannelId]:
+        return {*self.only_b, *self.shared}
+
+    @property
+    def channels(self) -> tuple[ChannelId, ...]:
+        return (*self.only_a, *self.shared, *self.only_b)
+
+
+async def make_world(system: SystemStores, pool: Pool, *, posts_per_channel: int = 7) -> World:
+    a, b, nobody = [await make_tenant(system) for _ in range(3)]
+    channels = [await make_channel(system) for _ in range(6)]
+    for channel_id in channels[:4]:
+        await system.channels.subscribe(a, Subscription(channel_id=channel_id))
+    for channel_id in channels[2:]:
+        await system.channels.subscribe(b, Subscription(channel_id=channel_id))
+    writer = make_writer(channels[0])
+    for channel_id in channels:
+        newest = datetime.now(UTC) - timedelta(seconds=writer.hand.randrange(3600))
+        posts = posts_of(writer, channel_id, first_id=1, count=posts_per_channel, newest=newest, span=timedelta(days=2))
+        await system.landing.land(make_page(*posts), Claim(channel_id, 0))
+    return World(
+        a,
+        b,
+        tuple(channels[:2]),
+        tuple(channels[2:4]),
+        tuple(channels[4:]),
+        tenant_stores(pool, a),
+        tenant_stores(pool, b),
+        tenant_stores(pool, nobody),
+    )

@@ -1,0 +1,86 @@
+import asyncio
+
+import asyncpg
+import pytest
+
+from telegram_assistant.errors import Busy, CannotStart
+from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, open_pool
+from tests.factories import fresh_number
+
+type Admin = asyncpg.Connection[asyncpg.Record]
+
+
+async def test_a_block_that_raises_leaves_nothing_behind(pool: Pool, admin: Admin) -> None:
+    name = f"tenant {fresh_number()}"
+    with pytest.raises(ZeroDivisionError):
+        async with SystemTransactions(pool).begin() as connection:
+            await connection.execute("INSERT INTO tenants (name) VALUES ($1)", name)
+            raise ZeroDivisionError
+    assert await admin.fetchval("SELECT count(*) FROM tenants WHERE name = $1", name) == 0
+
+
+async def test_a_cancelled_block_leaves_nothing_behind_and_the_connection_is_usable(pool: Pool, admin: Admin) -> None:
+    name = f"tenant {fresh_number()}"
+
+    async def write_and_wait() -> None:
+        async with SystemTransactions(pool).begin() as connection:
+            await connection.execute("INSERT INTO tenants (name) VALUES ($1)", name)
+            await connection.execute("SELECT pg_sleep(30)")
+
+    task = asyncio.create_task(write_and_wait())
+    await asyncio.sleep(0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await admin.fetchval("SELECT count(*) FROM tenants WHERE name = $1", name) == 0
+    async with SystemTransactions(pool).begin() as connection:
+        assert await connection.fetchval("SELECT current_user") == "tga_system"
+
+
+async def test_an_error_that_is_swallowed_inside_a_block_is_not_taken_for_success(pool: Pool) -> None:
+    with pytest.raises(RuntimeError, match="swallowed"):
+        async with SystemTransactions(pool).begin() as connection:
+            with pytest.raises(asyncpg.DivisionByZeroError):
+                await connection.execute("SELECT 1/0")
+
+
+async def test_a_connection_comes_back_with_no_role_and_no_tenant(pool: Pool) -> None:
+    async with SystemTransactions(pool).begin() as connection:
+        assert await connection.fetchval("SELECT current_user") == "tga_system"
+    async with pool.acquire() as connection:
+        assert await connection.fetchval("SELECT current_user") == "tga"
+        assert await connection.fetchval("SELECT current_setting('app.tenant_id', true)") in {None, ""}
+
+
+async def test_a_lost_server_is_busy_not_broken(installation: Settings, admin: Admin) -> None:
+    async with open_pool(installation.database) as own:
+        with pytest.raises(Busy, match="PostgreSQL"):
+            async with SystemTransactions(own).begin() as connection:
+                await admin.execute("SELECT pg_terminate_backend($1)", await connection.fetchval("SELECT pg_backend_pid()"))
+                await connection.fetchval("SELECT 1")
+        async with SystemTransactions(own).begin() as connection:
+            assert await connection.fetchval("SELECT 1") == 1
+
+
+async def test_a_server_that_is_not_there_is_said_in_words(database: dict[str, str]) -> None:
+    nowhere = read_settings({**database, "DATABASE_URL": "postgresql://tga:geheim@127.0.0.1:1/tga"})
+    with pytest.raises(CannotStart, match=r"127\.0\.0\.1:1/tga") as told:
+        async with open_pool(nowhere.database):
+            pass
+    assert "geheim" not in str(told.value)
+
+
+@pytest.mark.turns("DATABASE_POOL_SIZE")
+async def test_a_pool_of_two_lets_two_in_and_the_third_wait(database: dict[str, str]) -> None:
+    small = read_settings({**database, "DATABASE_POOL_SIZE": "2"})
+    async with open_pool(small.database) as own, own.acquire(), own.acquire():
+        with pytest.raises(TimeoutError):
+            await own.acquire(timeout=0.05)
+
+
+@pytest.mark.turns("DATABASE_URL")
+async def test_the_pool_speaks_to_the_database_it_is_told(environ: dict[str, str], database: dict[str, str]) -> None:
+    for one in (environ, database):
+        async with open_pool(read_settings(one).database) as own:
+            assert await own.fetchval("SELECT current_database()") == one["DATABASE_URL"].rpartition("/")[2]

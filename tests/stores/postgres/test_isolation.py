@@ -1,0 +1,197 @@
+"""No tenant sees, counts or changes what is another's: proven from the catalogue, then through every store method."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import fields
+from inspect import getmembers, iscoroutinefunction
+from typing import Any
+
+import asyncpg
+import pytest
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.settings import Settings
+from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
+from telegram_assistant.stores.postgres.stores import TenantStores
+from tests.factories import World
+from tests.stores.postgres.catalogue import Admin, Table, complaints, insert_row, tables
+
+NOBODY = TenantId(0)
+
+
+async def test_the_catalogue_has_nothing_to_complain_about(admin: Admin) -> None:
+    assert await complaints(admin) == []
+
+
+@pytest.mark.parametrize(
+    ("offence", "complaint"),
+    [
+        ("CREATE TABLE stray (tenant_id bigint)", "table stray has no class in its comment"),
+        ("CREATE VIEW stray AS SELECT * FROM posts", "table stray has no class in its comment"),
+        (
+            "CREATE TABLE stray (tenant_id bigint); COMMENT ON TABLE stray IS 'class: tenant. x'",
+            "table stray does not force row-level security",
+        ),
+        (
+            """
+            CREATE TABLE stray (tenant_id bigint); COMMENT ON TABLE stray IS 'class: tenant. x';
+            ALTER TABLE stray ENABLE ROW LEVEL SECURITY; ALTER TABLE stray FORCE ROW LEVEL SECURITY
+            """,
+            "tenant table stray has no policy for tga_tenant",
+        ),
+        ("ALTER TABLE posts NO FORCE ROW LEVEL SECURITY", "table posts does not force row-level security"),
+        ("DROP POLICY own ON posts", "subscribed table posts has no policy for tga_tenant"),
+        ("CREATE POLICY open ON posts TO tga_tenant USING (true)", "subscribed table posts has a policy that does not ask for the tenant"),
+        ("CREATE POLICY open ON posts USING (true)", "subscribed table posts has a policy that does not ask for the tenant"),
+        ("GRANT SELECT ON outbox TO tga_tenant", "system table outbox is open to tga_tenant"),
+        ("GRANT SELECT (lane) ON outbox TO PUBLIC", "system table outbox is open to tga_tenant"),
+        ("GRANT SELECT ON posts_p03 TO tga_tenant", "partition posts_p03 can be reached by tga_tenant around its parent's policy"),
+        (
+            "CREATE FUNCTION stray() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'",
+            "function stray runs with its owner's rights and is not on the list",
+        ),
+        (
+            "GRANT EXECUTE ON FUNCTION drop_partitions TO tga_tenant",
+            "function drop_partitions may be called by a tenant or by everybody",
+        ),
+    ],
+)
+async def test_the_catalogue_check_finds_each_offence(admin: Admin, offence: str, complaint: str) -> None:
+    transaction = admin.transaction()
+    await transaction.start()
+    try:
+        await admin.execute(offence)
+        assert complaint in await complaints(admin)
+    finally:
+        await transaction.rollback()
+
+
+async def in_tenant(pool: Pool, tenant_id: TenantId, query: str, *values: Any) -> Any:
+    async with TenantTransactions(pool, tenant_id).begin() as connection:
+        return await connection.fetchval(query, *values)
+
+
+async def row_for(admin: Admin, table: Table, tenant_id: TenantId, channel_id: ChannelId) -> None:
+    """One row of the table that belongs to that tenant, or to a channel that only this tenant follows."""
+    if table.name in {"tenants", "subscriptions", "channels"} or (table.name == "coverage"):
+        return  # the world has made them
+    known: dict[str, Any] = {"tenant_id": tenant_id} if table.table_class == "tenant" else {"channel_id": channel_id}
+    await insert_row(admin, table.name, **known)
+
+
+async def test_every_table_shows_each_tenant_its_own_rows_and_nobody_none(admin: Admin, pool: Pool, world: World) -> None:
+    seen_tables = 0
+    for table in await tables(admin):
+        if table.table_class == "system":
+            continue
+        seen_tables += 1
+        await row_for(admin, table, world.a, world.only_a[0])
+        await row_for(admin, table, world.b, world.only_b[0])
+        key, own_a, own_b = (
+            ("tenant_id", [world.a], [world.b]) if table.table_class == "tenant" else ("channel_id", list(world.of_a), list(world.of_b))
+        )
+        for tenant_id, own in ((world.a, own_a), (world.b, own_b)):
+            really = await admin.fetchval(f"SELECT count(*) FROM {table.name} WHERE {key} = ANY($1)", own)
+            assert really > 0, table.name
+            assert await in_tenant(pool, tenant_id, f"SELECT count(*) FROM {table.name}") == really, table.name
+        assert await in_tenant(pool, NOBODY, f"SELECT count(*) FROM {table.name}") == 0, table.name
+        async with pool.acquire() as connection, connection.transaction():
+            await connection.execute("SET LOCAL ROLE tga_tenant")  # and no tenant is named at all
+            assert await connection.fetchval(f"SELECT count(*) FROM {table.name}") == 0, table.name
+    assert seen_tables >= 9
+
+
+async def test_system_tables_and_partitions_refuse_tenants(admin: Admin, pool: Pool, world: World) -> None:
+    partitions = await admin.fetch("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r' AND relnamespace = 'public'::regnamespace")
+    closed = [table.name for table in await tables(admin) if table.table_class == "system"] + [row[0] for row in partitions]
+    assert len(closed) > 70
+    for name in closed:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await in_tenant(pool, world.a, f"SELECT count(*) FROM {name}")
+
+
+async def test_a_tenant_cannot_write_for_another_nor_read_a_session(pool: Pool, world: World) -> None:
+    async with TenantTransactions(pool, world.a).begin() as connection:
+        assert await connection.execute("UPDATE subscriptions SET folder = 'x' WHERE tenant_id = $1", world.b) == "UPDATE 0"
+        assert await connection.execute("DELETE FROM subscriptions WHERE tenant_id = $1", world.b) == "DELETE 0"
+    for forbidden in (
+        f"INSERT INTO subscriptions (tenant_id, channel_id) VALUES ({world.a}, {world.only_b[0]})",
+        f"UPDATE subscriptions SET channel_id = {world.only_b[0]}",
+        f"UPDATE subscriptions SET tenant_id = {world.b}",
+        "UPDATE subscriptions SET active = true",
+        "UPDATE posts SET text = ''",
+        "DELETE FROM channels",
+        "SELECT session FROM telegram_accounts",
+        "SELECT drop_partitions('post_raw', now())",
+        "CREATE TABLE mine (x int)",
+        "SET LOCAL ROLE tga_owner",
+    ):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await in_tenant(pool, world.a, forbidden)
+
+
+async def test_a_tenant_session_can_be_talked_into_another_tenant_only_by_our_own_code(pool: Pool, world: World) -> None:
+    """The wall stands between tenants' data and our queries; SQL never comes from tenants, and parameters cannot change the setting."""
+    hostile = f"1'; SET LOCAL app.tenant_id = '{world.b}"
+    with pytest.raises(ValueError, match="invalid literal"):
+        TenantTransactions(pool, hostile)  # type: ignore[arg-type]  # a wrong type is the point of the test
+
+
+async def test_the_system_role_may_not_change_tables(pool: Pool) -> None:
+    for forbidden in ("CREATE TABLE mine (x int)", "ALTER TABLE posts ADD x int", "DROP TABLE posts", "TRUNCATE posts", "SET LOCAL ROLE tga_owner"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            async with SystemTransactions(pool).begin() as connection:
+                await connection.execute(forbidden)
+
+
+type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
+
+
+async def _feed_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {stored.post.channel_id for stored in await stores.feed.newest(limit=1000)}
+
+
+async def _feed_post(stores: TenantStores, world: World) -> set[ChannelId]:
+    found = [await stores.feed.post(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
+    return {stored.post.channel_id for stored in found if stored}
+
+
+async def _followed_channels(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {channel.channel_id for channel in await stores.followed.channels()}
+
+
+async def _coverage_of(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {channel_id for channel_id in world.channels if await stores.coverage.of(channel_id)}
+
+
+METHODS: dict[str, Case] = {
+    "feed.newest": _feed_newest,
+    "feed.post": _feed_post,
+    "followed.channels": _followed_channels,
+    "coverage.of": _coverage_of,
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_every_store_method_shows_each_tenant_its_own_channels(world: World, method: str) -> None:
+    assert await METHODS[method](world.stores_a, world) == world.of_a
+    assert await METHODS[method](world.stores_b, world) == world.of_b
+    assert await METHODS[method](world.stores_nobody, world) == set()
+
+
+def test_every_method_of_a_tenant_store_has_its_isolation_test(world: World) -> None:
+    methods = {
+        f"{field.name}.{name}"
+        for field in fields(world.stores_a)
+        for name, _ in getmembers(type(getattr(world.stores_a, field.name)), iscoroutinefunction)
+        if not name.startswith("_")
+    }
+    assert methods == set(METHODS)
+
+
+async def test_the_plain_login_sees_nothing_before_it_takes_a_role(installation: Settings) -> None:
+    connection = await asyncpg.connect(installation.database.url.get_secret_value())
+    try:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await connection.fetch("SELECT * FROM tenants")
+    finally:
+        await connection.close()

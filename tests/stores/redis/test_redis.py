@@ -1,0 +1,51 @@
+from collections.abc import AsyncIterator
+
+import pytest
+from redis.asyncio import Redis
+
+from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.errors import CannotStart
+from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.redis.client import open_redis
+from telegram_assistant.stores.redis.examination import examine
+
+
+@pytest.mark.turns("REDIS_URL")
+async def test_the_client_speaks_to_the_database_of_its_url(environ: dict[str, str]) -> None:
+    for number in (3, 7):
+        settings = read_settings({**environ, "REDIS_URL": environ["REDIS_URL"].replace("/0", f"/{number}")}).redis
+        async with open_redis(settings) as redis:
+            assert int((await redis.client_info())["db"]) == number
+
+
+async def test_a_server_that_is_not_there_is_said_in_words(environ: dict[str, str]) -> None:
+    settings = read_settings({**environ, "REDIS_URL": "redis://:geheim@127.0.0.1:1/0"}).redis
+    with pytest.raises(CannotStart, match="REDIS_URL") as told:
+        async with open_redis(settings):
+            pass
+    assert "geheim" not in str(told.value)
+
+
+@pytest.fixture
+async def own_redis(environ: dict[str, str]) -> AsyncIterator[Redis]:
+    """The shared server; its configuration is put back."""
+    redis = Redis.from_url(environ["REDIS_URL"], decode_responses=True)
+    before = {name: str((await redis.config_get(name))[name]) for name in ("appendonly", "maxmemory", "maxmemory-policy")}
+    yield redis
+    for name, value in before.items():
+        await redis.config_set(name, value)
+    await redis.aclose()
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize(
+    ("name", "value", "subject"),
+    [("appendonly", "no", "redis persistence"), ("maxmemory", "0", "redis memory"), ("maxmemory-policy", "allkeys-lru", "redis eviction")],
+)
+async def test_a_server_that_would_lose_events_is_found(environ: dict[str, str], own_redis: Redis, name: str, value: str, subject: str) -> None:
+    settings = read_settings(environ).redis
+    assert [finding.verdict for finding in await examine(settings)] == [Verdict.OK]
+    await own_redis.config_set(name, value)
+    found = await examine(settings)
+    assert [(finding.subject, finding.verdict) for finding in found] == [("redis", Verdict.OK), (subject, Verdict.BAD)]
+    assert name in found[1].remedy

@@ -1,0 +1,25 @@
+import pytest
+
+from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.graph import examine
+
+
+@pytest.mark.turns("NEO4J_URI")
+@pytest.mark.turns("NEO4J_USER")
+@pytest.mark.turns("NEO4J_PASSWORD")
+@pytest.mark.parametrize(
+    ("changed", "verdict", "remedy"),
+    [
+        ({}, Verdict.OK, ""),
+        ({"NEO4J_URI": ""}, Verdict.OFF, ""),
+        ({"NEO4J_URI": "bolt://127.0.0.1:1"}, Verdict.BAD, "NEO4J_URI"),
+        ({"NEO4J_URI": "nonsense"}, Verdict.BAD, "NEO4J_URI"),
+        ({"NEO4J_USER": "somebody"}, Verdict.BAD, "NEO4J_USER"),
+        ({"NEO4J_PASSWORD": "wrong"}, Verdict.BAD, "NEO4J_PASSWORD"),
+    ],
+)
+async def test_the_graph_is_examined_with_its_settings(environ: dict[str, str], changed: dict[str, str], verdict: Verdict, remedy: str) -> None:
+    found = await examine(read_settings({**environ, **changed}).graph)
+    assert [finding.verdict for finding in found] == [verdict]
+    assert remedy in found[0].remedy

@@ -1,0 +1,86 @@
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.clock import PERIODIC, Job, keep_time, period_start, run_job
+from telegram_assistant.settings import Settings
+from telegram_assistant.telemetry.health import Health
+from tests.factories import fresh_number
+
+
+def make_job(*, fails: bool = False, takes_seconds: float = 0.0, every: timedelta = timedelta(hours=1)) -> tuple[Job, list[datetime]]:
+    runs: list[datetime] = []
+
+    async def run(_app: App, now: datetime) -> str:
+        runs.append(now)
+        await asyncio.sleep(takes_seconds)
+        if fails:
+            raise RuntimeError("the token=abcdefgh12345 was refused")
+        return "did it"
+
+    return Job(f"job {fresh_number()}", every, run), runs
+
+
+async def test_a_job_runs_once_per_period_across_replicas(installation: Settings, now: datetime) -> None:
+    job, runs = make_job()
+    async with assemble(installation) as one, assemble(installation) as other:
+        for app in (one, other, one):
+            await run_job(job, app=app, health=Health(probes={}), now=now)
+        assert len(runs) == 1
+        await run_job(job, app=other, health=Health(probes={}), now=now + timedelta(hours=1))
+        assert len(runs) == 2
+
+
+async def test_a_failing_job_is_red_here_and_on_the_replica_that_did_not_run_it(installation: Settings, now: datetime) -> None:
+    job, _ = make_job(fails=True)
+    async with assemble(installation) as app:
+        here, there = Health(probes={}), Health(probes={})
+        await run_job(job, app=app, health=here, now=now)
+        await run_job(job, app=app, health=there, now=now)
+    for health in (here, there):
+        shown = health.parts()[f"job {job.name}"]
+        assert shown["status"] == "failing"
+        assert "was refused" in str(shown["detail"])
+        assert "abcdefgh" not in str(shown)
+
+
+async def test_the_clock_runs_a_job_for_the_period_in_which_it_starts_and_for_each_after(installation: Settings) -> None:
+    job, runs = make_job(every=timedelta(seconds=1))
+    stopping = asyncio.Event()
+    async with assemble(installation) as app:
+        loop = asyncio.create_task(keep_time(app, Health(probes={}), jobs=(job,)).run(stopping))
+        while len(runs) < 3:
+            await asyncio.sleep(0.02)
+        stopping.set()
+        await asyncio.wait_for(loop, 2)
+    assert len({period_start(moment, job.every) for moment in runs}) == len(runs)
+
+
+async def test_a_job_in_hand_is_finished_when_the_clock_stops(installation: Settings) -> None:
+    job, runs = make_job(takes_seconds=0.3)
+    stopping, health = asyncio.Event(), Health(probes={})
+    async with assemble(installation) as app:
+        loop = asyncio.create_task(keep_time(app, health, jobs=(job,)).run(stopping))
+        while not runs:
+            await asyncio.sleep(0.01)
+        stopping.set()
+        await asyncio.wait_for(loop, 5)
+    assert health.parts()[f"job {job.name}"]["detail"] == "did it"
+
+
+async def test_partitions_are_made_ahead_by_the_clock(installation: Settings, now: datetime) -> None:
+    async with assemble(installation) as app:
+        health = Health(probes={})
+        await run_job(PERIODIC[0], app=app, health=health, now=now)
+    assert health.parts()["job make_partitions"]["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("every", "expected"),
+    [(timedelta(minutes=15), "2026-11-15T05:45"), (timedelta(hours=6), "2026-11-15T00:00"), (timedelta(days=1), "2026-11-15T00:00")],
+)
+def test_periods_are_the_same_on_every_machine(every: timedelta, expected: str) -> None:
+    moment = datetime.fromisoformat("2026-11-15T08:59:59+03:00")
+    assert period_start(moment, every) == datetime.fromisoformat(f"{expected}:00").replace(tzinfo=UTC)

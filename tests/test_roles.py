@@ -1,0 +1,234 @@
+"""The roles as people meet them: over HTTP and by signals. Most tests run the real program in a process of its own."""
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from telegram_assistant.errors import CannotStart
+from telegram_assistant.roles import ROLES, Role, RoleName, run_roles
+from telegram_assistant.settings import read_settings
+from telegram_assistant.supervision import Loop
+from telegram_assistant.telemetry.metrics import CHANNEL_BOUND, CHANNEL_LAST_POST, REGISTRY
+
+API = (Role(RoleName.API, lambda http: http.api_port, lambda _app, _health: ()),)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass
+class Program:
+    """A running `tga run`."""
+
+    process: asyncio.subprocess.Process
+    environ: dict[str, str]
+
+    def url(self, role: str, path: str) -> str:
+        return f"http://{self.environ['HTTP_HOST']}:{self.environ[f'{role.upper()}_PORT']}{path}"
+
+    async def until_ready(self, role: str = "api") -> None:
+        async with httpx.AsyncClient() as client:
+            for _ in range(200):
+                try:
+                    if (await client.get(self.url(role, "/ready"))).status_code == 200:
+                        return
+                except httpx.TransportError:
+                    await asyncio.sleep(0.05)
+        pytest.fail("the program did not become ready")
+
+
+@asynccontextmanager
+async def program(database: dict[str, str], *arguments: str, **changed: str) -> AsyncIterator[Program]:
+    ports = {f"{role.name.upper()}_PORT": str(free_port()) for role in ROLES}
+    environ = {**database, "HTTP_HOST": "127.0.0.1", **ports, **changed}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "telegram_assistant", "run", *arguments, env=environ, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        yield Program(process, environ)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+@pytest.mark.turns("INGEST_PORT")
+@pytest.mark.turns("WORKER_PORT")
+@pytest.mark.turns("API_PORT")
+@pytest.mark.turns("HTTP_HOST")
+@pytest.mark.turns("HOSTNAME")
+async def test_every_role_answers_on_its_own_port_and_ends_cleanly(database: dict[str, str]) -> None:
+    async with program(database, HTTP_HOST="127.0.0.2", HOSTNAME="moscow-1") as running, httpx.AsyncClient() as client:
+        for role in RoleName:
+            await running.until_ready(role)
+            health = (await client.get(running.url(role, "/health"))).json()
+            assert (health["status"], health["role"], health["instance"]) == ("ok", role.value, "moscow-1")
+            assert "parts" in (await client.get(running.url(role, "/health/details"))).json()
+            metrics = await client.get(running.url(role, "/metrics"))
+            assert "tga_build_info" in metrics.text
+        running.process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(running.process.wait(), 10) == 0
+
+
+async def test_one_role_can_run_alone(database: dict[str, str]) -> None:
+    async with program(database, "--roles", "worker") as running, httpx.AsyncClient() as client:
+        await running.until_ready("worker")
+        with pytest.raises(httpx.ConnectError):
+            await client.get(running.url("api", "/health"))
+
+
+@pytest.mark.turns("OPERATOR_KEY")
+async def test_from_elsewhere_the_operators_key_is_needed(database: dict[str, str]) -> None:
+    elsewhere = {"X-Forwarded-For": "203.0.113.7"}
+    async with program(database, "--roles", "api", OPERATOR_KEY="k3y-of-operator") as running, httpx.AsyncClient() as client:
+        await running.until_ready()
+        for path in ("/health", "/health/details", "/ready", "/metrics"):
+            url = running.url("api", path)
+            assert (await client.get(url)).status_code == 200
+            refused = await client.get(url, headers=elsewhere)
+            assert refused.status_code == 401
+            assert refused.headers["content-type"] == "application/problem+json"
+            assert (await client.get(url, headers={**elsewhere, "Authorization": "Bearer wrong"})).status_code == 401
+            assert (await client.get(url, headers={**elsewhere, "Authorization": "Bearer k3y-of-operator"})).status_code == 200
+
+
+async def test_without_a_key_nobody_from_elsewhere_gets_in(database: dict[str, str]) -> None:
+    async with program(database, "--roles", "api") as running, httpx.AsyncClient() as client:
+        await running.until_ready()
+        for authorization in ("Bearer", ""):
+            headers = {"Forwarded": "for=203.0.113.7", "Authorization": authorization}
+            assert (await client.get(running.url("api", "/metrics"), headers=headers)).status_code == 401
+
+
+@pytest.mark.turns("METRICS_MAX_CHANNELS")
+async def test_the_bound_on_channel_series_is_taken_from_the_settings(database: dict[str, str]) -> None:
+    for channel_id in range(50):
+        CHANNEL_LAST_POST.set(channel_id, float(channel_id))
+    settings = read_settings({**database, "API_PORT": "0", "METRICS_MAX_CHANNELS": "3"})
+
+    async def at_once() -> None:
+        assert REGISTRY.get_sample_value("channel_last_post_timestamp_seconds", {"channel_id": "2"}) == 2.0
+        assert REGISTRY.get_sample_value("channel_last_post_timestamp_seconds", {"channel_id": "3"}) is None
+
+    before = CHANNEL_BOUND.channels
+    try:
+        await run_roles(settings, API, told_to_stop=at_once)
+    finally:
+        CHANNEL_BOUND.channels = before
+
+
+@pytest.mark.turns("SHUTDOWN_GRACE_SECONDS")
+@pytest.mark.parametrize(("grace", "finished"), [("5", True), ("0.05", False)])
+async def test_work_in_hand_may_finish_within_the_grace(database: dict[str, str], grace: str, finished: bool) -> None:  # noqa: FBT001 -- a parameter of the test
+    done: list[str] = []
+    working = asyncio.Event()
+
+    async def work(stopping: asyncio.Event) -> None:
+        working.set()
+        await stopping.wait()
+        await asyncio.sleep(0.5)
+        done.append("page")
+
+    role = Role(RoleName.WORKER, lambda http: http.worker_port, lambda _app, _health: (Loop("work", work),))
+
+    async def told() -> None:
+        await working.wait()
+
+    settings = read_settings({**database, "WORKER_PORT": "0", "SHUTDOWN_GRACE_SECONDS": grace})
+    await asyncio.wait_for(run_roles(settings, [role], told_to_stop=told), 5)
+    assert bool(done) is finished
+
+
+async def test_roles_drain_in_order(database: dict[str, str]) -> None:
+    order: list[str] = []
+
+    def role(name: RoleName, port: int) -> Role:
+        async def work(stopping: asyncio.Event) -> None:
+            await stopping.wait()
+            await asyncio.sleep(0.02)
+            order.append(name)
+
+        return Role(name, lambda _http: port, lambda _app, _health: (Loop(name, work),))
+
+    async def told() -> None:
+        await asyncio.sleep(0.02)
+
+    await run_roles(read_settings(database), [role(name, 0) for name in RoleName], told_to_stop=told)
+    assert order == ["ingest", "worker", "api"]
+
+
+async def test_a_crashed_loop_is_restarted_and_the_process_lives(database: dict[str, str]) -> None:
+    runs = 0
+    again = asyncio.Event()
+
+    async def crash(_stopping: asyncio.Event) -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 2:
+            again.set()
+        raise RuntimeError("boom")
+
+    role = Role(RoleName.WORKER, lambda _http: 0, lambda _app, _health: (Loop("crashing in a role", crash),))
+
+    async def told() -> None:
+        await again.wait()
+
+    await asyncio.wait_for(run_roles(read_settings(database), [role], told_to_stop=told), 5)
+    assert runs == 2
+
+
+async def test_a_port_that_is_taken_ends_the_process_with_words(database: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        async with program(database, "--roles", "api", API_PORT=port) as running:
+            _, complaint = await asyncio.wait_for(running.process.communicate(), 20)
+    assert running.process.returncode == 1
+    text = complaint.decode()
+    assert f"cannot listen on 127.0.0.1:{port}" in text
+    assert "set API_PORT" in text
+    assert "Traceback" not in text
+
+
+async def test_a_schema_that_is_behind_ends_the_process_with_words(empty_database: dict[str, str]) -> None:
+    with pytest.raises(CannotStart, match="tga migrate"):
+        await run_roles(read_settings({**empty_database, "API_PORT": "0"}), API)
+
+
+async def test_a_second_signal_ends_it_at_once(database: dict[str, str]) -> None:
+    program_text = """
+import asyncio, os
+from telegram_assistant.roles import Role, RoleName, run_roles
+from telegram_assistant.settings import read_settings
+from telegram_assistant.supervision import Loop
+async def stubborn(stopping):
+    print("working", flush=True)
+    await asyncio.sleep(600)
+role = Role(RoleName.WORKER, lambda http: 0, lambda app, health: (Loop("stubborn", stubborn),))
+asyncio.run(run_roles(read_settings(os.environ), [role]))
+"""
+    environ = {**database, "SHUTDOWN_GRACE_SECONDS": "600"}
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", program_text, env=environ, stdout=asyncio.subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        while await asyncio.wait_for(process.stdout.readline(), 20) != b"working\n":
+            pass
+        process.terminate()
+        await asyncio.sleep(0.3)
+        assert process.returncode is None
+        process.terminate()
+        assert await asyncio.wait_for(process.wait(), 5) == -signal.SIGTERM
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()

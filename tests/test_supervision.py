@@ -1,0 +1,84 @@
+import asyncio
+
+from structlog.testing import capture_logs
+
+from telegram_assistant.supervision import Loop, keep_running
+from telegram_assistant.telemetry.health import Health, State
+from telegram_assistant.telemetry.metrics import REGISTRY
+
+
+def restarts(name: str) -> float:
+    return REGISTRY.get_sample_value("loop_restarts_total", {"loop": name}) or 0.0
+
+
+async def test_a_crashed_loop_is_started_again_with_growing_pauses_and_counted() -> None:
+    runs, stopping = 0, asyncio.Event()
+
+    async def crash(_stopping: asyncio.Event) -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 5:
+            stopping.set()
+        raise RuntimeError
+
+    before = restarts("crashing")
+    with capture_logs() as lines:
+        await keep_running(Loop("crashing", crash), stopping=stopping, health=Health(probes={}), first_pause_seconds=0.01, longest_pause_seconds=0.03)
+    assert [line["pause_seconds"] for line in lines if line["event"] == "loop_restarts"] == [0.01, 0.02, 0.03, 0.03]
+    assert restarts("crashing") - before == 4
+
+
+async def test_a_waiting_loop_is_red_and_says_why_without_secrets() -> None:
+    stopping, health = asyncio.Event(), Health(probes={})
+
+    async def crash(_stopping: asyncio.Event) -> None:
+        raise RuntimeError("password=hunter2hunter2")
+
+    task = asyncio.create_task(keep_running(Loop("red", crash), stopping=stopping, health=health, first_pause_seconds=30))
+    await asyncio.sleep(0.01)
+    assert health.state is State.FAILING
+    detail = str(health.parts()["red"]["detail"])
+    assert "starts again in 30 s" in detail
+    assert "hunter2" not in detail
+    stopping.set()
+    await asyncio.wait_for(task, 1)
+    assert health.parts()["red"]["status"] == "stopped"
+
+
+async def test_a_loop_that_ends_by_itself_is_started_again() -> None:
+    runs, stopping = 0, asyncio.Event()
+
+    async def end(_stopping: asyncio.Event) -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 3:
+            stopping.set()
+
+    await keep_running(Loop("ending", end), stopping=stopping, health=Health(probes={}), first_pause_seconds=0.001)
+    assert runs == 3
+
+
+async def test_a_loop_may_finish_what_it_has_in_hand() -> None:
+    done, stopping = [], asyncio.Event()
+
+    async def work(told: asyncio.Event) -> None:
+        await told.wait()
+        await asyncio.sleep(0.02)
+        done.append("page")
+
+    task = asyncio.create_task(keep_running(Loop("working", work), stopping=stopping, health=Health(probes={})))
+    await asyncio.sleep(0)
+    stopping.set()
+    await task
+    assert done == ["page"]
+
+
+async def test_cancellation_goes_through_at_once() -> None:
+    async def sleep(_stopping: asyncio.Event) -> None:
+        await asyncio.sleep(60)
+
+    task = asyncio.create_task(keep_running(Loop("sleeping", sleep), stopping=asyncio.Event(), health=Health(probes={})))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()

@@ -51,11 +51,11 @@ generate: install  ## write the files that are made from code (.env.example)
 .PHONY: test
 test: install  ## all tests, in parallel, on the real servers
 	scripts/servers up
-	$(SERVERS_ENV) && $(BIN)/pytest -n $(JOBS) -m "not serial"
-	$(SERVERS_ENV) && $(BIN)/pytest -m serial
+	$(SERVERS_ENV) && scripts/suite tests $(BIN)/pytest -n $(JOBS) -m "not serial"
+	$(SERVERS_ENV) && scripts/suite serial $(BIN)/pytest -m serial
 
 .PHONY: bench
 bench: install  ## the benchmarks at their small size
 	scripts/servers up postgres
-	$(SERVERS_ENV) && $(BIN)/python -m bench.feed --posts 200000 --json
-	$(SERVERS_ENV) && $(BIN)/python -m bench.land --seconds 10 --json
+	$(SERVERS_ENV) && scripts/suite bench-feed $(BIN)/python -m bench.feed --posts 200000 --json
+	$(SERVERS_ENV) && scripts/suite bench-land $(BIN)/python -m bench.land --seconds 10 --json

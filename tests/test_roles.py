@@ -130,7 +130,7 @@ async def test_the_bound_on_channel_series_is_taken_from_the_settings(database: 
 
 @pytest.mark.turns("SHUTDOWN_GRACE_SECONDS")
 @pytest.mark.parametrize(("grace", "finished"), [("5", True), ("0.05", False)])
-async def test_work_in_hand_may_finish_within_the_grace(database: dict[str, str], grace: str, finished: bool) -> None:  # noqa: FBT001 -- a parameter of the test
+async def test_work_in_hand_may_finish_within_the_grace(database: dict[str, str], grace: str, finished: bool) -> None:
     done: list[str] = []
     working = asyncio.Event()
 

@@ -279,12 +279,12 @@ def _in_words(error: ValidationError) -> Iterator[str]:
 
 def _group_type(field: FieldInfo) -> type[Group]:
     group = field.annotation
-    assert isinstance(group, type)  # noqa: S101 -- Settings holds groups only
-    assert issubclass(group, Group)  # noqa: S101
+    assert isinstance(group, type)  # Settings holds groups only
+    assert issubclass(group, Group)
     return group
 
 
 def _name_of(field: FieldInfo) -> str:
     extra = field.json_schema_extra
-    assert isinstance(extra, dict)  # noqa: S101 -- every field is declared by variable()
+    assert isinstance(extra, dict)  # every field is declared by variable()
     return str(extra["variable"])

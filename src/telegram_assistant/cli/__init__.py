@@ -21,7 +21,7 @@ app.command()(install.migrate)
 app.command()(install.config)
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 -- typer calls it so
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"tga {__version__}")
         raise typer.Exit
@@ -29,7 +29,7 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 -- typer calls it so
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and end.")] = False,  # noqa: FBT002
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and end.")] = False,
 ) -> None:
     """Options that stand before the command."""
 

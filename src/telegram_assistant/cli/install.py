@@ -55,7 +55,7 @@ def _show(finding: Finding) -> None:
 
 
 def migrate(
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing when all goes well.")] = False,  # noqa: FBT002 -- typer reads it so
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing when all goes well.")] = False,
 ) -> None:
     """Create or update roles, grants and tables. Safe to run again, and while the previous release still runs."""
     settings = settings_or_exit()

@@ -56,7 +56,7 @@ async def _login(connection: Connection) -> list[Finding]:
         FROM pg_roles r WHERE rolname = current_user
         """
     )
-    assert login is not None  # noqa: S101 -- we are logged in as it
+    assert login is not None  # we are logged in as it
     too_strong = [
         word for word, has in (("a superuser", login["rolsuper"]), ("BYPASSRLS", login["rolbypassrls"]), ("the owner", login["is_owner"])) if has
     ]

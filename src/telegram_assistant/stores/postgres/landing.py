@@ -74,8 +74,10 @@ WITH page AS (
 replaced AS (
     INSERT INTO post_versions (channel_id, message_id, revision, text, entities, facts, content_hash, edited_at, replaced_at)
     SELECT o.channel_id, o.message_id, o.revision, o.text, o.entities, o.facts, o.content_hash, o.edited_at, $2
-    FROM page p JOIN posts o ON o.channel_id = $1 AND o.message_id = p.message_id
-    WHERE o.content_hash <> p.content_hash
+    FROM page p CROSS JOIN LATERAL (  -- LIMIT keeps it one look-up per post, however many posts the channel has
+        SELECT * FROM posts WHERE channel_id = $1 AND message_id = p.message_id LIMIT 1) o
+    WHERE p.message_id <= (SELECT newest_message_id FROM channels WHERE channel_id = $1)  -- what is above cannot be known yet
+      AND o.content_hash <> p.content_hash
       AND coalesce(p.edited_at, '-infinity') >= coalesce(o.edited_at, '-infinity')
     ON CONFLICT DO NOTHING
 ),
@@ -101,7 +103,6 @@ ledger AS (
 queued AS (
     INSERT INTO outbox (channel_id, message_id, revision, lane, requested_by)
     SELECT $1, message_id, revision, $6, $7 FROM landed
-    ON CONFLICT DO NOTHING
 ),
 total AS (
     SELECT count(*) FILTER (WHERE revision = 1) AS inserted, count(*) FILTER (WHERE revision > 1) AS changed,
@@ -151,7 +152,7 @@ class Landing:
             if fenced != "UPDATE 1":
                 raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
             row = await connection.fetchrow(LAND, *parameters, *as_columns(posts))
-        assert row is not None  # noqa: S101 -- an aggregate always answers
+        assert row is not None  # an aggregate always answers
         landed = Landed(row["inserted"], row["changed"])
         POSTS_LANDED.labels("inserted").inc(landed.inserted)
         POSTS_LANDED.labels("changed").inc(landed.changed)

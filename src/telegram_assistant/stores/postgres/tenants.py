@@ -26,7 +26,7 @@ class Tenants:
         async with self._transactions.begin() as connection:
             await connection.execute("INSERT INTO tenants (name, is_operator) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, is_operator)
             row = await connection.fetchrow("SELECT tenant_id, name, is_operator FROM tenants WHERE name = $1", name)
-        assert row is not None  # noqa: S101 -- inserted just above
+        assert row is not None  # inserted just above
         return Tenant(**dict(row))
 
     async def by_name(self, name: str) -> Tenant | None:

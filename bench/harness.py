@@ -1,0 +1,105 @@
+"""What every bench needs: a database of its own, CPU of the servers, percentiles, and one JSON line at the end."""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+
+from telegram_assistant import __version__
+from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.stores.postgres.migrating import migrate
+
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def arguments(about: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON line (last) instead of a table")
+    return parser
+
+
+@asynccontextmanager
+async def own_database(name: str, *, keep: bool = False) -> AsyncIterator[Settings]:
+    """A fresh migrated database on the server of DATABASE_ADMIN_URL; dropped at the end unless it is kept."""
+    admin_url = os.environ.get("DATABASE_ADMIN_URL")
+    if not admin_url:
+        sys.exit('the servers are not running: scripts/servers up && eval "$(scripts/servers env)"')
+    admin = await asyncpg.connect(_in_database(admin_url, "postgres"))
+    exists = await admin.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name)
+    if not (exists and keep):
+        await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        await admin.execute(f"CREATE DATABASE {name}")
+    urls = {key: _in_database(os.environ[key], name) for key in ("DATABASE_URL", "DATABASE_ADMIN_URL")}
+    settings = read_settings({**os.environ, **urls})
+    await migrate(settings.database, tell=lambda _: None)
+    try:
+        yield settings
+    finally:
+        if not keep:
+            await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        await admin.close()
+
+
+def _in_database(url: str, name: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU that a process has used so far, in user and kernel mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+
+def own_cpu_seconds() -> float:
+    used = os.times()
+    return used.user + used.system
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def median(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What was measured with what."""
+
+    postgres: str
+    settings: dict[str, str]
+
+    @classmethod
+    async def read(cls, connection: "asyncpg.Connection[asyncpg.Record]") -> "Versions":
+        names = ("fsync", "synchronous_commit", "shared_buffers", "wal_compression", "random_page_cost", "jit")
+        settings = {name: str(await connection.fetchval(f"SHOW {name}")) for name in names}
+        return cls(str(await connection.fetchval("SHOW server_version")).split()[0], settings)
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "tga": __version__,
+            "python": platform.python_version(),
+            "asyncpg": asyncpg.__version__,
+            "postgres": self.postgres,
+            "postgres_settings": self.settings,
+            "cores": os.cpu_count(),
+        }
+
+
+def report(result: dict[str, object], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(result, ensure_ascii=False), flush=True)
+    else:
+        for name, value in result.items():
+            print(f"{name:<28} {value}")

@@ -1,0 +1,52 @@
+"""Rules about the code itself that no linter knows."""
+
+import re
+import tomllib
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parent.parent
+CODE = [file for folder in ("src", "tests", "bench") for file in (CHECKOUT / folder).rglob("*.py")] + [
+    CHECKOUT / "scripts/servers",
+    CHECKOUT / "scripts/generate",
+]
+
+
+def test_no_check_is_silenced_without_a_reason() -> None:
+    silenced = re.compile(r"#\s*(noqa|type:\s*ignore)(?P<rest>.*)")
+    bare = []
+    for file in CODE:
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            found = silenced.search(line)
+            if found and not re.search(r"(--|#) \w", found["rest"]) and file.name != "test_house.py":
+                bare.append(f"{file.relative_to(CHECKOUT)}:{number}")
+    assert bare == []
+
+
+def test_every_direct_dependency_and_every_ignored_rule_has_its_reason() -> None:
+    text = (CHECKOUT / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    entries = [*project["dependencies"], *(entry for extra in project["optional-dependencies"].values() for entry in extra)]
+    ruff = tomllib.loads(text)["tool"]["ruff"]["lint"]
+    entries += [*ruff["ignore"], *(rule for rules in ruff["per-file-ignores"].values() for rule in rules)]
+    without = [entry for entry in entries if not re.search(rf'"{re.escape(entry)}",\s*# \w+', text)]
+    assert without == []
+
+
+def test_lock_files_hold_hashes_and_no_addresses() -> None:
+    locks = list((CHECKOUT / "requirements").glob("*.txt"))
+    assert {lock.stem for lock in locks} == {"run", "dev", "crawler", "local-ai"}
+    for lock in locks:
+        text = lock.read_text(encoding="utf-8")
+        assert "://" not in text
+        requirements = re.findall(r"^[a-z0-9].*?(?=^[a-z0-9#]|\Z)", text, flags=re.MULTILINE | re.DOTALL)
+        assert len(requirements) > 40
+        assert all("--hash=sha256:" in requirement for requirement in requirements)
+
+
+def test_a_file_over_300_lines_says_why() -> None:
+    long = [
+        str(file.relative_to(CHECKOUT))
+        for file in CODE
+        if len(file.read_text(encoding="utf-8").splitlines()) > 300 and "long because" not in file.read_text(encoding="utf-8")
+    ]
+    assert long == []

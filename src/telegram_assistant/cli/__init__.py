@@ -1,24 +1,60 @@
-"""The `tga` command."""
+"""The `tga` command. A new command is a function in this room and a line in COMMANDS."""
 
-from typing import Annotated
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from telegram_assistant import __version__
-from telegram_assistant.cli import install, run
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """Where a command is. It is imported when it is called, so that `tga --version` need not load all of Telethon."""
+
+    where: str
+    about: str
+
+    def load(self, name: str) -> Any:
+        module, _, function = self.where.partition(":")
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app.command(name)(getattr(import_module(f"telegram_assistant.cli.{module}"), function))
+        return typer.main.get_command(app)
+
+
+COMMANDS = {
+    "run": Lazy("run:run", "Run the program until it is told to stop."),
+    "doctor": Lazy("install:doctor", "Check settings, Python and every server; say what to do."),
+    "migrate": Lazy("install:migrate", "Create or update roles, grants and tables."),
+    "config": Lazy("install:config", "Show the settings in force, secrets hidden."),
+}
+
+
+class Commands(TyperGroup):
+    """The list above, as typer wants it."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: object, cmd_name: str) -> Any:
+        return COMMANDS[cmd_name].load(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_commands(self, ctx: object, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.about) for name, command in COMMANDS.items()])
+
 
 app = typer.Typer(
     name="tga",
+    cls=Commands,
     help="Unofficial Telegram Assistant: follows channels, keeps every post, tells people what is new.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(run.run)
-app.command()(install.doctor)
-app.command()(install.migrate)
-app.command()(install.config)
 
 
 def _print_version(wanted: bool) -> None:
@@ -32,6 +68,7 @@ def options(
     version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and end.")] = False,
 ) -> None:
     """Options that stand before the command."""
+    del version  # its callback has answered
 
 
 def main() -> None:

@@ -10,9 +10,12 @@ The comment is read by the catalogue test, which fails for a table without a cla
 from alembic import op
 
 _OWN_ROWS = "tenant_id = (SELECT current_tenant())"
-_SUBSCRIBED_ROWS = (
-    "EXISTS (SELECT 1 FROM subscriptions s WHERE s.tenant_id = (SELECT current_tenant()) AND s.channel_id = {table}.channel_id AND s.active)"
-)
+# OFFSET 0 keeps it one index probe per row. Without it the planner may hash all of the tenant's subscriptions, once per
+# partition: the first feed page of a tenant with 20,000 channels took 150 ms instead of 50, one with 500 took 8 instead of 4.
+_SUBSCRIBED_ROWS = """
+EXISTS (SELECT 1 FROM subscriptions s
+        WHERE s.tenant_id = (SELECT current_tenant()) AND s.channel_id = {table}.channel_id AND s.active OFFSET 0)
+"""
 
 
 def tenant_table(table: str, about: str, *grants: str) -> None:

@@ -166,7 +166,7 @@ def channels() -> None:
         )
         """
     )
-    op.execute("CREATE INDEX subscriptions_channel ON subscriptions (channel_id) WHERE active")
+    op.execute("CREATE INDEX subscriptions_channel ON subscriptions (channel_id, tenant_id) WHERE active")
     # A tenant may not insert or activate: whether it may follow a private channel is not its own decision.
     tenant_table(
         "subscriptions",

@@ -194,17 +194,27 @@ def variables() -> Iterator[Variable]:
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
     """Build the settings, or raise SettingsError with every problem found."""
+    groups: dict[str, Group] = {}
     problems: list[str] = []
-    values: dict[str, dict[str, str]] = {name: {} for name in Settings.model_fields}
-    for known in variables():
-        value = _value_of(known.name, environ, problems)
-        if value:
-            values[known.group][known.field] = value
+    for name, field in Settings.model_fields.items():
+        try:
+            groups[name] = read_group(_group_type(field), environ)
+        except SettingsError as error:
+            problems += error.problems
+    if problems:
+        raise SettingsError(problems)
+    return Settings.model_validate(groups)
+
+
+def read_group[G: Group](group: type[G], environ: Mapping[str, str]) -> G:
+    """Only these settings, for a command that needs no others."""
+    problems: list[str] = []
+    values = {name: value for name, field in group.model_fields.items() if (value := _value_of(_name_of(field), environ, problems))}
     if not problems:
         try:
-            return Settings.model_validate(values)
+            return group.model_validate(values)
         except ValidationError as error:
-            problems.extend(_in_words(error))
+            problems += _in_words(group, error)
     raise SettingsError(problems)
 
 
@@ -269,10 +279,9 @@ def _value_of(name: str, environ: Mapping[str, str], problems: list[str]) -> str
     return value
 
 
-def _in_words(error: ValidationError) -> Iterator[str]:
+def _in_words(group: type[Group], error: ValidationError) -> Iterator[str]:
     for problem in error.errors():
-        group, field = str(problem["loc"][0]), str(problem["loc"][1])
-        name = _name_of(_group_type(Settings.model_fields[group]).model_fields[field])
+        name = _name_of(group.model_fields[str(problem["loc"][0])])
         why = "is required" if problem["type"] == "missing" else f"is wrong: {problem['msg'].removeprefix('Value error, ')}"
         yield f"{name} {why}"
 

@@ -50,6 +50,10 @@ def test_migrating_a_migrated_database_says_where_it_is(runner: CliRunner) -> No
     assert (told.exit_code, told.stdout) == (0, "the schema is at 0003\n")
 
 
+def test_migrating_needs_the_database_settings_only(runner: CliRunner) -> None:
+    assert runner.invoke(app, ["migrate", "--quiet"], env={"REDIS_URL": ""}).exit_code == 0
+
+
 def test_a_server_that_is_away_is_told_in_words(runner: CliRunner) -> None:
     told = runner.invoke(app, ["migrate"], env={"DATABASE_ADMIN_URL": "postgresql://a:geheim@127.0.0.1:1/x"})
     assert told.exit_code == 1

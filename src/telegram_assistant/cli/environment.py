@@ -1,7 +1,8 @@
 """Settings for commands: the environment, then `.env`; and clear words when they make no sense."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import typer
@@ -9,7 +10,7 @@ from dotenv import dotenv_values
 from rich.console import Console
 
 from telegram_assistant.errors import SettingsError
-from telegram_assistant.settings import Settings, read_settings, unknown_names
+from telegram_assistant.settings import Group, Settings, read_group, read_settings, unknown_names
 
 console = Console(highlight=False, soft_wrap=True)
 complaints = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -23,11 +24,22 @@ def environment() -> Mapping[str, str]:
 
 def settings_or_exit() -> Settings:
     """The settings, or one line per problem and exit code 2."""
-    environ = environment()
-    for sentence in unknown_names(environ):
+    with _told_in_words():
+        return read_settings(environment())
+
+
+def group_or_exit[G: Group](group: type[G]) -> G:
+    """The same for a command that needs only some of them."""
+    with _told_in_words():
+        return read_group(group, environment())
+
+
+@contextmanager
+def _told_in_words() -> Iterator[None]:
+    for sentence in unknown_names(environment()):
         complaints.print(f"[yellow]note[/] {sentence}")
     try:
-        return read_settings(environ)
+        yield
     except SettingsError as error:
         for problem in error.problems:
             complaints.print(f"[red]wrong[/] {problem}")

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from telegram_assistant.cli.environment import console, environment, refuse, settings_or_exit
+from telegram_assistant.cli.environment import console, environment, group_or_exit, refuse, settings_or_exit
 from telegram_assistant.domain.finding import Finding, Verdict, bad, ok, warning
 from telegram_assistant.errors import CannotStart, SettingsError
 from telegram_assistant.features.doctor import examine_machine, examine_servers
-from telegram_assistant.settings import Settings, effective, read_settings, unknown_names
+from telegram_assistant.settings import DatabaseSettings, Settings, effective, read_settings, unknown_names
 from telegram_assistant.stores.postgres import migrating
 
 SIGNS = {Verdict.OK: "[green]✔[/]", Verdict.OFF: "[dim]–[/]", Verdict.WARNING: "[yellow]![/]", Verdict.BAD: "[red]✘[/]"}
@@ -58,14 +58,14 @@ def migrate(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing when all goes well.")] = False,
 ) -> None:
     """Create or update roles, grants and tables. Safe to run again, and while the previous release still runs."""
-    settings = settings_or_exit()
+    database = group_or_exit(DatabaseSettings)
 
     def tell(sentence: str) -> None:
         if not quiet:
             console.print(sentence)
 
     try:
-        schema = asyncio.run(migrating.migrate(settings.database, tell=tell))
+        schema = asyncio.run(migrating.migrate(database, tell=tell))
     except CannotStart as error:
         raise refuse(error.why, error.remedy) from error
     tell(f"the schema is at {schema.revision}")

@@ -27,7 +27,7 @@ servers:  ## start the real servers on loopback (scripts/servers says more)
 .PHONY: lock
 lock:  ## lock the dependencies again: hashes, no registry addresses
 	$(COMPILE) --upgrade -o requirements/run.txt
-	$(COMPILE) --upgrade -c requirements/run.txt --extra dev -o requirements/dev.txt
+	$(COMPILE) --upgrade -c requirements/run.txt --extra dev --extra simulator -o requirements/dev.txt
 	$(COMPILE) --upgrade -c requirements/run.txt --extra crawler -o requirements/crawler.txt
 	$(COMPILE) --upgrade -c requirements/run.txt --extra local-ai -o requirements/local-ai.txt
 

@@ -1,0 +1,162 @@
+"""The simulator: how fast unmodified Telethon reads from it, beside Telethon's own decoding of the same bytes in memory.
+
+Also: its CPU per post served from ready bytes, the time of a generated page, memory with a million changes, and how soon it starts.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import telethon
+from telethon import TelegramClient
+from telethon.extensions import BinaryReader
+from telethon.sessions import StringSession
+from telethon.tl.functions.messages import GetHistoryRequest
+
+from bench.harness import arguments, cpu_seconds, median, percentile, report
+from telegram_simulator.control.client import ControlClient
+
+PHONE = "79990000001"
+POSTS = 5000
+READERS = 8
+
+
+@dataclass(frozen=True)
+class Running:
+    """A simulator in a process of its own."""
+
+    process: subprocess.Popen[bytes]
+    where: dict[str, Any]
+    started_s: float
+
+    @property
+    def memory_mb(self) -> float:
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text(encoding="utf-8").split()[1])
+        return pages * 4096 / 1e6
+
+
+@contextmanager
+def simulator(*options: str) -> Iterator[Running]:
+    with tempfile.TemporaryDirectory() as folder:
+        where = Path(folder) / "where.json"
+        began = time.perf_counter()
+        ports = ("--port", "0", "--second-port", "0", "--control-port", "0", "--limits", "off", "--where", str(where))
+        process = subprocess.Popen([sys.executable, "-m", "telegram_simulator", *options, *ports], stdout=subprocess.DEVNULL)
+        try:
+            while not (where.exists() and where.read_text(encoding="utf-8")):
+                if process.poll() is not None:
+                    sys.exit("the simulator ended at once")
+                time.sleep(0.005)
+            yield Running(process, json.loads(where.read_text(encoding="utf-8")), time.perf_counter() - began)
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def client_for(session: str) -> TelegramClient:
+    TelegramClient._config = None  # noqa: SLF001 -- Telethon keeps the list of data centres in the class; another simulator has other ports
+    return TelegramClient(StringSession(session), 1, "x", flood_sleep_threshold=0, receive_updates=False)
+
+
+async def reading(rounds: int) -> dict[str, float]:
+    """Over TCP and in memory, taking turns."""
+    with simulator("load", "--channels", "1", "--posts", str(POSTS)) as running, ControlClient(running.where["control"]) as control:
+        client = client_for(control.session(PHONE))
+        await client.connect()
+        channel = await client.get_input_entity("load_0")
+        pages = [page async for page in raw_pages(client, channel)]
+        over_wire, in_memory, cpu = [], [], []
+        for _ in range(rounds + 1):
+            wire = memory = 0.0
+            used, offset = cpu_seconds(running.process.pid), 0
+            for page in pages:  # page by page in turns, so that a slow moment of the machine hits both
+                began = time.perf_counter()
+                result = await client(GetHistoryRequest(channel, offset, None, 0, 100, 0, 0, 0))
+                between = time.perf_counter()
+                BinaryReader(page).tgread_object()
+                wire, memory = wire + between - began, memory + time.perf_counter() - between
+                offset = result.messages[-1].id
+            cpu.append((cpu_seconds(running.process.pid) - used) / POSTS * 1e6)
+            over_wire.append(POSTS / wire)
+            in_memory.append(POSTS / memory)
+        await client.disconnect()
+    return {"wire": median(over_wire[1:]), "memory": median(in_memory[1:]), "cpu_us": median(cpu[1:])}
+
+
+async def raw_pages(client: TelegramClient, channel: Any) -> Any:
+    offset = 0
+    while True:
+        result = await client(GetHistoryRequest(channel, offset, None, 0, 100, 0, 0, 0))
+        if not result.messages:
+            return
+        offset = result.messages[-1].id
+        yield bytes(result)
+
+
+async def generating(channels: int, pages: int, changes: int) -> dict[str, float]:
+    """Pages of channels that nobody has looked at before, and memory with the changes."""
+    with simulator("load", "--channels", str(channels), "--posts", "100") as running, ControlClient(running.where["control"]) as control:
+        client = client_for(control.session(PHONE))
+        await client.connect()
+        numbers = iter(range(pages))
+
+        async def read() -> None:
+            for number in numbers:
+                channel = await client.get_input_entity(f"load_{number * 7919 % channels}")
+                await client(GetHistoryRequest(channel, 0, None, 0, 100, 0, 0, 0))
+
+        await asyncio.gather(*(read() for _ in range(READERS)))
+        trace = control.ask("GET", f"/trace?limit={pages * 2}")
+        took = [one["milliseconds"] for one in trace if one["method"] == "messages.getHistory"]
+        for part in range(10):
+            control.ask("POST", "/churn", edits=changes // 20, deletions=changes // 20, seed=part)
+        await client.disconnect()
+        return {"p50": median(took), "p95": percentile(took, 0.95), "memory": running.memory_mb}
+
+
+def starting(rounds: int) -> float:
+    seconds = []
+    for _ in range(rounds):
+        with simulator("tiny") as running:
+            seconds.append(running.started_s)
+    return median(seconds)
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--channels", type=int, default=100_000)
+    parser.add_argument("--pages", type=int, default=2000)
+    parser.add_argument("--changes", type=int, default=1_000_000)
+    options = parser.parse_args()
+    read = asyncio.run(reading(options.rounds))
+    made = asyncio.run(generating(options.channels, options.pages, options.changes))
+    result: dict[str, object] = {
+        "bench": "simulator",
+        "ratio": round(read["wire"] / read["memory"], 3),
+        "posts_per_s": round(read["wire"]),
+        "telethon_decode_per_s": round(read["memory"]),
+        "sim_cpu_us_per_post": round(read["cpu_us"], 1),
+        "load_memory_mb": round(made["memory"]),
+        "page_p50_ms": round(made["p50"], 2),
+        "page_p95_ms": round(made["p95"], 2),
+        "tiny_start_s": round(starting(options.rounds), 2),
+        "channels": options.channels,
+        "readers": READERS,
+        "changes": options.changes,
+        "telethon": telethon.__version__,
+        "python": sys.version.split()[0],
+    }
+    report(result, as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()

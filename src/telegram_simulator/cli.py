@@ -1,0 +1,156 @@
+"""The `tga-sim` command."""
+
+import asyncio
+import gc
+import json
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from telegram_simulator.control.http import control_app
+from telegram_simulator.living import live
+from telegram_simulator.mtproto.crypto import load_or_make_key
+from telegram_simulator.simulator import DATA_CENTRES, Options, Simulator, running
+from telegram_simulator.world.tiny import tiny_channels
+from telegram_simulator.world.world import Many, World
+
+USUAL_KEY = Path("~/.cache/telegram-simulator/key.pem")
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+class WorldName(StrEnum):
+    """Which world."""
+
+    TINY = "tiny"
+    LOAD = "load"
+
+
+class Limits(StrEnum):
+    """How patient it is."""
+
+    TELEGRAM = "telegram"
+    OFF = "off"
+
+
+@app.command(context_settings={"help_option_names": ["-h", "--help"]})
+def serve(
+    world: Annotated[WorldName, typer.Argument(help="tiny: three channels with one of everything. load: as many as you like.")] = WorldName.TINY,
+    channels: Annotated[int, typer.Option(help="load: how many channels.", min=1)] = 1000,
+    posts: Annotated[int, typer.Option(help="load: posts in each channel before now.", min=1)] = 100,
+    seed: Annotated[int, typer.Option(help="Same seed and same --now: same world, byte for byte.")] = 1,
+    now: Annotated[str, typer.Option(help="The world's present, like 2026-11-01T00:00:00Z. Its clock then stands still, unless --live.")] = "",
+    live_on: Annotated[bool, typer.Option("--live", help="load: channels go on posting by their rhythm.")] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on. Others than loopback only where you trust everybody.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port of data centre 2; 0 takes any.")] = 8443,
+    second_port: Annotated[int, typer.Option(help="Port of data centre 4.")] = 8444,
+    control_port: Annotated[int, typer.Option(help="Port of the control door (HTTP).")] = 8445,
+    limits: Annotated[Limits, typer.Option(help="Flood rules as people have observed them at Telegram, or none.")] = Limits.TELEGRAM,
+    gzip_level: Annotated[int, typer.Option("--gzip", help="Compress answers: 0 no, 1 fast, 9 best.", min=0, max=9)] = 0,
+    key: Annotated[Path, typer.Option(help="The server's key; made if missing.")] = USUAL_KEY,
+    where: Annotated[Path | None, typer.Option(help="Write the addresses there as JSON, once everything listens.")] = None,
+) -> None:
+    """A local Telegram that unmodified clients connect to. It is not Telegram, and nothing leaves this machine.
+
+    Clients need three settings: TELEGRAM_DC_ADDR, TELEGRAM_DC_PORT and TELEGRAM_DC_PUBLIC_KEY (GET /key on the control port).
+    Log in with any phone number and the code 12345, or take a ready session: POST /accounts/79990000001/session.
+    """
+    present, key = _present(now), key.expanduser()
+    if not key.exists():
+        typer.echo("making the server's key, once; this takes a few seconds", err=True)
+    clock = _clock(present, stands_still=bool(now) and not live_on)
+    many = Many(seed, channels, posts, present) if world is WorldName.LOAD else None
+    made = World(seed=seed, clock=clock, many=many, channels=tiny_channels(present) if world is WorldName.TINY else ())
+    options = Options(host, (port, second_port), gzip_level, limits={} if limits is Limits.OFF else None)
+    asyncio.run(_serve(made, _Door(options, control_port, key, where), many=many if live_on else None))
+
+
+def _present(text: str) -> int:
+    wall = int(time.time())
+    if not text:
+        return wall
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter("--now is a moment like 2026-11-01T00:00:00Z") from error
+    present = int(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp())
+    if present > wall:
+        raise typer.BadParameter("--now is in the future; the world's dates are never later than the clock on the wall")
+    return present
+
+
+def _clock(present: int, *, stands_still: bool) -> Callable[[], float]:
+    began = time.time()
+    return (lambda: float(present)) if stands_still else (lambda: present + time.time() - began)
+
+
+@dataclass(frozen=True, slots=True)
+class _Door:
+    options: Options
+    control_port: int
+    key: Path
+    where: Path | None
+
+
+async def _serve(world: World, door: _Door, *, many: Many | None) -> None:
+    async with running(world, load_or_make_key(door.key), door.options) as simulator, asyncio.TaskGroup() as group:
+        config = uvicorn.Config(
+            control_app(simulator), host=door.options.host, port=door.control_port, log_config=None, access_log=False, lifespan="off"
+        )
+        server = _Quiet(config)
+        control = group.create_task(server.serve())
+        life = group.create_task(live(simulator, many)) if many is not None else None
+        while not server.started and not control.done():
+            await asyncio.sleep(0.01)  # uvicorn has no event to wait for
+        if control.done():
+            sys.exit(f"tga-sim: port {door.control_port} cannot be used")
+        # A page makes hundreds of small objects and no cycles; looking for cycles as often as usual costs a third of its time.
+        gc.freeze()
+        gc.set_threshold(100_000, 50, 50)
+        _announce(simulator, server, door)
+        await _told_to_stop()
+        server.should_exit = True
+        if life is not None:
+            life.cancel()
+
+
+def _announce(simulator: Simulator, server: uvicorn.Server, door: _Door) -> None:
+    control_port = server.servers[0].sockets[0].getsockname()[1]
+    url = f"http://{door.options.host}:{control_port}"
+    typer.echo("This is not Telegram. It is a simulator on your own machine.")
+    for dc_id in DATA_CENTRES:
+        typer.echo(f"  data centre {dc_id}   {simulator.host}:{simulator.ports[dc_id]}")
+    typer.echo(f"  control door    {url}  (open it: it explains itself)")
+    sys.stdout.flush()
+    if door.where is not None:
+        door.where.write_text(json.dumps({"host": simulator.host, "ports": simulator.ports, "control": url, "key": simulator.rsa_key.public_pem}))
+
+
+async def _told_to_stop() -> None:
+    told = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
+    await told.wait()
+
+
+class _Quiet(uvicorn.Server):
+    """uvicorn without its own signal handling."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def main() -> None:
+    """Entry point."""
+    app()

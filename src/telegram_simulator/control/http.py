@@ -1,0 +1,283 @@
+"""The control port."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from telegram_simulator.control import seeing
+from telegram_simulator.control.operations import TROUBLES, Control, NoSuchThing
+from telegram_simulator.simulator import Simulator
+from telegram_simulator.world.post import FileKind, Post
+
+HELP = """This is not Telegram. It is a simulator on your own machine, for tests and demonstrations.
+
+GET    /                         this text
+GET    /state                    counters: calls by account and method, errors, connections, waits, keys used twice
+GET    /trace?limit=100          the last calls
+GET    /truth?channel=ID&files=1 every post with all its texts, JSON lines
+GET    /key                      the server's public key (PEM), for TELEGRAM_DC_PUBLIC_KEY
+GET    /where                    addresses of the data centres
+
+POST   /accounts                 {phone, premium?, state?, joined?}   states: ok frozen banned revoked unregistered
+POST   /accounts/PHONE/session   a login as a Telethon session string
+POST   /channels                 {title, username?, invite?}
+PATCH  /channels/ID              {title?, username?, private?, protected?, ban?, unban?}
+POST   /channels/ID/posts        {text?, media?, size?, dc_id?, reply_to?, origin?, count?, deliver?}
+POST   /channels/ID/albums       {kinds, caption?, deliver?}
+PATCH  /channels/ID/posts/N      {text?, reactions?, deliver?}
+DELETE /channels/ID/posts        {ids, deliver?}
+POST   /channels/ID/trim         {keep}                 forget differences but the newest
+POST   /churn                    {edits?, deletions?, seed?}   many silent changes, spread over the world
+
+POST   /connections/drop         {phone?, abruptly?}
+POST   /trouble                  {latency_seconds?, refuse_connections?, too_many_connections?, drop_updates?, clock_skew_seconds?}
+POST   /failures                 {method, times?, code, message, phone?}   the next calls of a method fail
+POST   /limits                   {method, rules: [[calls, seconds, wait], ...]}
+DELETE /limits                   forget all waits
+POST   /files/expire             file references expire
+POST   /keys/revoke              {phone}                every call gets SESSION_REVOKED
+POST   /keys/forget              {phone}                the server loses the keys
+POST   /salt/rotate
+"""
+
+
+class Body(BaseModel):
+    """What may be sent; anything else is a mistake."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class AccountBody(Body):
+    phone: str
+    premium: bool | None = None
+    state: str | None = None
+    joined: list[int] | None = None
+
+
+class ChannelBody(Body):
+    title: str
+    username: str | None = None
+    invite: str | None = None
+
+
+class ChannelChange(Body):
+    title: str | None = None
+    username: str | None = None
+    private: bool | None = None
+    protected: bool | None = None
+    ban: str | None = None
+    unban: str | None = None
+
+
+class PostBody(Body):
+    text: str = ""
+    media: FileKind | None = None
+    size: int = 60_000
+    dc_id: int = 2
+    reply_to: int | None = None
+    origin: tuple[int, int] | None = None
+    count: int = 1
+    deliver: bool = True
+
+
+class AlbumBody(Body):
+    kinds: list[FileKind]
+    caption: str = ""
+    deliver: bool = True
+
+
+class PostChange(Body):
+    text: str | None = None
+    reactions: list[tuple[str, int]] | None = None
+    deliver: bool = True
+
+
+class Deletion(Body):
+    ids: list[int]
+    deliver: bool = True
+
+
+class Trim(Body):
+    keep: int
+
+
+class Drop(Body):
+    phone: str | None = None
+    abruptly: bool = True
+
+
+class TroubleBody(Body):
+    latency_seconds: float | None = None
+    refuse_connections: bool | None = None
+    too_many_connections: bool | None = None
+    drop_updates: bool | None = None
+    clock_skew_seconds: float | None = None
+
+
+class FailureBody(Body):
+    method: str
+    code: int
+    message: str
+    times: int = 1
+    phone: str | None = None
+
+
+class LimitBody(Body):
+    method: str
+    rules: list[tuple[int, float, int]]
+
+
+class Churn(Body):
+    edits: int = 0
+    deletions: int = 0
+    seed: int = 1
+
+
+class Phone(Body):
+    phone: str
+
+
+type Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def control_app(simulator: Simulator) -> Starlette:
+    """All of it, over HTTP."""
+    control = Control(simulator)
+    return Starlette(routes=[*_questions(simulator), *_people(control), *_posts(control), *_trouble(simulator, control)])
+
+
+def told[B: Body](body: type[B], act: Callable[[B, Request], Any]) -> Endpoint:
+    """An endpoint that reads a body, acts, and answers with what the act gives."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            given = body.model_validate_json(await request.body() or b"{}")
+            return JSONResponse(act(given, request))
+        except ValidationError as error:
+            return JSONResponse({"wrong": json.loads(error.json(include_url=False, include_input=False))}, status_code=400)
+        except NoSuchThing as error:
+            return JSONResponse({"missing": str(error)}, status_code=404)
+
+    return endpoint
+
+
+def asked(answer: Callable[[Request], Response]) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        return answer(request)
+
+    return endpoint
+
+
+def channel_in(request: Request) -> int:
+    return int(request.path_params["channel"])
+
+
+def _questions(simulator: Simulator) -> list[Route]:
+    def truth(request: Request) -> Response:
+        channel = request.query_params.get("channel")
+        lines = seeing.truth(simulator.world, int(channel) if channel else None, with_files=request.query_params.get("files") == "1")
+        return StreamingResponse(_json_lines(lines), media_type="application/jsonl")
+
+    return [
+        Route("/", asked(lambda _: PlainTextResponse(HELP))),
+        Route("/state", asked(lambda _: JSONResponse(seeing.state(simulator)))),
+        Route("/trace", asked(lambda request: JSONResponse(seeing.trace(simulator, int(request.query_params.get("limit", "100")))))),
+        Route("/truth", asked(truth)),
+        Route("/key", asked(lambda _: PlainTextResponse(simulator.rsa_key.public_pem))),
+        Route("/where", asked(lambda _: JSONResponse({"host": simulator.host, "ports": simulator.ports}))),
+    ]
+
+
+def _people(control: Control) -> list[Route]:
+    def change_account(body: AccountBody, _request: Request) -> Any:
+        if body.state is not None and body.state not in TROUBLES:
+            raise NoSuchThing(f"state {body.state}; there are: {', '.join(TROUBLES)}")
+        return control.account(body.phone, premium=body.premium, state=body.state, joined=body.joined)
+
+    def session(_body: Body, request: Request) -> Any:
+        return {"session": control.session_string(request.path_params["phone"])}
+
+    def add_channel(body: ChannelBody, _request: Request) -> Any:
+        return {"channel_id": control.add_channel(body.title, body.username, invite=body.invite).channel_id}
+
+    def change_channel(body: ChannelChange, request: Request) -> Any:
+        control.change_channel(channel_in(request), **body.model_dump(exclude_none=True))
+
+    return [
+        Route("/accounts", told(AccountBody, change_account), methods=["POST"]),
+        Route("/accounts/{phone}/session", told(Body, session), methods=["POST"]),
+        Route("/channels", told(ChannelBody, add_channel), methods=["POST"]),
+        Route("/channels/{channel:int}", told(ChannelChange, change_channel), methods=["PATCH"]),
+    ]
+
+
+def _posts(control: Control) -> list[Route]:
+    def publish(body: PostBody, request: Request) -> Any:
+        options = body.model_dump(exclude={"count", "text"})
+        return [shown(control.post(channel_in(request), body.text, **options)) for _ in range(body.count)]
+
+    def album(body: AlbumBody, request: Request) -> Any:
+        return [shown(post) for post in control.album(channel_in(request), body.kinds, body.caption, deliver=body.deliver)]
+
+    def change(body: PostChange, request: Request) -> Any:
+        where = channel_in(request), int(request.path_params["message"])
+        if body.reactions is not None:
+            return shown(control.react(*where, body.reactions, deliver=body.deliver))
+        return shown(control.edit(*where, body.text or "", deliver=body.deliver))
+
+    def delete(body: Deletion, request: Request) -> Any:
+        return control.delete(channel_in(request), body.ids, deliver=body.deliver)
+
+    def trim(body: Trim, request: Request) -> Any:
+        control.trim_differences(channel_in(request), body.keep)
+
+    return [
+        Route("/channels/{channel:int}/posts", told(PostBody, publish), methods=["POST"]),
+        Route("/channels/{channel:int}/albums", told(AlbumBody, album), methods=["POST"]),
+        Route("/channels/{channel:int}/posts/{message:int}", told(PostChange, change), methods=["PATCH"]),
+        Route("/channels/{channel:int}/posts", told(Deletion, delete), methods=["DELETE"]),
+        Route("/channels/{channel:int}/trim", told(Trim, trim), methods=["POST"]),
+        Route("/churn", told(Churn, lambda body, _: control.churn(**body.model_dump())), methods=["POST"]),
+    ]
+
+
+def _trouble(simulator: Simulator, control: Control) -> list[Route]:
+    def trouble(body: TroubleBody, _request: Request) -> Any:
+        given = body.model_dump(exclude_none=True)
+        if "clock_skew_seconds" in given:
+            control.skew_clock(given.pop("clock_skew_seconds"))
+        for name, value in given.items():
+            setattr(simulator.faults, name, value)
+        return {name: getattr(simulator.faults, name) for name in TroubleBody.model_fields}
+
+    return [
+        Route("/connections/drop", told(Drop, lambda body, _: simulator.drop_connections(body.phone, abruptly=body.abruptly)), methods=["POST"]),
+        Route("/trouble", told(TroubleBody, trouble), methods=["POST"]),
+        Route("/failures", told(FailureBody, lambda body, _: control.fail(**body.model_dump())), methods=["POST"]),
+        Route("/limits", told(LimitBody, lambda body, _: control.set_limit(body.method, body.rules)), methods=["POST"]),
+        Route("/limits", told(Body, lambda _body, _request: control.forgive()), methods=["DELETE"]),
+        Route("/files/expire", told(Body, lambda _body, _request: control.expire_references()), methods=["POST"]),
+        Route("/keys/revoke", told(Phone, lambda body, _: control.revoke_keys(body.phone)), methods=["POST"]),
+        Route("/keys/forget", told(Phone, lambda body, _: control.forget_keys(body.phone)), methods=["POST"]),
+        Route("/salt/rotate", told(Body, lambda _body, _request: control.rotate_salt()), methods=["POST"]),
+    ]
+
+
+def shown(post: Post) -> dict[str, Any]:
+    """A post in an answer."""
+    return {"message_id": post.message_id, "date": post.date, "text": post.text, "grouped_id": post.grouped_id}
+
+
+async def _json_lines(lines: Iterator[dict[str, Any]]) -> AsyncIterator[str]:
+    """A few hundred lines at a time, so that the rest of the world goes on in between."""
+    while some := list(islice(lines, 200)):
+        yield "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in some)
+        await asyncio.sleep(0)

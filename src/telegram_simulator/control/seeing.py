@@ -1,0 +1,70 @@
+"""What has happened, and what is true in the world."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from telegram_simulator.simulator import Simulator
+from telegram_simulator.world.channel import Channel
+from telegram_simulator.world.files import make_file
+from telegram_simulator.world.post import File
+from telegram_simulator.world.world import World
+
+
+def state(simulator: Simulator) -> dict[str, Any]:
+    """Counters, for people and tests."""
+    calls: dict[str, dict[str, int]] = {}
+    for (phone, method), count in sorted(simulator.counters.calls.items()):
+        calls.setdefault(phone, {})[method] = count
+    connections = [
+        {"peer": one.peer, "dc": one.dc_id, "phone": one.record.phone if one.record else None, "calls": one.calls} for one in simulator.connections
+    ]
+    return {
+        "calls": calls,
+        "errors": dict(simulator.counters.errors),
+        "connections_now": connections,
+        "connections_ever": simulator.counters.connections,
+        "double_use": sum(record.double_use for record in simulator.keys),
+        "keys_used_twice": sorted({record.phone or "" for record in simulator.keys if record.double_use}),
+        "punished": simulator.floods.punished,
+        "waits": simulator.floods.waits(simulator.now()),
+        "posts_served": simulator.counters.posts_served,
+        "file_bytes": simulator.counters.file_bytes,
+        "updates_sent": simulator.counters.updates_sent,
+    }
+
+
+def trace(simulator: Simulator, limit: int = 100) -> list[dict[str, Any]]:
+    """The last calls, oldest first."""
+    return [asdict(one) for one in list(simulator.counters.trace)[-limit:]]
+
+
+def truth(world: World, channel_id: int | None = None, *, with_files: bool = False) -> Iterator[dict[str, Any]]:
+    """Every post that ever was, with every text it had, and when it was deleted."""
+    for number in [channel_id] if channel_id is not None else world.channel_ids():
+        channel = world.channel(number)
+        if channel is not None:
+            for message_id in range(1, channel.newest_id + 1):
+                yield _truth_of(channel, message_id, with_files=with_files)
+
+
+def _truth_of(channel: Channel, message_id: int, *, with_files: bool) -> dict[str, Any]:
+    versions = channel.versions(message_id)
+    last = versions[-1]
+    told: dict[str, Any] = {
+        "channel_id": channel.channel_id,
+        "message_id": message_id,
+        "date": last.date,
+        "text": last.text,
+        "service": last.service.value if last.service else None,
+        "grouped_id": last.grouped_id,
+        "deleted_at": channel.deleted_at(message_id),
+        "versions": [{"at": one.edit_date or one.date, "text": one.text, "hidden": one.edit_hidden} for one in versions],
+    }
+    file = getattr(last.media, "file", None)
+    if isinstance(file, File):
+        told["file"] = {"kind": file.kind.value, "size": file.size, "dc": file.dc_id}
+        if with_files:
+            told["file"]["sha256"] = hashlib.sha256(make_file(file)).hexdigest()
+    return told

@@ -1,0 +1,64 @@
+"""Trouble that is made on purpose."""
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Failure:
+    """The next calls of a method fail with this."""
+
+    method: str
+    left: int
+    code: int
+    message: str
+    phone: str | None = None
+
+
+@dataclass(slots=True)
+class Faults:
+    """What is wrong at present."""
+
+    latency_seconds: float = 0.0
+    refuse_connections: bool = False
+    too_many_connections: bool = False
+    clock_skew_seconds: float = 0.0
+    drop_updates: bool = False
+    failures: list[Failure] = field(default_factory=list)
+
+    def failure_of(self, method: str, phone: str | None) -> Failure | None:
+        """The failure that this call gets, if any; each is used up by calls."""
+        for failure in self.failures:
+            if failure.method == method and failure.phone in {None, phone}:
+                failure.left -= 1
+                if failure.left <= 0:
+                    self.failures.remove(failure)
+                return failure
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """One call that was seen."""
+
+    at: float
+    phone: str | None
+    dc_id: int
+    method: str
+    answer: str
+    peer: str
+    milliseconds: float
+
+
+@dataclass(slots=True)
+class Counters:
+    """What has happened so far."""
+
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By phone and method."""
+    errors: Counter[str] = field(default_factory=Counter)
+    connections: int = 0
+    file_bytes: int = 0
+    posts_served: int = 0
+    updates_sent: int = 0
+    trace: deque[Traced] = field(default_factory=lambda: deque(maxlen=5000))

@@ -1,0 +1,109 @@
+"""Logging in and out, and who one is."""
+
+import secrets
+from typing import Any
+
+from telethon.tl import functions, types
+
+from telegram_simulator.methods.registry import Caller, RpcError, answers
+from telegram_simulator.mtproto.packets import BOOL_TRUE, vector_of
+from telegram_simulator.tl.objects import user_object, when
+from telegram_simulator.world.account import BANNED
+
+LOGIN_CODE = "12345"
+
+UNUSED_LIMITS = (
+    *("chat_size_max", "megagroup_size_max", "forwarded_count_max", "online_update_period_ms", "offline_blur_timeout_ms"),
+    *("offline_idle_timeout_ms", "online_cloud_timeout_ms", "notify_cloud_delay_ms", "notify_default_delay_ms", "push_chat_period_ms"),
+    *("push_chat_limit", "edit_time_limit", "revoke_time_limit", "revoke_pm_time_limit", "rating_e_decay", "stickers_recent_limit"),
+    *("channels_read_media_period", "call_receive_timeout_ms", "call_ring_timeout_ms", "call_connect_timeout_ms"),
+    *("call_packet_timeout_ms", "caption_length_max", "message_length_max"),
+)
+"""Fields of the configuration that the schema demands and no client here reads."""
+
+
+@answers(functions.help.GetConfigRequest, anonymous=True)
+def get_config(_request: Any, caller: Caller) -> bytes:
+    now = caller.server.now()
+    options = [types.DcOption(dc_id, ip_address=caller.server.host, port=port) for dc_id, port in caller.server.ports.items()]
+    limits = dict.fromkeys(UNUSED_LIMITS, 1000)
+    return bytes(
+        types.Config(
+            date=when(now),
+            expires=when(now + 3600),
+            test_mode=False,
+            this_dc=caller.dc_id,
+            dc_options=options,
+            dc_txt_domain_name="",
+            me_url_prefix="https://t.me/",
+            webfile_dc_id=caller.dc_id,
+            **limits,
+        )
+    )
+
+
+@answers(functions.help.GetNearestDcRequest, anonymous=True)
+def get_nearest_dc(_request: Any, caller: Caller) -> bytes:
+    return bytes(types.NearestDc("RU", caller.dc_id, caller.dc_id))
+
+
+@answers(functions.auth.SendCodeRequest, anonymous=True)
+def send_code(request: Any, caller: Caller) -> bytes:
+    phone = request.phone_number.lstrip("+")
+    if not phone.isdecimal():
+        raise RpcError(400, "PHONE_NUMBER_INVALID")
+    account = caller.world.account(phone)
+    if account.trouble == BANNED:
+        raise RpcError(400, "PHONE_NUMBER_BANNED")
+    account.code_hash = secrets.token_hex(8)
+    return bytes(types.auth.SentCode(type=types.auth.SentCodeTypeApp(len(LOGIN_CODE)), phone_code_hash=account.code_hash))
+
+
+@answers(functions.auth.SignInRequest, anonymous=True)
+def sign_in(request: Any, caller: Caller) -> bytes:
+    account = caller.world.account(request.phone_number.lstrip("+"))
+    if account.code_hash is None or request.phone_code_hash != account.code_hash:
+        raise RpcError(400, "PHONE_CODE_EXPIRED")
+    if request.phone_code != LOGIN_CODE:
+        raise RpcError(400, "PHONE_CODE_INVALID")
+    account.code_hash = None
+    caller.server.keys.log_in(caller.record, account.phone)
+    return bytes(types.auth.Authorization(user=user_object(account, is_self=True)))
+
+
+@answers(functions.auth.LogOutRequest)
+def log_out(_request: Any, caller: Caller) -> bytes:
+    caller.record.phone = None
+    return bytes(types.auth.LoggedOut())
+
+
+@answers(functions.auth.ExportAuthorizationRequest)
+def export_authorization(_request: Any, caller: Caller) -> bytes:
+    token = secrets.token_bytes(32)
+    caller.server.exported[token] = caller.account.phone
+    return bytes(types.auth.ExportedAuthorization(caller.account.user_id, token))
+
+
+@answers(functions.auth.ImportAuthorizationRequest, anonymous=True)
+def import_authorization(request: Any, caller: Caller) -> bytes:
+    phone = caller.server.exported.pop(request.bytes, None)
+    if phone is None or caller.world.account(phone).user_id != request.id:
+        raise RpcError(400, "AUTH_BYTES_INVALID")
+    caller.server.keys.log_in(caller.record, phone)
+    return bytes(types.auth.Authorization(user=user_object(caller.account, is_self=True)))
+
+
+@answers(functions.users.GetUsersRequest)
+def get_users(request: Any, caller: Caller) -> bytes:
+    found: list[Any] = []
+    for wanted in request.id[:200]:
+        if isinstance(wanted, types.InputUserSelf):
+            found.append(user_object(caller.account, is_self=True))
+        else:
+            found.append(types.UserEmpty(getattr(wanted, "user_id", 0)))
+    return vector_of(found)
+
+
+@answers(functions.account.UpdateStatusRequest)
+def update_status(_request: Any, _caller: Caller) -> bytes:
+    return BOOL_TRUE

@@ -1,0 +1,35 @@
+"""The list of joined channels."""
+
+from typing import Any
+
+from telethon.tl import functions, types
+
+from telegram_simulator.methods.registry import Caller, answers
+from telegram_simulator.tl.objects import channel_object, dialog, message
+from telegram_simulator.world.channel import Channel
+
+MOST_PER_PAGE = 100
+
+
+@answers(functions.messages.GetDialogsRequest)
+def get_dialogs(request: Any, caller: Caller) -> bytes:
+    """Newest first. The client goes on with the date of the last message it got."""
+    channels = sorted(_joined(caller), key=lambda one: (-one.date_of(one.newest_id), one.channel_id))
+    rest = channels
+    if request.offset_date is not None and request.offset_date.timestamp() > 0:
+        before = int(request.offset_date.timestamp())
+        last = getattr(request.offset_peer, "channel_id", 0)
+        rest = [one for one in channels if (one.date_of(one.newest_id), -one.channel_id) < (before, -last)]
+    page = rest[: min(request.limit, MOST_PER_PAGE) if request.limit > 0 else MOST_PER_PAGE]
+    dialogs = [dialog(channel) for channel in page]
+    posts = [(channel, channel.get(channel.newest_id)) for channel in page]
+    messages = [message(caller.world, channel, post) for channel, post in posts if post is not None]
+    chats = [channel_object(caller.world, caller.account, channel) for channel in page]
+    if len(page) == len(channels):
+        return bytes(types.messages.Dialogs(dialogs, messages, chats, []))
+    return bytes(types.messages.DialogsSlice(len(channels), dialogs, messages, chats, []))
+
+
+def _joined(caller: Caller) -> list[Channel]:
+    found = (caller.world.channel(channel_id) for channel_id in caller.account.joined)
+    return [channel for channel in found if channel is not None and channel.newest_id > 0]

@@ -1,0 +1,1 @@
+"""The wire: framing, handshake, encryption, sessions. Nothing here knows what a channel is."""

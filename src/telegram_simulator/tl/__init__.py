@@ -1,0 +1,1 @@
+"""From the world's words to the schema's."""

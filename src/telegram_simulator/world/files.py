@@ -1,0 +1,124 @@
+"""Bytes of files: really JPEG, PNG, WebP, GIF, MP4 and PDF, always the same, of exactly the size that the post promised."""
+
+import hashlib
+import io
+import struct
+from collections import OrderedDict
+
+from PIL import Image, ImageDraw
+
+from telegram_simulator.world.post import File, FileKind
+
+MOST_KEPT_BYTES = 64 * 1024 * 1024
+
+
+class Files:
+    """Makes files, and keeps the last ones it made: a file is asked for piece by piece."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._kept_bytes = 0
+
+    def read(self, file: File, offset: int, limit: int) -> bytes:
+        return self.whole(file)[offset : offset + limit]
+
+    def whole(self, file: File) -> bytes:
+        if file.file_id in self._kept:
+            self._kept.move_to_end(file.file_id)
+            return self._kept[file.file_id]
+        made = make_file(file)
+        self._kept[file.file_id] = made
+        self._kept_bytes += len(made)
+        while self._kept_bytes > MOST_KEPT_BYTES and len(self._kept) > 1:
+            _, dropped = self._kept.popitem(last=False)
+            self._kept_bytes -= len(dropped)
+        return made
+
+
+def make_file(file: File) -> bytes:
+    """The file's bytes, filled up to its size in a way that its format allows."""
+    picture = _picture(file)
+    match file.kind:
+        case FileKind.MP4:
+            content = _mp4(picture, file)
+        case FileKind.PDF:
+            content = _saved(picture, "PDF")
+        case _:
+            content = _saved(picture, file.kind.partition("/")[2].upper())
+    missing = file.size - len(content)
+    if missing < 0:
+        raise ValueError(f"a file of {file.size} bytes is too small for a {file.kind} of {file.width}x{file.height}")
+    if file.kind is FileKind.MP4 and missing >= 8:
+        return content + struct.pack(">I4s", missing, b"free") + _noise(file, missing - 8)
+    if file.kind is FileKind.PDF:
+        return content + b"%" + _noise(file, missing).hex().encode()[: missing - 1] if missing else content
+    return content + _noise(file, missing)  # readers of pictures stop at the picture's end
+
+
+def _noise(file: File, size: int) -> bytes:
+    return hashlib.shake_128(str(file.file_id).encode()).digest(size)
+
+
+def _picture(file: File) -> Image.Image:
+    first, second = (tuple(_noise(file, 6)[at : at + 3]) for at in (0, 3))
+    image = Image.new("RGB", (file.width, file.height), first)
+    pen = ImageDraw.Draw(image)
+    for number in range(8):
+        corner = _noise(file, 64)[number * 4 : number * 4 + 4]
+        x, y = corner[0] * file.width // 256, corner[1] * file.height // 256
+        pen.rectangle((x, y, x + corner[2] // 2, y + corner[3] // 4), fill=second)
+    pen.text((8, 8), f"file {file.file_id % 10**6}", fill=(255, 255, 255))
+    return image
+
+
+def _saved(picture: Image.Image, image_format: str) -> bytes:
+    out = io.BytesIO()
+    options = {"resolution": 72.0, "creationDate": None, "modDate": None} if image_format == "PDF" else {}
+    picture.save(out, image_format, **options)
+    return out.getvalue()
+
+
+def _mp4(picture: Image.Image, file: File) -> bytes:
+    """A film of one second: a single frame of motion JPEG in an ISO container."""
+    frame = _saved(picture, "JPEG")
+    start = _box(b"ftyp", b"isom" + struct.pack(">I", 512) + b"isomiso2mp41")
+    moov = _moov(file, len(frame), len(start) + 8)
+    return start + _box(b"mdat", frame) + moov
+
+
+def _box(name: bytes, content: bytes) -> bytes:
+    return struct.pack(">I4s", len(content) + 8, name) + content
+
+
+def _full_box(name: bytes, content: bytes, flags: int = 0) -> bytes:
+    return _box(name, struct.pack(">I", flags) + content)
+
+
+def _moov(file: File, frame_size: int, frame_at: int) -> bytes:
+    matrix = struct.pack(">9I", 0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
+    second = 1000
+    mvhd = _full_box(
+        b"mvhd", struct.pack(">4I", 0, 0, second, second) + struct.pack(">IH10x", 0x10000, 0x100) + matrix + bytes(24) + struct.pack(">I", 2)
+    )
+    tkhd = _full_box(
+        b"tkhd",
+        struct.pack(">5I8x", 0, 0, 1, 0, second)
+        + struct.pack(">hhhH", 0, 0, 0, 0)
+        + matrix
+        + struct.pack(">II", file.width << 16, file.height << 16),
+        flags=3,
+    )
+    mdhd = _full_box(b"mdhd", struct.pack(">4IHH", 0, 0, second, second, 0x55C4, 0))
+    hdlr = _full_box(b"hdlr", struct.pack(">I4s12x", 0, b"vide") + b"video\0")
+    jpeg = struct.pack(">6xH16xHHIIIH32sHh", 1, file.width, file.height, 0x480000, 0x480000, 0, 1, b"\x04jpeg", 24, -1)
+    stsd = _full_box(b"stsd", struct.pack(">I", 1) + _box(b"jpeg", jpeg))
+    tables = (
+        stsd
+        + _full_box(b"stts", struct.pack(">III", 1, 1, second))
+        + _full_box(b"stsc", struct.pack(">IIII", 1, 1, 1, 1))
+        + _full_box(b"stsz", struct.pack(">III", 0, 1, frame_size))
+        + _full_box(b"stco", struct.pack(">II", 1, frame_at))
+    )
+    dinf = _box(b"dinf", _full_box(b"dref", struct.pack(">I", 1) + _full_box(b"url ", b"", flags=1)))
+    minf = _box(b"minf", _full_box(b"vmhd", bytes(8), flags=1) + dinf + _box(b"stbl", tables))
+    return _box(b"moov", mvhd + _box(b"trak", tkhd + _box(b"mdia", mdhd + hdlr + minf)))

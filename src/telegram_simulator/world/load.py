@@ -1,0 +1,148 @@
+"""The world `load`: any number of channels with any number of posts each, all of it computed when asked."""
+
+from dataclasses import replace
+from functools import cached_property
+
+from telegram_simulator.world.chance import Lot
+from telegram_simulator.world.post import Document, Entity, File, FileKind, Media, Origin, Photo, Poll, Post, Service, WebPage
+from telegram_simulator.world.rhythm import Rhythm, busy_at, moments_at, rhythm_of
+from telegram_simulator.world.words import SENTENCES, sentences
+
+FIRST_CHANNEL = 1_000_000_000
+BLOCK = 8
+ALBUM_BLOCK = 10
+SECOND_DC = 4
+EMOJI = ("👍", "❤️", "🔥", "😁", "😢", "🤔")
+REACTIONS_SEEN = tuple(tuple((EMOJI[(one + place) % 6], one * 7 % 90 + place) for place in range(1 + one % 3)) for one in range(256))
+FAVOURITES = 5
+"""Channels that one channel forwards from."""
+
+ALL = 2**32
+ALBUMS = int(0.12 * ALL)
+"""Of blocks of ten posts: with 2 to 10 items each, about 7 % of posts stand in albums."""
+PINS, FORWARDS, COMMENTS, REACTIONS = int(0.005 * ALL), int(0.15 * ALL), int(0.5 * ALL), int(0.7 * ALL)
+PHOTOS, VIDEOS, PAPERS, PAGES, POLLS = int(0.40 * ALL), int(0.46 * ALL), int(0.48 * ALL), int(0.63 * ALL), int(0.64 * ALL)
+ELSEWHERE = int(0.2 * ALL)
+
+_POST, _TEXT, _DATES, _ALBUM = range(4)
+
+
+class LoadPast:
+    """One channel's posts, from its first to any in the future. `count` of them are before `now`."""
+
+    def __init__(self, seed: int, index: int, *, count: int, now: int, channels: int, home_dc: int) -> None:
+        self.index = index
+        self._seed = seed
+        self._count = count
+        self._now = now
+        self._channels = channels
+        self._home_dc = home_dc
+        self._lot = Lot(seed, "load", index)
+        self._russian = index % 4 != 3
+        self._sentences = sentences("ru" if self._russian else "en")
+        self._dates: dict[int, tuple[int, ...]] = {}
+        self._albums: dict[int, tuple[int, int]] = {}
+
+    @cached_property
+    def rhythm(self) -> Rhythm:
+        """Its habits; a channel with very many posts is fast enough not to be older than ten years."""
+        drawn = rhythm_of(self._seed, self.index)
+        return replace(drawn, per_day=max(drawn.per_day, self._count / 3650))
+
+    @cached_property
+    def _busy_now(self) -> float:
+        return busy_at(self.rhythm, self._now)
+
+    def date(self, number: int) -> int:
+        """Irregular within blocks of eight posts, never out of order, never after `now` for what was before it."""
+        start, length = self._album(number)
+        return self._moment(start if length else number)
+
+    def _moment(self, number: int) -> int:
+        block, place = divmod(number - self._count, BLOCK)
+        moments = self._dates.get(block)
+        if moments is None:
+            places = sorted(self._lot.sixteen(_DATES, block)[:BLOCK])
+            hours = BLOCK * 24 / self.rhythm.per_day
+            drawn = moments_at(self.rhythm, [self._busy_now + (block + one / ALL) * hours for one in places])
+            moments = tuple(min(one, self._now) if block < 0 else max(one, self._now + 1) for one in drawn)
+            _keep_few(self._dates)
+            self._dates[block] = moments
+        return moments[place]
+
+    def _album(self, number: int) -> tuple[int, int]:
+        """Where the album that this post belongs to begins, and how many items it has; none: (number, 0)."""
+        block, place = divmod(number, ALBUM_BLOCK)
+        album = self._albums.get(block)
+        if album is None:
+            one, two, *_ = self._lot.sixteen(_ALBUM, block)
+            start, length = block * ALBUM_BLOCK, 2 + two % (ALBUM_BLOCK - 1)
+            exists = block > 0 and one < ALBUMS and not start < self._count < start + length
+            _keep_few(self._albums)
+            album = self._albums[block] = (start, length if exists else 0)
+        return album if place < album[1] else (number, 0)
+
+    def edited_text(self, number: int, version: int) -> str:
+        return self._text(self._lot.sixteen(_TEXT, number, version))
+
+    def _text(self, numbers: tuple[int, ...]) -> str:
+        choices = self._sentences
+        return " ".join([choices[one % SENTENCES] for one in numbers[7 : 10 + numbers[6] % 5]])
+
+    def post(self, number: int, message_id: int) -> Post:
+        if number == 0:
+            return Post(message_id=message_id, date=self.date(0), service=Service.CREATED)
+        numbers = self._lot.sixteen(_POST, number)
+        kind, origin, media, counts, reactions, comments = numbers[:6]
+        start, length = self._album(number)
+        date = self._moment(start if length else number)
+        if not length and kind < PINS:
+            return Post(message_id=message_id, date=date, service=Service.PINNED, reply_to=max(message_id - 1, 1))
+        text = self._text(numbers) if not length or number == start else ""
+        return Post(
+            message_id=message_id,
+            date=date,
+            text=text,
+            entities=(Entity("bold", 0, text.find(".") + 1),) if text else (),
+            media=self._media(number, numbers, PHOTOS - 1 if length else media),
+            origin=self._origin(origin, date) if origin < FORWARDS else None,
+            reply_to=message_id - 1 if kind % 20 == 0 else None,
+            grouped_id=_id_of(self.index, start, 1) if length else None,
+            views=counts % 50_000 + 10,
+            forwards=counts % 300,
+            comments=comments % 90 if comments < COMMENTS else None,
+            reactions=REACTIONS_SEEN[reactions % len(REACTIONS_SEEN)] if reactions < REACTIONS else (),
+        )
+
+    def _media(self, number: int, numbers: tuple[int, ...], chance: int) -> Media | None:
+        if chance < PHOTOS:
+            return Photo(self._file(number, numbers, FileKind.JPEG))
+        if chance < VIDEOS:
+            return Document(self._file(number, numbers, FileKind.MP4), f"video_{number}.mp4")
+        if chance < PAPERS:
+            return Document(self._file(number, numbers, FileKind.PDF), f"paper_{number}.pdf")
+        choices = self._sentences
+        if chance < PAGES:
+            return WebPage(f"https://news.example/{self.index}/{number}", choices[chance % 500], choices[chance % 700])
+        if chance < POLLS:
+            return Poll(choices[chance % 300], ("да", "нет") if self._russian else ("yes", "no"))
+        return None
+
+    def _file(self, number: int, numbers: tuple[int, ...], kind: FileKind) -> File:
+        dc_id = SECOND_DC if numbers[15] < ELSEWHERE else self._home_dc
+        return File(_id_of(self.index, number, 2), kind, 20_000 + numbers[14] % 180_000, dc_id)
+
+    def _origin(self, number: int, date: int) -> Origin:
+        favourite = (self.index * 7 + number % FAVOURITES * 31 + 1) % self._channels
+        return Origin(FIRST_CHANNEL + favourite, 1 + number % 900, date - 600 - number % 86_400)
+
+
+def _keep_few(kept: dict[int, tuple[int, ...]] | dict[int, tuple[int, int]]) -> None:
+    """Pages are read in order: the last few blocks are all that is asked for again."""
+    if len(kept) >= 4:
+        kept.pop(next(iter(kept)))
+
+
+def _id_of(index: int, number: int, kind: int) -> int:
+    """A large number that looks like Telegram's ids, and is different for every file and album."""
+    return ((index << 26 | number) * 4 + kind) * 0x9E3779B97F4A7C15 & (2**62 - 1)

@@ -1,0 +1,134 @@
+"""The whole world: channels by id, name and invite, accounts by phone, and what time it is there."""
+
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from telegram_simulator.world.account import Account
+from telegram_simulator.world.chance import number64
+from telegram_simulator.world.channel import Channel
+from telegram_simulator.world.load import FIRST_CHANNEL, LoadPast
+from telegram_simulator.world.post import File
+
+HOME_DC = 2
+LAUNCH = 1_376_438_400
+"""When the first channels of this kind of world were made: before every post."""
+REFERENCE = struct.Struct("<Iqi")
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """Channels that are made when somebody looks at them."""
+
+    seed: int
+    count: int
+    posts: int
+    now: int
+
+    def past(self, index: int) -> LoadPast:
+        return LoadPast(self.seed, index, count=self.posts, now=self.now, channels=self.count, home_dc=HOME_DC)
+
+    def make(self, channel_id: int) -> Channel | None:
+        index = channel_id - FIRST_CHANNEL
+        if not 0 <= index < self.count:
+            return None
+        title, username = f"Load {index}", f"load_{index}"
+        channel = Channel(channel_id, title=title, username=username, created=LAUNCH, past=self.past(index), past_count=self.posts)
+        channel.members = 50 + index * 7919 % 90_000
+        return channel
+
+    def named(self, username: str) -> int | None:
+        prefix, _, number = username.partition("_")
+        return FIRST_CHANNEL + int(number) if prefix == "load" and number.isdecimal() and int(number) < self.count else None
+
+    def ids(self) -> range:
+        return range(FIRST_CHANNEL, FIRST_CHANNEL + self.count)
+
+
+class World:
+    """One world. Its clock may stand still, so that the same seed gives the same bytes."""
+
+    def __init__(self, *, seed: int, clock: Callable[[], float], many: Many | None = None, channels: Iterable[Channel] = ()) -> None:
+        self.seed = seed
+        self.clock = clock
+        self.accounts: dict[str, Account] = {}
+        self.reference_epoch = 1
+        """File references of an older epoch have expired."""
+        self._many = many
+        self._channels: dict[int, Channel] = {}
+        self._names: dict[str, int] = {}
+        self._invites: dict[str, int] = {}
+        for channel in channels:
+            self.add_channel(channel)
+
+    def now(self) -> int:
+        return int(self.clock())
+
+    # --- channels ---
+
+    def channel(self, channel_id: int) -> Channel | None:
+        found = self._channels.get(channel_id)
+        if found is None and self._many is not None:
+            found = self._many.make(channel_id)
+            if found is not None:
+                self._channels[channel_id] = found
+        return found
+
+    def channel_ids(self) -> Iterable[int]:
+        made = self._many.ids() if self._many is not None else range(0)
+        return [*made, *(channel_id for channel_id in self._channels if channel_id not in made)]
+
+    def named(self, username: str) -> Channel | None:
+        wanted = username.lower()
+        channel_id = self._names.get(wanted)
+        if channel_id is None and self._many is not None:
+            channel_id = self._many.named(wanted)
+        found = self.channel(channel_id) if channel_id is not None else None
+        return found if found is not None and (found.username or "").lower() == wanted else None
+
+    def invited(self, invite: str) -> Channel | None:
+        channel_id = self._invites.get(invite)
+        return None if channel_id is None else self.channel(channel_id)
+
+    def add_channel(self, channel: Channel) -> None:
+        self._channels[channel.channel_id] = channel
+        self.rename(channel, channel.username)
+        if channel.invite:
+            self._invites[channel.invite] = channel.channel_id
+
+    def rename(self, channel: Channel, username: str | None) -> None:
+        """Without a name a channel is private."""
+        channel.username = username
+        if username:
+            self._names[username.lower()] = channel.channel_id
+
+    # --- accounts ---
+
+    def account(self, phone: str) -> Account:
+        """The account of that phone; whoever knows a number has one here."""
+        if phone not in self.accounts:
+            self.accounts[phone] = Account(phone, user_id=abs(number64(self.seed, "user", phone)) % 10**10 + 1, name=f"Reader {phone[-4:]}")
+        return self.accounts[phone]
+
+    def access_hash(self, account: Account, channel_id: int) -> int:
+        """Valid for one account only."""
+        return number64(self.seed, "access", account.user_id, channel_id)
+
+    # --- files ---
+
+    def file_reference(self, channel_id: int, message_id: int) -> bytes:
+        """Names the message that a file was seen in; good until references expire."""
+        return REFERENCE.pack(self.reference_epoch, channel_id, message_id)
+
+    def read_reference(self, reference: bytes) -> tuple[int, int, int]:
+        """Epoch, channel and message; epoch 0 when it is no reference of ours."""
+        if len(reference) != REFERENCE.size:
+            return 0, 0, 0
+        epoch, channel_id, message_id = REFERENCE.unpack(reference)
+        return epoch, channel_id, message_id
+
+    def file_of(self, channel_id: int, message_id: int) -> File | None:
+        channel = self.channel(channel_id)
+        post = channel.get(message_id) if channel else None
+        file = getattr(post.media, "file", None) if post else None
+        return file if isinstance(file, File) else None

@@ -59,3 +59,4 @@ bench: install  ## the benchmarks at their small size
 	scripts/servers up postgres
 	$(SERVERS_ENV) && scripts/suite bench-feed $(BIN)/python -m bench.feed --posts 200000 --json
 	$(SERVERS_ENV) && scripts/suite bench-land $(BIN)/python -m bench.land --seconds 10 --json
+	scripts/suite bench-simulator $(BIN)/python -m bench.simulator --rounds 2 --channels 20000 --pages 400 --changes 50000 --json

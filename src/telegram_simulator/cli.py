@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -72,7 +73,11 @@ def serve(
     many = Many(seed, channels, posts, present) if world is WorldName.LOAD else None
     made = World(seed=seed, clock=clock, many=many, channels=tiny_channels(present) if world is WorldName.TINY else ())
     options = Options(host, (port, second_port), gzip_level, limits={} if limits is Limits.OFF else None)
-    asyncio.run(_serve(made, _Door(options, control_port, key, where), many=many if live_on else None))
+    try:
+        asyncio.run(_serve(made, _Door(options, control_port, key, where), many=many if live_on else None))
+    except OSError as error:
+        typer.echo(f"tga-sim: {error.strerror}; choose other ports with --port, --second-port and --control-port", err=True)
+        raise typer.Exit(1) from error
 
 
 def _present(text: str) -> int:
@@ -103,29 +108,24 @@ class _Door:
 
 
 async def _serve(world: World, door: _Door, *, many: Many | None) -> None:
+    control_socket = socket.create_server((door.options.host, door.control_port))
     async with running(world, load_or_make_key(door.key), door.options) as simulator, asyncio.TaskGroup() as group:
-        config = uvicorn.Config(
-            control_app(simulator), host=door.options.host, port=door.control_port, log_config=None, access_log=False, lifespan="off"
-        )
-        server = _Quiet(config)
-        control = group.create_task(server.serve())
+        server = _Quiet(uvicorn.Config(control_app(simulator), log_config=None, access_log=False, lifespan="off"))
+        group.create_task(server.serve(sockets=[control_socket]))
         life = group.create_task(live(simulator, many)) if many is not None else None
-        while not server.started and not control.done():
-            await asyncio.sleep(0.01)  # uvicorn has no event to wait for
-        if control.done():
-            sys.exit(f"tga-sim: port {door.control_port} cannot be used")
+        while not server.started:
+            await asyncio.sleep(0.01)
         # A page makes hundreds of small objects and no cycles; looking for cycles as often as usual costs a third of its time.
         gc.freeze()
         gc.set_threshold(100_000, 50, 50)
-        _announce(simulator, server, door)
+        _announce(simulator, control_socket.getsockname()[1], door)
         await _told_to_stop()
         server.should_exit = True
         if life is not None:
             life.cancel()
 
 
-def _announce(simulator: Simulator, server: uvicorn.Server, door: _Door) -> None:
-    control_port = server.servers[0].sockets[0].getsockname()[1]
+def _announce(simulator: Simulator, control_port: int, door: _Door) -> None:
     url = f"http://{door.options.host}:{control_port}"
     typer.echo("This is not Telegram. It is a simulator on your own machine.")
     for dc_id in DATA_CENTRES:

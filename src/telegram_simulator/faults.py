@@ -57,8 +57,12 @@ class Counters:
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By phone and method."""
     errors: Counter[str] = field(default_factory=Counter)
+    crashes: int = 0
+    """Mistakes of the simulator itself."""
     connections: int = 0
     file_bytes: int = 0
     posts_served: int = 0
     updates_sent: int = 0
+    posts_live: int = 0
+    """Posts that channels made by their rhythm while it ran."""
     trace: deque[Traced] = field(default_factory=lambda: deque(maxlen=5000))

@@ -12,7 +12,7 @@ DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """At most `calls` within `seconds`; one more costs a wait of `wait_seconds`."""
+    """At most `calls` within any `seconds`; one more costs a wait of `wait_seconds`."""
 
     calls: int
     seconds: float
@@ -24,7 +24,7 @@ class Rule:
 TELEGRAM: Mapping[str, tuple[Rule, ...]] = {
     "messages.getHistory": (Rule(30, 30, 3),),
     "channels.getMessages": (Rule(30, 30, 30),),
-    "contacts.resolveUsername": (Rule(50, 10, 54_000), Rule(30, 60, 300), Rule(200, 3600, 49_680)),
+    "contacts.resolveUsername": (Rule(30, 60, 300), Rule(200, 3600, 49_680)),
     "messages.getDialogs": (Rule(10, 60, 28), Rule(60, 3600, 53_280)),
     "channels.joinChannel": (Rule(3, 300, 300), Rule(30, DAY, DAY)),
     "messages.importChatInvite": (Rule(3, 300, 300), Rule(30, DAY, DAY)),
@@ -34,17 +34,20 @@ TELEGRAM: Mapping[str, tuple[Rule, ...]] = {
 }
 
 FORGIVEN_AFTER_SECONDS = 600
+IGNORED_PER_STEP, STEP = 30, 4
+"""So many calls during one wait make it four times as long: 160 names resolved in seconds cost the better part of a day."""
 LONGEST_WAIT_SECONDS = 7 * DAY
 
 
 @dataclass(slots=True)
 class Meter:
-    """One account's use of one method."""
+    """One account's use of one method: when it called, and the wait that was imposed. A wait that was kept clears the past."""
 
     called_at: deque[float] = field(default_factory=deque)
     blocked_until: float = 0.0
+    wait_seconds: int = 0
+    ignored: int = 0
     violations: int = 0
-    violated_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,33 +72,40 @@ class Floods:
 
     def check(self, who: str, method: str, *, now: float, premium: bool, cost: int = 1) -> Wait | None:
         """Count a call, or say how long to wait. Asking during a wait gives what is left of it, and makes the next one longer."""
-        rules = self.rules.get(method)
+        rules = tuple(rule for rule in self.rules.get(method, ()) if rule.premium_waits or not premium)
         if not rules:
             return None
         meter = self._meters.setdefault((who, method), Meter())
+        if now < meter.blocked_until:
+            return self._ignored(meter, now, premium_only=not rules[0].premium_waits)
+        if now - meter.blocked_until > FORGIVEN_AFTER_SECONDS:
+            meter.violations = 0
         longest = max(rule.seconds for rule in rules)
         while meter.called_at and meter.called_at[0] <= now - longest:
             meter.called_at.popleft()
-        if now < meter.blocked_until:
-            meter.violations += 1
-            meter.violated_at = now
-            self.punished += 1
-            return Wait(max(1, round(meter.blocked_until - now)), premium=not rules[0].premium_waits)
-        if now - max(meter.blocked_until, meter.violated_at) > FORGIVEN_AFTER_SECONDS:
-            meter.violations = 0
-        for rule in rules:
-            if premium and not rule.premium_waits:
-                continue
-            recent = sum(1 for moment in meter.called_at if moment > now - rule.seconds)
-            if recent + cost > rule.calls:
-                wait = min(rule.wait_seconds * 2 ** min(meter.violations, 10), LONGEST_WAIT_SECONDS)
-                meter.blocked_until = now + wait
-                meter.violations += 1
-                meter.violated_at = now
-                self.punished += 1
-                return Wait(wait, premium=not rule.premium_waits)
+        for rule in sorted(rules, key=lambda rule: -rule.wait_seconds):
+            if sum(moment > now - rule.seconds for moment in meter.called_at) + cost > rule.calls:
+                return self._blocked(meter, now, rule)
         meter.called_at.extend([now] * cost)
         return None
+
+    def _blocked(self, meter: Meter, now: float, rule: Rule) -> Wait:
+        meter.wait_seconds = min(rule.wait_seconds * 2 ** min(meter.violations, 10), LONGEST_WAIT_SECONDS)
+        meter.blocked_until = now + meter.wait_seconds
+        meter.ignored = 0
+        meter.violations += 1
+        meter.called_at.clear()
+        self.punished += 1
+        return Wait(meter.wait_seconds, premium=not rule.premium_waits)
+
+    def _ignored(self, meter: Meter, now: float, *, premium_only: bool) -> Wait:
+        meter.ignored += 1
+        meter.violations += 1
+        self.punished += 1
+        if meter.ignored % IGNORED_PER_STEP == 0:
+            meter.wait_seconds = min(meter.wait_seconds * STEP, LONGEST_WAIT_SECONDS)
+            meter.blocked_until = now + meter.wait_seconds
+        return Wait(max(1, round(meter.blocked_until - now)), premium=premium_only)
 
     def waits(self, now: float) -> dict[str, float]:
         """Who must wait for what, and how long still."""

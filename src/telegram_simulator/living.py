@@ -23,6 +23,7 @@ async def live(simulator: Simulator, many: Many) -> None:
             channel = world.channel(FIRST_CHANNEL + index)
             if channel is not None:
                 control.tell_foretold(channel, number)
+                simulator.counters.posts_live += 1
             heapq.heappush(due, (pasts[index].date(number + 1), index, number + 1))
         pause = due[0][0] - world.clock() if due else LONGEST_NAP_SECONDS
         await asyncio.sleep(min(max(pause, 0.01), LONGEST_NAP_SECONDS))

@@ -1,6 +1,7 @@
 """The server: data centres that listen, a world behind them, and what is wrong with them at present."""
 
 import asyncio
+import logging
 import secrets
 import time
 from collections import OrderedDict
@@ -21,6 +22,8 @@ from telegram_simulator.world.account import FROZEN
 from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.files import Files
 from telegram_simulator.world.world import HOME_DC, World
+
+log = logging.getLogger(__name__)
 
 DATA_CENTRES = (HOME_DC, 4)
 MOST_READY = 50_000
@@ -76,6 +79,10 @@ class Simulator:
         except RpcError as error:
             answer, outcome = error_answer(error.code, error.message), error.message
             self.counters.errors[error.message] += 1
+        except Exception:  # a mistake of ours must not look like a silent network
+            log.exception("the simulator failed in %s", method)
+            answer, outcome = error_answer(500, "INTERNAL_SERVER_ERROR"), "INTERNAL_SERVER_ERROR"
+            self.counters.crashes += 1
         self.counters.calls[record.phone or "", method] += 1
         took = (time.perf_counter() - began) * 1000
         self.counters.trace.append(Traced(time.time(), record.phone, connection.dc_id, method, outcome, connection.peer, took))
@@ -154,7 +161,7 @@ class Simulator:
             record = connection.record
             if record is None or record.phone is None or connection.dc_id != HOME_DC or record.dead is not None:
                 continue
-            if connection is record.connections[-1] and channel.channel_id in self.world.account(record.phone).joined:
+            if record.connections[-1:] == [connection] and channel.channel_id in self.world.account(record.phone).joined:
                 connection.push(make(record.phone))
                 self.counters.updates_sent += 1
 

@@ -32,7 +32,7 @@ POST   /channels                 {title, username?, invite?}
 PATCH  /channels/ID              {title?, username?, private?, protected?, ban?, unban?}
 POST   /channels/ID/posts        {text?, media?, size?, dc_id?, reply_to?, origin?, count?, deliver?}
 POST   /channels/ID/albums       {kinds, caption?, deliver?}
-PATCH  /channels/ID/posts/N      {text?, reactions?, deliver?}
+PATCH  /channels/ID/posts/N      {text?, reactions?, views?, deliver?}
 DELETE /channels/ID/posts        {ids, deliver?}
 POST   /channels/ID/trim         {keep}                 forget differences but the newest
 POST   /churn                    {edits?, deletions?, seed?}   many silent changes, spread over the world
@@ -96,6 +96,7 @@ class AlbumBody(Body):
 
 class PostChange(Body):
     text: str | None = None
+    views: int | None = None
     reactions: list[tuple[str, int]] | None = None
     deliver: bool = True
 
@@ -229,6 +230,8 @@ def _posts(control: Control) -> list[Route]:
 
     def change(body: PostChange, request: Request) -> Any:
         where = channel_in(request), int(request.path_params["message"])
+        if body.views is not None:
+            return control.view(*where, body.views)
         if body.reactions is not None:
             return shown(control.react(*where, body.reactions, deliver=body.deliver))
         return shown(control.edit(*where, body.text or "", deliver=body.deliver))

@@ -104,6 +104,14 @@ class Control:
         change = Change(self._world.now(), post.text, hidden=True, reactions=tuple(reactions))
         return self._change(channel_id, message_id, change, deliver=deliver)
 
+    def view(self, channel_id: int, message_id: int, views: int) -> None:
+        """A counter moves: no edit, no event of the log, and an update that may come or not."""
+        channel = self._channel(channel_id)
+        channel.set_views(message_id, views)
+        self._simulator.forget_ready(channel_id, message_id)
+        update = types.UpdateChannelMessageViews(channel_id, message_id, views)
+        self._simulator.push(channel, lambda phone: self._updates([update], channel, phone))
+
     def delete(self, channel_id: int, message_ids: Sequence[int], *, deliver: bool = True) -> list[int]:
         channel = self._channel(channel_id)
         gone = channel.delete(message_ids, self._world.now())

@@ -23,6 +23,7 @@ def state(simulator: Simulator) -> dict[str, Any]:
     return {
         "calls": calls,
         "errors": dict(simulator.counters.errors),
+        "crashes": simulator.counters.crashes,
         "connections_now": connections,
         "connections_ever": simulator.counters.connections,
         "double_use": sum(record.double_use for record in simulator.keys),
@@ -32,6 +33,7 @@ def state(simulator: Simulator) -> dict[str, Any]:
         "posts_served": simulator.counters.posts_served,
         "file_bytes": simulator.counters.file_bytes,
         "updates_sent": simulator.counters.updates_sent,
+        "posts_live": simulator.counters.posts_live,
     }
 
 

@@ -7,7 +7,7 @@ from telethon.tl import functions, types
 from telegram_simulator.methods.channels import channel_of
 from telegram_simulator.methods.registry import Caller, RpcError, answers
 from telegram_simulator.mtproto.packets import BOOL_TRUE
-from telegram_simulator.tl.objects import channels_in, message, origins_of
+from telegram_simulator.tl.objects import channels_in, empty_message, message, origins_of
 from telegram_simulator.world.channel import Channel
 
 MOST_PER_PAGE = 100
@@ -23,7 +23,7 @@ def get_history(request: Any, caller: Caller) -> bytes:
     ids = [number for number in channel.window(start, _limit(request.limit)) if _between(request, number)]
     if request.hash and request.hash == hash_of(ids):
         return bytes(types.messages.MessagesNotModified(channel.alive))
-    return _page(caller, channel, ids, offset=max(start, 0))
+    return _page(caller, channel, ids, offset=min(max(start, 0), channel.alive))
 
 
 @answers(functions.messages.SearchRequest)
@@ -50,7 +50,7 @@ def get_messages(request: Any, caller: Caller) -> bytes:
     wanted = [getattr(one, "id", one) for one in request.id[:MOST_PER_PAGE]]
     posts = [channel.get(number) for number in wanted]
     messages: list[Any] = [
-        types.MessageEmpty(number) if post is None else message(caller.world, channel, post) for number, post in zip(wanted, posts, strict=True)
+        empty_message(number) if post is None else message(caller.world, channel, post) for number, post in zip(wanted, posts, strict=True)
     ]
     caller.server.counters.posts_served += len(messages)
     chats = channels_in(caller.world, caller.account, channel, origins_of(posts))

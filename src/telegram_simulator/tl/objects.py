@@ -54,6 +54,11 @@ def message(world: World, channel: Channel, post: Post) -> Raw:
     return Raw(message_bytes(post, channel_id=channel.channel_id, group_id=channel.group_id, protected=channel.protected, reference=reference))
 
 
+def empty_message(message_id: int) -> Raw:
+    """What stands in the place of a message that does not exist."""
+    return Raw(struct.pack("<IIi", types.MessageEmpty.CONSTRUCTOR_ID, 0, message_id))
+
+
 def user_object(account: Account, *, is_self: bool) -> types.User:
     return types.User(
         id=account.user_id,

@@ -67,6 +67,7 @@ class Channel:
         self._later: list[Post | int] = []
         """Posts made while it lives, by id above the past: as they are, or the number of a post that the past foretold."""
         self._changes: dict[int, tuple[Change, ...]] = {}
+        self._views: dict[int, int] = {}
         self._deleted: list[int] = []
         self._deleted_at: dict[int, int] = {}
         self._told_from = max(past_count - KEPT_EVENTS, 0)
@@ -101,8 +102,10 @@ class Channel:
         if not 1 <= message_id <= self.newest_id or message_id in self._deleted_at:
             return None
         if message_id <= self._past_count and message_id not in self._changes:
-            return self._past.post(message_id - 1, message_id)
-        return self._at_version(message_id, len(self._changes.get(message_id, ())))
+            post = self._past.post(message_id - 1, message_id)
+        else:
+            post = self._at_version(message_id, len(self._changes.get(message_id, ())))
+        return post._replace(views=self._views[message_id]) if message_id in self._views else post
 
     def date_of(self, message_id: int) -> int:
         if message_id <= self._past_count:
@@ -223,6 +226,9 @@ class Channel:
             insort(self._deleted, number)
             self._happened(Kind.DELETE, number, at)
         return gone
+
+    def set_views(self, message_id: int, views: int) -> None:
+        self._views[message_id] = views
 
     def trim_log(self, keep: int) -> None:
         """Forget events but the newest, so that clients who were away for long cannot be told what they missed."""

@@ -1,0 +1,158 @@
+"""The simulator as people and tests of other processes meet it: the command and its control port."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from telethon import TelegramClient
+from telethon.sessions import StringSession
+
+from telegram_simulator.control.client import ControlClient
+from telegram_simulator.world.tiny import CITY, CLUB
+from tests.simulator.conftest import PHONE
+
+
+@dataclass(frozen=True)
+class Process:
+    where: dict[str, Any]
+    control: ControlClient
+    output: Path
+
+
+@contextmanager
+def tga_sim(folder: Path, *options: str) -> Iterator[Process]:
+    where, output = folder / "where.json", folder / "output"
+    ports = ("--port", "0", "--second-port", "0", "--control-port", "0", "--where", str(where), "--key", str(folder.parent / "key.pem"))
+    with output.open("wb") as out:
+        process = subprocess.Popen([sys.executable, "-m", "telegram_simulator", *options, *ports], stdout=out, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + 30
+        while not (where.exists() and where.stat().st_size):
+            assert process.poll() is None, output.read_text(encoding="utf-8")
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        addresses = json.loads(where.read_text(encoding="utf-8"))
+        with ControlClient(addresses["control"]) as control:
+            yield Process(addresses, control, output)
+        process.terminate()
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    with tga_sim(tmp_path_factory.mktemp("sim"), "tiny", "--limits", "off") as process:
+        yield process
+
+
+def test_it_says_what_it_is_and_explains_itself(tiny: Process) -> None:
+    assert "This is not Telegram" in tiny.output.read_text(encoding="utf-8")
+    page = httpx.get(tiny.where["control"]).text
+    assert page.startswith("This is not Telegram")
+    assert "/truth" in page
+
+
+def test_it_listens_on_loopback_only(tiny: Process) -> None:
+    listening = Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()[1:]
+    ports = {int(port) for port in tiny.where["ports"].values()} | {int(tiny.where["control"].rpartition(":")[2])}
+    addresses = {line.split()[1].partition(":")[0] for line in listening if int(line.split()[1].partition(":")[2], 16) in ports}
+    assert addresses == {"0100007F"}
+
+
+async def test_a_client_of_another_process_reads_what_the_control_port_posts(tiny: Process) -> None:
+    client = TelegramClient(StringSession(tiny.control.session(PHONE, joined=[CITY])), 1, "hash")
+    await client.connect()
+    try:
+        first, second = tiny.control.post(CITY, "из другого процесса", count=2)
+        assert second == first + 1
+        tiny.control.edit(CITY, first, "исправлено")
+        assert (await client.get_messages("gorod_news", ids=first)).message == "исправлено"
+        tiny.control.delete(CITY, [second])
+        assert await client.get_messages("gorod_news", ids=second) is None
+    finally:
+        await client.disconnect()
+    told = {one["message_id"]: one for one in tiny.control.truth(CITY)}
+    assert told[second]["deleted_at"]
+    assert [version["text"] for version in told[first]["versions"]] == ["из другого процесса", "исправлено"]
+    state = tiny.control.state()
+    assert state["calls"][PHONE]["channels.getMessages"] == 2
+    assert state["crashes"] == 0
+    assert tiny.control.ask("GET", "/trace?limit=5")[-1]["phone"] == PHONE
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/accounts", {"phone": "79990000055", "premium": True, "state": "frozen"}),
+        ("POST", "/channels", {"title": "Новый", "username": "new_one"}),
+        ("PATCH", f"/channels/{CLUB}", {"title": "Клуб", "protected": False}),
+        ("POST", f"/channels/{CITY}/albums", {"kinds": ["image/jpeg", "video/mp4"], "caption": "альбом"}),
+        ("PATCH", f"/channels/{CITY}/posts/5", {"reactions": [["👍", 3]]}),
+        ("PATCH", f"/channels/{CITY}/posts/5", {"views": 9}),
+        ("POST", f"/channels/{CITY}/trim", {"keep": 3}),
+        ("POST", "/connections/drop", {"phone": "79990000055"}),
+        ("POST", "/trouble", {"latency_seconds": 0.0, "clock_skew_seconds": 0.0, "drop_updates": False}),
+        ("POST", "/failures", {"method": "help.getNearestDc", "code": 500, "message": "X", "times": 1}),
+        ("POST", "/limits", {"method": "messages.search", "rules": [[5, 60, 3]]}),
+        ("DELETE", "/limits", {}),
+        ("POST", "/files/expire", {}),
+        ("POST", "/keys/revoke", {"phone": "79990000055"}),
+        ("POST", "/keys/forget", {"phone": "79990000055"}),
+        ("POST", "/salt/rotate", {}),
+        ("POST", "/churn", {"edits": 2, "deletions": 1}),
+        ("GET", "/where", {}),
+    ],
+)
+def test_everything_the_help_lists_can_be_asked(tiny: Process, method: str, path: str, body: dict[str, Any]) -> None:
+    assert httpx.request(method, tiny.where["control"] + path, json=body).status_code == 200
+
+
+def test_mistakes_are_told_in_words(tiny: Process) -> None:
+    url = tiny.where["control"]
+    wrong = httpx.post(f"{url}/channels/{CITY}/posts", json={"txt": "?"})
+    assert wrong.status_code == 400
+    assert wrong.json()["wrong"][0]["loc"] == ["txt"]
+    assert httpx.post(f"{url}/channels/5/posts", json={"text": "?"}).json() == {"missing": "channel 5"}
+    assert httpx.post(f"{url}/accounts", json={"phone": "1", "state": "tired"}).status_code == 404
+
+
+def test_a_world_that_lives_posts_by_itself(tmp_path: Path) -> None:
+    with tga_sim(tmp_path, "load", "--channels", "20000", "--posts", "3", "--live") as process:
+        deadline = time.monotonic() + 20
+        while process.control.state()["posts_live"] < 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [(("--now", "2099-01-01T00:00:00Z"), "never later than the clock on the wall"), (("--now", "soon"), "a moment like")],
+)
+def test_a_now_that_makes_no_sense_is_refused(options: tuple[str, ...], complaint: str) -> None:
+    refused = subprocess.run([sys.executable, "-m", "telegram_simulator", "tiny", *options], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert complaint in " ".join(refused.stderr.split())
+
+
+def test_a_port_that_is_taken_is_told_in_words(tiny: Process) -> None:
+    port = str(next(iter(tiny.where["ports"].values())))
+    refused = subprocess.run(
+        [sys.executable, "-m", "telegram_simulator", "tiny", "--port", port, "--second-port", "0", "--control-port", "0"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert refused.returncode == 1
+    assert port in refused.stderr
+    assert "Traceback" not in refused.stderr

@@ -113,7 +113,7 @@ def test_albums_are_consecutive_with_one_date_and_one_caption() -> None:
                 groups.setdefault(post.grouped_id, []).append(number)
         for numbers in groups.values():
             seen += 1
-            assert 2 <= len(numbers) <= 10
+            assert 2 <= len(numbers) <= 8
             assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
             assert len({past.date(number) for number in numbers}) == 1
             assert [bool(past.post(number, 1).text) for number in numbers] == [True] + [False] * (len(numbers) - 1)

@@ -20,7 +20,9 @@ def get_history(request: Any, caller: Caller) -> bytes:
     """The window is cut first; min_id and max_id, both exclusive, filter what is in it."""
     channel = channel_of(caller, request.peer)
     start = _start(channel, request)
-    ids = [number for number in channel.window(start, _limit(request.limit)) if _between(request, number)]
+    ids = channel.window(start, _limit(request.limit))
+    if request.min_id or request.max_id:
+        ids = [number for number in ids if _between(request, number)]
     if request.hash and request.hash == hash_of(ids):
         return bytes(types.messages.MessagesNotModified(channel.alive))
     return _page(caller, channel, ids, offset=min(max(start, 0), channel.alive))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from telegram_simulator.faults import Counters
 from telegram_simulator.mtproto.keys import KeyRecord, Keys
@@ -23,8 +23,7 @@ class RpcError(Exception):
         self.message = message
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(NamedTuple):
     """A message that is ready to be sent, and the channel it was forwarded from."""
 
     message: Raw

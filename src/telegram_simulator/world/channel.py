@@ -116,6 +116,8 @@ class Channel:
     def window(self, start: int, limit: int) -> list[int]:
         """Ids of the alive messages at positions [start, start + limit), newest first; a negative start shows nothing above the newest."""
         first, last = max(start, 0), min(start + limit, self.alive)
+        if not self._deleted:
+            return list(range(self.newest_id - first, self.newest_id - last, -1))
         ids: list[int] = []
         message_id = self._nth_newest(first) if first < last else 0
         while len(ids) < last - first:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 from telegram_simulator.world.chance import Lot
 from telegram_simulator.world.post import Document, Entity, File, FileKind, Media, Origin, Photo, Poll, Post, Service, WebPage
@@ -10,7 +11,6 @@ from telegram_simulator.world.words import SENTENCES, sentences
 
 FIRST_CHANNEL = 1_000_000_000
 BLOCK = 8
-ALBUM_BLOCK = 10
 SECOND_DC = 4
 EMOJI = ("👍", "❤️", "🔥", "😁", "😢", "🤔")
 REACTIONS_SEEN = tuple(tuple((EMOJI[(one + place) % 6], one * 7 % 90 + place) for place in range(1 + one % 3)) for one in range(256))
@@ -18,13 +18,20 @@ FAVOURITES = 5
 """Channels that one channel forwards from."""
 
 ALL = 2**32
-ALBUMS = int(0.12 * ALL)
-"""Of blocks of ten posts: with 2 to 10 items each, about 7 % of posts stand in albums."""
+ALBUMS = int(0.11 * ALL)
+"""Of blocks of eight posts: with 2 to 8 items each, about 7 % of posts stand in albums."""
 PINS, FORWARDS, COMMENTS, REACTIONS = int(0.005 * ALL), int(0.15 * ALL), int(0.5 * ALL), int(0.7 * ALL)
 PHOTOS, VIDEOS, PAPERS, PAGES, POLLS = int(0.40 * ALL), int(0.46 * ALL), int(0.48 * ALL), int(0.63 * ALL), int(0.64 * ALL)
 ELSEWHERE = int(0.2 * ALL)
 
-_POST, _TEXT, _DATES, _ALBUM = range(4)
+_POST, _TEXT, _BLOCK = range(3)
+
+
+class Block(NamedTuple):
+    """Eight posts in a row: when each was made, and how many of the first ones are an album."""
+
+    moments: tuple[int, ...]
+    album: int
 
 
 class LoadPast:
@@ -40,8 +47,7 @@ class LoadPast:
         self._lot = Lot(seed, "load", index)
         self._russian = index % 4 != 3
         self._sentences = sentences("ru" if self._russian else "en")
-        self._dates: dict[int, tuple[int, ...]] = {}
-        self._albums: dict[int, tuple[int, int]] = {}
+        self._blocks: dict[int, Block] = {}
 
     @cached_property
     def rhythm(self) -> Rhythm:
@@ -55,32 +61,25 @@ class LoadPast:
 
     def date(self, number: int) -> int:
         """Irregular within blocks of eight posts, never out of order, never after `now` for what was before it."""
-        start, length = self._album(number)
-        return self._moment(start if length else number)
-
-    def _moment(self, number: int) -> int:
         block, place = divmod(number - self._count, BLOCK)
-        moments = self._dates.get(block)
-        if moments is None:
-            places = sorted(self._lot.sixteen(_DATES, block)[:BLOCK])
-            hours = BLOCK * 24 / self.rhythm.per_day
-            drawn = moments_at(self.rhythm, [self._busy_now + (block + one / ALL) * hours for one in places])
-            moments = tuple(min(one, self._now) if block < 0 else max(one, self._now + 1) for one in drawn)
-            _keep_few(self._dates)
-            self._dates[block] = moments
-        return moments[place]
+        return self._block(block).moments[place]
 
-    def _album(self, number: int) -> tuple[int, int]:
-        """Where the album that this post belongs to begins, and how many items it has; none: (number, 0)."""
-        block, place = divmod(number, ALBUM_BLOCK)
-        album = self._albums.get(block)
-        if album is None:
-            one, two, *_ = self._lot.sixteen(_ALBUM, block)
-            start, length = block * ALBUM_BLOCK, 2 + two % (ALBUM_BLOCK - 1)
-            exists = block > 0 and one < ALBUMS and not start < self._count < start + length
-            _keep_few(self._albums)
-            album = self._albums[block] = (start, length if exists else 0)
-        return album if place < album[1] else (number, 0)
+    def _block(self, block: int) -> Block:
+        """Eight posts are drawn together: their moments, and whether the first of them are an album."""
+        known = self._blocks.get(block)
+        if known is not None:
+            return known
+        numbers = self._lot.sixteen(_BLOCK, block)
+        busy, hours = self._busy_now, BLOCK * 24 / self.rhythm.per_day
+        drawn = moments_at(self.rhythm, [busy + (block + one / ALL) * hours for one in sorted(numbers[:BLOCK])])
+        moments = [min(one, self._now) if block < 0 else max(one, self._now + 1) for one in drawn]
+        begins_history = block * BLOCK + self._count <= 0
+        album = 2 + numbers[9] % (BLOCK - 1) if numbers[8] < ALBUMS and not begins_history else 0
+        moments[:album] = moments[:1] * album
+        if len(self._blocks) >= 4:  # pages are read in order: the last few blocks are all that is asked for again
+            self._blocks.pop(next(iter(self._blocks)))
+        made = self._blocks[block] = Block(tuple(moments), album)
+        return made
 
     def edited_text(self, number: int, version: int) -> str:
         return self._text(self._lot.sixteen(_TEXT, number, version))
@@ -94,20 +93,21 @@ class LoadPast:
             return Post(message_id=message_id, date=self.date(0), service=Service.CREATED)
         numbers = self._lot.sixteen(_POST, number)
         kind, origin, media, counts, reactions, comments = numbers[:6]
-        start, length = self._album(number)
-        date = self._moment(start if length else number)
-        if not length and kind < PINS:
+        block_number, place = divmod(number - self._count, BLOCK)
+        block = self._block(block_number)
+        date, in_album = block.moments[place], place < block.album
+        if kind < PINS and not in_album:
             return Post(message_id=message_id, date=date, service=Service.PINNED, reply_to=max(message_id - 1, 1))
-        text = self._text(numbers) if not length or number == start else ""
+        text = self._text(numbers) if not in_album or place == 0 else ""
         return Post(
             message_id=message_id,
             date=date,
             text=text,
             entities=(Entity("bold", 0, text.find(".") + 1),) if text else (),
-            media=self._media(number, numbers, PHOTOS - 1 if length else media),
+            media=self._media(number, numbers, PHOTOS - 1 if in_album else media),
             origin=self._origin(origin, date) if origin < FORWARDS else None,
             reply_to=message_id - 1 if kind % 20 == 0 else None,
-            grouped_id=_id_of(self.index, start, 1) if length else None,
+            grouped_id=_id_of(self.index, number - place, 1) if in_album else None,
             views=counts % 50_000 + 10,
             forwards=counts % 300,
             comments=comments % 90 if comments < COMMENTS else None,
@@ -135,12 +135,6 @@ class LoadPast:
     def _origin(self, number: int, date: int) -> Origin:
         favourite = (self.index * 7 + number % FAVOURITES * 31 + 1) % self._channels
         return Origin(FIRST_CHANNEL + favourite, 1 + number % 900, date - 600 - number % 86_400)
-
-
-def _keep_few(kept: dict[int, tuple[int, ...]] | dict[int, tuple[int, int]]) -> None:
-    """Pages are read in order: the last few blocks are all that is asked for again."""
-    if len(kept) >= 4:
-        kept.pop(next(iter(kept)))
 
 
 def _id_of(index: int, number: int, kind: int) -> int:

@@ -8,9 +8,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
@@ -19,6 +21,8 @@ from tests.factories import World, make_world
 settings.register_profile("ci", max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 settings.register_profile("full", parent=settings.get_profile("ci"), max_examples=10_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+structlog.configure(processors=[structlog.stdlib.add_log_level, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,10 +55,11 @@ async def scratch_database(environ: dict[str, str], name: str) -> AsyncIterator[
 
 @pytest.fixture(scope="session")
 async def database(environ: dict[str, str], worker: str) -> AsyncIterator[dict[str, str]]:
-    """This process's own migrated database, as an environment."""
+    """This process's own migrated database and its own part of Redis, as an environment."""
     async with scratch_database(environ, f"tga_test_{worker}") as own:
         await migrate(read_settings(own).database, tell=lambda _: None)
-        yield own
+        number = 1 + int(worker.removeprefix("gw")) if worker.startswith("gw") else 15
+        yield {**own, "REDIS_URL": environ["REDIS_URL"].removesuffix("/0") + f"/{number}"}
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +86,7 @@ async def pool(installation: Settings) -> AsyncIterator[Pool]:
 
 @pytest.fixture(scope="session")
 def system(pool: Pool) -> SystemStores:
-    return system_stores(pool)
+    return system_stores(pool, Bell())
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ from functools import partial
 
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import Settings
+from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.migrating import require_schema
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, system_stores, tenant_stores
-from telegram_assistant.stores.redis.client import open_redis
+from telegram_assistant.stores.redis.client import Redis, open_redis
 from telegram_assistant.telemetry.health import Probe
 from telegram_assistant.telemetry.tracing import start_tracing
 
@@ -25,6 +26,9 @@ class App:
     """`HOSTNAME#xxxx`, different for every start: the value of locks and the name of consumers."""
     system: SystemStores
     tenant: Callable[[TenantId], TenantStores]
+    redis: Redis
+    collaborators: Mapping[str, object]
+    """What stages may ask for, by name."""
     probes: Mapping[str, Probe]
 
 
@@ -39,11 +43,14 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
         pool = await stack.enter_async_context(open_pool(settings.database))
         await require_schema(pool)
         redis = await stack.enter_async_context(open_redis(settings.redis))
-        system = system_stores(pool)
+        bell = await stack.enter_async_context(hung_bell(settings.database))
+        system = system_stores(pool, bell)
         yield App(
             settings=settings,
             instance=instance,
             system=system,
             tenant=partial(tenant_stores, pool),
+            redis=redis,
+            collaborators={"posts": system.posts},
             probes={"postgres": system.tenants.answers, "redis": redis.ping},
         )

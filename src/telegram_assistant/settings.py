@@ -2,6 +2,7 @@
 
 A variable is added here together with the code it steers, a test that turns it, and `make generate`.
 What a tenant or a person chooses is no setting: it lives in PostgreSQL and needs no restart.
+The file is long because it is the one list of them all.
 """
 
 import difflib
@@ -87,6 +88,21 @@ class RedisSettings(Group):
     url: RedisUrl = variable("REDIS_URL", help="Redis 7 or newer, with appendonly on and maxmemory-policy noeviction.")
 
 
+class StreamSettings(Group):
+    """How events travel."""
+
+    partitions: int = variable(
+        "STREAM_PARTITIONS",
+        1,
+        help="Streams per event, split by channel, for Redis Cluster. Change it only while the streams are empty.",
+        ge=1,
+        le=1024,
+    )
+    most_entries: int = variable(
+        "STREAM_MAX_ENTRIES", 200_000, help="Above so many entries in one stream posts wait in PostgreSQL, and health names the slow stage.", ge=1
+    )
+
+
 class FilesSettings(Group):
     """Media: in S3, or in a folder when S3_ENDPOINT is empty."""
 
@@ -157,6 +173,7 @@ class Settings(Group):
 
     database: DatabaseSettings
     redis: RedisSettings
+    streams: StreamSettings
     files: FilesSettings
     graph: GraphSettings
     http: HttpSettings

@@ -3,8 +3,8 @@
 Between processes the place in a trace travels as a W3C traceparent string.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from opentelemetry import context, propagate, trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -35,9 +35,16 @@ def traceparent() -> str | None:
     return carrier.get("traceparent")
 
 
-@contextmanager
-def span(name: str, *, parent: str | None = None, **attributes: str | float | bool) -> Iterator[trace.Span]:
-    """Record a piece of work, as a child of the given traceparent or of the current span."""
-    where = propagate.extract({"traceparent": parent}) if parent else context.get_current()
-    with trace.get_tracer("telegram_assistant").start_as_current_span(name, context=where, attributes=attributes) as current:
-        yield current
+def span(
+    name: str, *, parent: str | None = None, links: Sequence[str | None] = (), **attributes: str | float | bool
+) -> AbstractContextManager[object]:
+    """Record a piece of work, as a child of the given traceparent or of the current span; free where nothing is recorded."""
+    if not isinstance(trace.get_tracer_provider(), TracerProvider):
+        return nullcontext()
+    where = _context_of(parent) if parent else context.get_current()
+    linked = [trace.Link(trace.get_current_span(_context_of(one)).get_span_context()) for one in links if one]
+    return trace.get_tracer("telegram_assistant").start_as_current_span(name, context=where, links=linked, attributes=attributes)
+
+
+def _context_of(parent: str) -> context.Context:
+    return propagate.extract({"traceparent": parent})

@@ -163,16 +163,26 @@ async def _coverage_of(stores: TenantStores, world: World) -> set[ChannelId]:
     return {channel_id for channel_id in world.channels if await stores.coverage.of(channel_id)}
 
 
+async def _words_find(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {stored.post.channel_id for stored in await stores.words.find(f"изоляция{world.a}", limit=1000)}
+
+
 METHODS: dict[str, Case] = {
     "feed.newest": _feed_newest,
     "feed.post": _feed_post,
     "followed.channels": _followed_channels,
     "coverage.of": _coverage_of,
+    "words.find": _words_find,
 }
 
 
 @pytest.mark.parametrize("method", METHODS)
-async def test_every_store_method_shows_each_tenant_its_own_channels(world: World, method: str) -> None:
+async def test_every_store_method_shows_each_tenant_its_own_channels(admin: Admin, world: World, method: str) -> None:
+    await admin.execute(
+        "INSERT INTO post_search SELECT c, 1, now(), to_tsvector('russian', $2) FROM unnest($1::bigint[]) c",
+        list(world.channels),
+        f"изоляция{world.a}",
+    )
     assert await METHODS[method](world.stores_a, world) == world.of_a
     assert await METHODS[method](world.stores_b, world) == world.of_b
     assert await METHODS[method](world.stores_nobody, world) == set()

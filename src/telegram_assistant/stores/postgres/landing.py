@@ -2,22 +2,16 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from telegram_assistant.domain.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
+from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.post import Post
 from telegram_assistant.errors import LeaseLost
+from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.rows import LANDED, as_columns, unnested
 from telegram_assistant.telemetry.metrics import CHANNEL_LAST_POST, POSTS_LANDED
-
-
-class Lane(StrEnum):
-    """Fresh news go ahead of history."""
-
-    LIVE = "live"
-    BULK = "bulk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +96,7 @@ ledger AS (
 ),
 queued AS (
     INSERT INTO outbox (channel_id, message_id, revision, lane, requested_by)
-    SELECT $1, message_id, revision, $6, $7 FROM landed
+    SELECT $1, message_id, revision, $6, coalesce($7, 0) FROM landed
 ),
 total AS (
     SELECT count(*) FILTER (WHERE revision = 1) AS inserted, count(*) FILTER (WHERE revision > 1) AS changed,
@@ -124,8 +118,9 @@ SELECT inserted, changed FROM total
 class Landing:
     """Writes pages. A system store."""
 
-    def __init__(self, transactions: SystemTransactions) -> None:
+    def __init__(self, transactions: SystemTransactions, bell: Bell) -> None:
         self._transactions = transactions
+        self._bell = bell
 
     async def land(self, page: Page, claim: Claim, *, ends: RunEnds | None = None) -> Landed:
         """Store the page's posts, what it proves, and their announcement; LeaseLost if the claim is of the past.
@@ -154,6 +149,8 @@ class Landing:
             row = await connection.fetchrow(LAND, *parameters, *as_columns(posts))
         assert row is not None  # an aggregate always answers
         landed = Landed(row["inserted"], row["changed"])
+        if landed.inserted or landed.changed:
+            self._bell.ring()
         POSTS_LANDED.labels("inserted").inc(landed.inserted)
         POSTS_LANDED.labels("changed").inc(landed.changed)
         if posts:

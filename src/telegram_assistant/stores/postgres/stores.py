@@ -3,14 +3,19 @@
 from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.channels import Channels, Followed
 from telegram_assistant.stores.postgres.coverage import CoverageLedger
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
+from telegram_assistant.stores.postgres.dead_letters import DeadLetters
 from telegram_assistant.stores.postgres.feed import Feed
 from telegram_assistant.stores.postgres.job_runs import JobRuns
 from telegram_assistant.stores.postgres.landing import Landing
+from telegram_assistant.stores.postgres.outbox import Outbox
 from telegram_assistant.stores.postgres.partitions import Partitions
+from telegram_assistant.stores.postgres.posts import Posts
 from telegram_assistant.stores.postgres.raw_messages import RawMessages
+from telegram_assistant.stores.postgres.search import WordSearch
 from telegram_assistant.stores.postgres.tenants import Tenants
 
 
@@ -21,6 +26,9 @@ class SystemStores:
     tenants: Tenants
     channels: Channels
     landing: Landing
+    posts: Posts
+    outbox: Outbox
+    dead_letters: DeadLetters
     coverage: CoverageLedger
     raw_messages: RawMessages
     job_runs: JobRuns
@@ -34,14 +42,18 @@ class TenantStores:
     feed: Feed
     followed: Followed
     coverage: CoverageLedger
+    words: WordSearch
 
 
-def system_stores(pool: Pool) -> SystemStores:
+def system_stores(pool: Pool, bell: Bell) -> SystemStores:
     transactions = SystemTransactions(pool)
     return SystemStores(
         tenants=Tenants(transactions),
         channels=Channels(transactions),
-        landing=Landing(transactions),
+        landing=Landing(transactions, bell),
+        posts=Posts(transactions),
+        outbox=Outbox(transactions, bell),
+        dead_letters=DeadLetters(transactions),
         coverage=CoverageLedger(transactions),
         raw_messages=RawMessages(transactions),
         job_runs=JobRuns(transactions),
@@ -51,4 +63,6 @@ def system_stores(pool: Pool) -> SystemStores:
 
 def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
     transactions = TenantTransactions(pool, tenant_id)
-    return TenantStores(feed=Feed(transactions), followed=Followed(transactions), coverage=CoverageLedger(transactions))
+    return TenantStores(
+        feed=Feed(transactions), followed=Followed(transactions), coverage=CoverageLedger(transactions), words=WordSearch(transactions)
+    )

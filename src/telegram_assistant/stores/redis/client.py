@@ -11,6 +11,8 @@ from redis.exceptions import RedisError
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import RedisSettings, location_of
 
+__all__ = ["Redis", "connect_to", "open_redis"]
+
 
 def connect_to(settings: RedisSettings) -> Redis:
     """A client that has not spoken to Redis yet."""

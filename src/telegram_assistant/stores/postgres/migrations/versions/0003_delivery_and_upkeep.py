@@ -21,7 +21,7 @@ def delivery() -> None:
             message_id bigint NOT NULL,
             revision int NOT NULL,
             lane text NOT NULL DEFAULT 'live',
-            requested_by bigint,
+            requested_by bigint NOT NULL DEFAULT 0,
             created_at timestamptz NOT NULL DEFAULT now(),
             announced_at timestamptz,
             attempts smallint NOT NULL DEFAULT 0
@@ -30,25 +30,39 @@ def delivery() -> None:
     )
     # Not unique: the same revision announced twice is one event, and a unique index costs landing a tenth.
     op.execute("CREATE INDEX outbox_post ON outbox (channel_id, message_id)")
-    op.execute("CREATE INDEX outbox_unannounced ON outbox (lane, created_at) WHERE announced_at IS NULL")
+    op.execute("CREATE INDEX outbox_live ON outbox (created_at) WHERE announced_at IS NULL AND lane = 'live'")
+    op.execute("CREATE INDEX outbox_bulk ON outbox (requested_by, created_at) WHERE announced_at IS NULL AND lane = 'bulk'")
+    op.execute("CREATE INDEX outbox_bulk_announced ON outbox (announced_at) WHERE announced_at IS NOT NULL AND lane = 'bulk'")
     system_table("outbox", "Post revisions that have not passed the pipeline yet: the announcement queue and the not-yet-done list at once.")
+    op.execute(
+        """
+        CREATE TABLE stream_epoch (
+            only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+            epoch text NOT NULL,
+            run_id text NOT NULL
+        )
+        """
+    )
+    system_table("stream_epoch", "Which Redis the streams were last filled under; one row.")
     op.execute(
         """
         CREATE TABLE dead_letters (
             dead_letter_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
             stage text NOT NULL,
+            stream text NOT NULL,
             entry_id text NOT NULL,
             channel_id bigint,
             message_id bigint,
-            event jsonb NOT NULL,
+            payload bytea NOT NULL,
             reason text NOT NULL,
             traceback text,
             attempts int NOT NULL,
             created_at timestamptz NOT NULL DEFAULT now(),
-            UNIQUE (stage, entry_id)
+            UNIQUE (stage, stream, entry_id)
         )
         """
     )
+    op.execute("CREATE INDEX dead_letters_post ON dead_letters (channel_id, message_id)")
     system_table("dead_letters", "Events that a stage could not process, with the reason.")
 
 

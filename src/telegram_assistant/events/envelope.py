@@ -1,0 +1,66 @@
+"""What every event carries."""
+
+from datetime import UTC, datetime
+from typing import Annotated, ClassVar, Self
+from uuid import UUID, uuid5
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+
+NAMESPACE = UUID("7b0f8c3e-6a52-5d0e-9d55-1f6f3f1c2a10")
+
+
+def _iso_z(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+Moment = Annotated[datetime, PlainSerializer(_iso_z, return_type=str)]
+
+
+class Event(BaseModel):
+    """A fact about a post (or an album). Fields of a newer release that this one does not know survive a round trip."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    NAME: ClassVar[str]
+    """The contract's name, like posts.parsed; the stream's key follows from it."""
+    VERSION: ClassVar[int] = 1
+
+    event_id: UUID
+    schema_version: int = 1
+    occurred_at: Moment
+    tenant_id: int | None = None
+    """Null unless the event concerns one tenant only: who sees a post is decided by subscriptions when it is read."""
+    channel_id: int
+    post_id: str
+    """`channel_id/message_id`."""
+    revision: int = Field(default=1, ge=1)
+    trace_id: str | None = None
+    """W3C traceparent."""
+
+    @classmethod
+    def about(cls, post_id: PostId, revision: int, *, occurred_at: datetime, trace_id: str | None = None, trigger: str = "", **facts: object) -> Self:
+        """The event about this revision of a post. The same fact has the same id, however often it is told."""
+        return cls.model_validate(
+            {
+                "event_id": event_id_of(cls.NAME, post_id, revision, trigger),
+                "schema_version": cls.VERSION,
+                "occurred_at": occurred_at,
+                "channel_id": post_id.channel_id,
+                "post_id": str(post_id),
+                "revision": revision,
+                "trace_id": trace_id,
+                **({"trigger": trigger} if trigger else {}),
+                **facts,
+            }
+        )
+
+    @property
+    def post(self) -> PostId:
+        channel, _, message = self.post_id.partition("/")
+        return PostId(ChannelId(int(channel)), MessageId(int(message)))
+
+
+def event_id_of(name: str, post_id: PostId, revision: int, trigger: str = "") -> UUID:
+    return uuid5(NAMESPACE, f"{name}|{post_id}|{revision}|{trigger}")

@@ -1,0 +1,73 @@
+"""Events about posts."""
+
+from enum import StrEnum
+from typing import ClassVar
+
+from telegram_assistant.events.envelope import Event
+
+
+class Trigger(StrEnum):
+    """Why a post was tagged."""
+
+    INITIAL = "initial"
+    VISION_RETAG = "vision_retag"
+
+
+class VisionStatus(StrEnum):
+    """How looking at a post's media ended; it always ends, so that albums close."""
+
+    ANALYZED = "analyzed"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+class PostParsed(Event):
+    """A post's row is committed."""
+
+    NAME: ClassVar[str] = "posts.parsed"
+
+
+class PostVisionUploaded(Event):
+    """All wanted media of a post are stored, or given up."""
+
+    NAME: ClassVar[str] = "posts.vision.uploaded"
+    media: tuple[str, ...] = ()
+    """SHA-256 of each stored file, in the order of the post."""
+
+
+class PostVisionAnalyzed(Event):
+    """A post's media were looked at."""
+
+    NAME: ClassVar[str] = "posts.vision.analyzed"
+    status: VisionStatus = VisionStatus.ANALYZED
+    grouped_id: int | None = None
+
+
+class PostTagged(Event):
+    """A post has its tags; none is an answer too."""
+
+    NAME: ClassVar[str] = "posts.tagged"
+    trigger: Trigger = Trigger.INITIAL
+    tags: tuple[str, ...] = ()
+
+
+class PostCrawlRequested(Event):
+    """The links of a post that are worth reading; there may be none."""
+
+    NAME: ClassVar[str] = "posts.crawl"
+    trigger: Trigger = Trigger.INITIAL
+    urls: tuple[str, ...] = ()
+
+
+class PostEnriched(Event):
+    """Everything that could be learnt about a post is stored."""
+
+    NAME: ClassVar[str] = "posts.enriched"
+    trigger: Trigger = Trigger.INITIAL
+
+
+class PostIndexed(Event):
+    """A post can be found."""
+
+    NAME: ClassVar[str] = "posts.indexed"
+    state_version: int = 1

@@ -1,0 +1,42 @@
+"""Dead letters: look at them, send one back to its stage, or let it go."""
+
+from contextlib import suppress
+
+from pydantic import ValidationError
+
+from telegram_assistant.errors import Rejected
+from telegram_assistant.events import Event
+from telegram_assistant.stores.postgres.dead_letters import DeadLetter, DeadLetters
+from telegram_assistant.stores.postgres.outbox import Outbox
+from telegram_assistant.stores.redis.client import Redis
+from telegram_assistant.streams.dead_letters import forget, send_again
+
+
+async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis) -> DeadLetter:
+    """To the stage that buried it, and to no other that reads the same stream."""
+    letter = await _known(dead_letter_id, letters)
+    await send_again(redis, stage=letter.stage, stream=letter.stream, payload=letter.payload)
+    await _remove(letter, letters, redis)
+    return letter
+
+
+async def discard(dead_letter_id: int, *, letters: DeadLetters, outbox: Outbox, redis: Redis) -> DeadLetter:
+    """Let it go: the post stays as it is, and is not announced again."""
+    letter = await _known(dead_letter_id, letters)
+    with suppress(ValidationError):  # what was never an event is no post's
+        event = Event.model_validate_json(letter.payload)
+        await outbox.done([(event.post, event.revision)])
+    await _remove(letter, letters, redis)
+    return letter
+
+
+async def _known(dead_letter_id: int, letters: DeadLetters) -> DeadLetter:
+    letter = await letters.get(dead_letter_id)
+    if letter is None:
+        raise Rejected(f"there is no dead letter {dead_letter_id}")
+    return letter
+
+
+async def _remove(letter: DeadLetter, letters: DeadLetters, redis: Redis) -> None:
+    await forget(redis, stage=letter.stage, entry_id=letter.entry_id)
+    await letters.remove(letter.dead_letter_id)

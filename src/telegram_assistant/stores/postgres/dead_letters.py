@@ -1,0 +1,83 @@
+"""Dead letters: events that a stage could not process, with the reason. Kept here as well as in Redis, which may be lost."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.streams.entries import Buried
+from telegram_assistant.telemetry.scrubbing import scrub_text
+
+_COLUMNS = "dead_letter_id, stage, stream, entry_id, channel_id, message_id, payload, reason, traceback, attempts, created_at"
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """One of them."""
+
+    dead_letter_id: int
+    stage: str
+    stream: str
+    entry_id: str
+    channel_id: int | None
+    message_id: int | None
+    payload: bytes
+    reason: str
+    traceback: str | None
+    attempts: int
+    created_at: datetime
+
+
+class DeadLetters:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def bury(self, stage: str, letters: Iterable[Buried]) -> None:
+        rows = [
+            (
+                stage,
+                letter.entry.source.key,
+                letter.entry.entry_id.decode(),
+                *_post_of(letter.entry.payload),
+                letter.entry.payload,
+                scrub_text(letter.reason),
+                scrub_text(letter.traceback),
+                letter.entry.deliveries,
+            )
+            for letter in letters
+        ]
+        async with self._transactions.begin() as connection:
+            await connection.executemany(
+                """
+                INSERT INTO dead_letters (stage, stream, entry_id, channel_id, message_id, payload, reason, traceback, attempts)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING
+                """,
+                rows,
+            )
+
+    async def newest(self, stage: str | None = None, *, limit: int = 100) -> tuple[DeadLetter, ...]:
+        query = f"SELECT {_COLUMNS} FROM dead_letters WHERE $1::text IS NULL OR stage = $1 ORDER BY dead_letter_id DESC LIMIT $2"
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(query, stage, limit)
+        return tuple(DeadLetter(**dict(row)) for row in rows)
+
+    async def get(self, dead_letter_id: int) -> DeadLetter | None:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(f"SELECT {_COLUMNS} FROM dead_letters WHERE dead_letter_id = $1", dead_letter_id)
+        return DeadLetter(**dict(row)) if row else None
+
+    async def remove(self, dead_letter_id: int) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute("DELETE FROM dead_letters WHERE dead_letter_id = $1", dead_letter_id)
+
+
+def _post_of(payload: bytes) -> tuple[int | None, int | None]:
+    """The post that an event is about, if it can be read at all."""
+    try:
+        channel, _, message = str(json.loads(payload)["post_id"]).partition("/")
+        return int(channel), int(message)
+    except (ValueError, KeyError, TypeError):
+        return None, None

@@ -1,0 +1,132 @@
+"""The outbox: post revisions that have not passed the pipeline yet."""
+
+from collections.abc import Sequence
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.stores.postgres.bell import Bell
+from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.streams.relay import Announcement, Publish
+
+_MARK = """
+UPDATE outbox SET announced_at = clock_timestamp(), attempts = attempts + 1
+WHERE ctid = ANY (ARRAY({chosen}))
+RETURNING channel_id, message_id, revision, created_at
+"""
+
+# Never `id > last`: transactions commit in another order than they number their rows.
+ANNOUNCE_LIVE = _MARK.format(
+    chosen="""
+    SELECT ctid FROM outbox WHERE announced_at IS NULL AND lane = 'live' ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED"""
+)
+
+# Whoever asked for history gets an equal share, however much others have asked for.
+ANNOUNCE_BULK = _MARK.format(
+    chosen="""
+    WITH RECURSIVE askers AS (
+        (SELECT requested_by FROM outbox WHERE announced_at IS NULL AND lane = 'bulk' ORDER BY requested_by LIMIT 1)
+        UNION ALL
+        SELECT (SELECT o.requested_by FROM outbox o WHERE o.announced_at IS NULL AND o.lane = 'bulk' AND o.requested_by > a.requested_by
+                ORDER BY o.requested_by LIMIT 1)
+        FROM askers a WHERE a.requested_by IS NOT NULL
+    )
+    SELECT o.ctid FROM askers a CROSS JOIN LATERAL (
+        SELECT ctid FROM outbox WHERE announced_at IS NULL AND lane = 'bulk' AND requested_by = a.requested_by
+        ORDER BY created_at LIMIT greatest(1, $1::bigint / (SELECT count(*) FROM askers WHERE requested_by IS NOT NULL)) FOR UPDATE SKIP LOCKED
+    ) o WHERE a.requested_by IS NOT NULL"""
+)
+
+LATE = """
+UPDATE outbox o SET announced_at = NULL
+WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM outbox
+    WHERE announced_at < now() - interval '1 hour' AND created_at < now() - interval '1 hour' AND attempts <= 3
+    LIMIT 1000))
+  AND NOT EXISTS (SELECT 1 FROM dead_letters d WHERE d.channel_id = o.channel_id AND d.message_id = o.message_id)
+"""
+
+UNFINISHED_BULK = """
+SELECT count(*) FROM outbox o WHERE announced_at IS NOT NULL AND lane = 'bulk'
+AND NOT EXISTS (SELECT 1 FROM dead_letters d WHERE d.channel_id = o.channel_id AND d.message_id = o.message_id)
+"""
+
+
+class Outbox:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions, bell: Bell) -> None:
+        self._transactions = transactions
+        self._bell = bell
+
+    async def announce(self, lane: Lane, publish: Publish, *, limit: int) -> int:
+        """Mark some rows, publish them, then commit: a crash in between announces them once more, never not at all.
+
+        The one transaction of this house that is held across a call to the outside: it locks these rows only, and other
+        relays pass over them.
+        """
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(ANNOUNCE_LIVE if lane is Lane.LIVE else ANNOUNCE_BULK, limit)
+            if rows:
+                await publish(
+                    [
+                        Announcement(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["revision"], row["created_at"])
+                        for row in rows
+                    ]
+                )
+        return len(rows)
+
+    async def done(self, finished: Sequence[tuple[PostId, int]]) -> None:
+        """These revisions, and older ones of the same posts, have passed the last stage."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                DELETE FROM outbox o USING unnest($1::bigint[], $2::bigint[], $3::int[]) AS f(channel_id, message_id, revision)
+                WHERE o.channel_id = f.channel_id AND o.message_id = f.message_id AND o.revision <= f.revision
+                """,
+                [post_id.channel_id for post_id, _ in finished],
+                [post_id.message_id for post_id, _ in finished],
+                [revision for _, revision in finished],
+            )
+
+    async def unfinished_bulk(self) -> int:
+        """Bulk posts that are on their way; those in a dead letter are not."""
+        async with self._transactions.begin() as connection:
+            return int(await connection.fetchval(UNFINISHED_BULK))
+
+    async def waiting(self) -> int:
+        """Rows of both lanes that have not passed the pipeline."""
+        async with self._transactions.begin() as connection:
+            return int(await connection.fetchval("SELECT count(*) FROM outbox"))
+
+    async def known_epoch(self) -> tuple[str | None, str | None]:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow("SELECT epoch, run_id FROM stream_epoch")
+        return (row["epoch"], row["run_id"]) if row else (None, None)
+
+    async def remember_epoch(self, epoch: str, run_id: str) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                INSERT INTO stream_epoch (epoch, run_id) VALUES ($1, $2)
+                ON CONFLICT (only_row) DO UPDATE SET epoch = excluded.epoch, run_id = excluded.run_id
+                """,
+                epoch,
+                run_id,
+            )
+
+    async def again_all(self) -> int:
+        return await self._again("UPDATE outbox SET announced_at = NULL WHERE announced_at IS NOT NULL")
+
+    async def again_recent(self) -> int:
+        return await self._again("UPDATE outbox SET announced_at = NULL WHERE announced_at > now() - interval '10 minutes'")
+
+    async def again_late(self) -> int:
+        return await self._again(LATE)
+
+    async def _again(self, query: str) -> int:
+        async with self._transactions.begin() as connection:
+            updated = await connection.execute(query)
+        return int(updated.rpartition(" ")[2])
+
+    async def heard(self, seconds: float) -> None:
+        await self._bell.heard(seconds)

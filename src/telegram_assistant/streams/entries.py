@@ -1,0 +1,64 @@
+"""An entry of a stream while a stage has it in hand, and what becomes of it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.events import Event
+
+PAYLOAD = b"event"
+ONLY = b"only"
+"""A replayed entry names the stage it is for; all others pass over it."""
+
+
+class Source(NamedTuple):
+    """One stream that a stage reads: its key, its lane, its partition, and the class of its events."""
+
+    key: str
+    lane: Lane
+    partition: int
+    event: type[Event]
+
+
+class Entry(NamedTuple):
+    """One delivery. `deliveries` is Redis's own count, this one included."""
+
+    source: Source
+    entry_id: bytes
+    payload: bytes
+    only: bytes | None
+    deliveries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Tell what there is to tell, then acknowledge: both or neither."""
+
+    entry: Entry
+    told: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It rests, and comes back."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """We cannot finish it; somebody else begins at once, and no attempt is used up."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Buried:
+    """It goes to the dead letters."""
+
+    entry: Entry
+    reason: str
+    traceback: str = ""
+
+
+type Outcome = Done | Failed | HandedBack | Buried

@@ -1,0 +1,31 @@
+"""Consumer groups: made at the beginning of a stream, and made again when Redis has lost them."""
+
+from collections.abc import Iterable, Iterator
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from telegram_assistant.streams.entries import Source
+from telegram_assistant.streams.keys import stream_keys
+from telegram_assistant.streams.stage import Stage
+
+
+def sources_of(stage: Stage, partitions: int) -> Iterator[Source]:
+    """Every stream that the stage reads."""
+    for event in stage.consumes:
+        for number, (lane, key) in enumerate(stream_keys(event, partitions)):
+            yield Source(key, lane, number % partitions, event)
+
+
+async def ensure_groups(redis: Redis, stage: str, sources: Iterable[Source]) -> None:
+    """Groups start at 0: what was published before a stage's first start is for it too."""
+    for source in sources:
+        try:
+            await redis.xgroup_create(source.key, stage, id="0", mkstream=True)
+        except ResponseError as error:
+            if "BUSYGROUP" not in str(error):
+                raise
+
+
+def is_missing_group(error: Exception) -> bool:
+    return isinstance(error, ResponseError) and "NOGROUP" in str(error)

@@ -1,0 +1,157 @@
+"""Getting entries: new ones, those whose rest is over, and those that a dead process left behind; and keeping what we have."""
+
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from telegram_assistant.streams.entries import ONLY, PAYLOAD, Entry, Source
+from telegram_assistant.streams.groups import ensure_groups, is_missing_group
+from telegram_assistant.streams.settling import RAW, RESTING, hand_back
+from telegram_assistant.streams.stage import Stage
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
+
+MOST_SCANNED = 1000
+TIDY_EVERY_SECONDS = 60
+FORGOTTEN_AFTER_MS = 3_600_000
+"""Consumers that own nothing and were not seen for an hour are removed."""
+
+LOST_ANSWER_MS = 5_000
+"""What Redis says we own and we do not hold after so long was given to us by an answer that never arrived."""
+
+# Renew a lease only where it still is ours: another process may have taken an entry while this one was standing still.
+RENEW = """
+local mine = {}
+for index = 3, #ARGV do
+    local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[index], ARGV[index], 1)
+    if #pending == 1 and pending[1][2] == ARGV[2] then mine[#mine + 1] = ARGV[index] end
+end
+if #mine > 0 then redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, unpack(mine), 'JUSTID') end
+return #mine
+"""
+
+
+class Reader:
+    """Reads new entries, never more than there is room for."""
+
+    def __init__(self, redis: Redis, stage: Stage, consumer: str, *, block_seconds: float) -> None:
+        self._redis = redis
+        self._stage = stage
+        self._consumer = consumer
+        self._block_ms = int(block_seconds * 1000)
+
+    async def read(self, sources: Sequence[Source], room: int) -> list[Entry]:
+        """Wait for new entries of one lane; several streams share the room."""
+        by_key = {source.key.encode(): source for source in sources}
+        streams: Any = {source.key: ">" for source in sources}
+        count = max(room // len(sources), 1)
+        try:
+            answer: Any = await self._redis.xreadgroup(self._stage.name, self._consumer, streams, count=count, block=self._block_ms)
+        except ResponseError as error:
+            if not is_missing_group(error):
+                raise
+            log.warning("groups_lost", stage=self._stage.name)
+            await ensure_groups(self._redis, self._stage.name, sources)
+            return []
+        return [entry_of(by_key[key], entry_id, fields, 1) for key, entries in answer or () for entry_id, fields in entries]
+
+    async def leave(self, sources: Iterable[Source]) -> None:
+        """Hand back what Redis gave us and we never saw, and take our name off the list."""
+        redis: Any = self._redis
+        for source in sources:
+            left: list[Any] = await self._redis.xpending_range(source.key, self._stage.name, "-", "+", MOST_SCANNED, consumername=self._consumer)
+            for one in left:
+                await redis.execute_command(*hand_back(source.key, self._stage.name, one["message_id"], one["times_delivered"]), **RAW)
+            await self._redis.xgroup_delconsumer(source.key, self._stage.name, self._consumer)
+
+
+class Reclaimer:
+    """Takes entries whose rest is over, and those whose owner has been silent for a lease."""
+
+    def __init__(self, redis: Redis, stage: Stage, consumer: str, *, lease_seconds: float) -> None:
+        self._redis = redis
+        self._stage = stage
+        self._consumer = consumer
+        self._lease_ms = int(lease_seconds * 1000)
+        self._tidied_at = time.monotonic()
+
+    async def claim(self, source: Source, room: int, held: Mapping[tuple[str, bytes], Entry]) -> list[Entry]:
+        """What is due now, at most as much as there is room for."""
+        shortest_ms = int(min(self._stage.backoff_seconds * 500, self._lease_ms))
+        try:
+            pending: list[Any] = await self._redis.xpending_range(source.key, self._stage.name, "-", "+", MOST_SCANNED, idle=shortest_ms)
+        except ResponseError as error:
+            if is_missing_group(error):
+                return []
+            raise
+        entries: list[Entry] = []
+        suspects = sum(entry.deliveries >= self._suspicious_from for entry in held.values())
+        for one in pending:
+            if len(entries) == room:
+                break
+            owner, delivered = one["consumer"].decode(), one["times_delivered"]
+            ours = owner == self._consumer
+            suspect = not ours and owner != RESTING and delivered + 1 >= self._suspicious_from
+            if (ours and (source.key, one["message_id"]) in held) or (suspect and suspects):
+                continue
+            least_ms = self._due_after_ms(owner, one["message_id"], delivered)
+            if one["time_since_delivered"] >= least_ms:
+                # an answer that never arrived was no attempt
+                entries += await self._take(source, one["message_id"], delivered if ours else delivered + 1, least_ms)
+                suspects += suspect
+        await self._tidy(source)
+        return entries
+
+    @property
+    def _suspicious_from(self) -> int:
+        """From this delivery on, an entry that was left behind may be what kills its processes.
+
+        Such entries are taken one at a time: else their neighbours would die with them until they are all buried.
+        """
+        return max(self._stage.attempts - 1, 2)
+
+    def _due_after_ms(self, owner: str, entry_id: bytes, delivered: int) -> int:
+        if owner == RESTING:
+            rest = self._stage.retry_after_seconds(max(delivered, 1))
+            return int(rest * 1000 * (0.75 + 0.5 * random.Random(entry_id).random()))  # noqa: S311 -- jitter, the same for every process
+        return min(self._lease_ms, LOST_ANSWER_MS) if owner == self._consumer else self._lease_ms
+
+    async def _take(self, source: Source, entry_id: bytes, deliveries: int, least_ms: int) -> list[Entry]:
+        """Atomic: of several processes that try, one gets it."""
+        claimed: Any = await self._redis.xclaim(source.key, self._stage.name, self._consumer, least_ms, [entry_id], retrycount=deliveries)
+        return [entry_of(source, one, fields, deliveries) for one, fields in claimed if fields is not None]
+
+    async def _tidy(self, source: Source) -> None:
+        if time.monotonic() - self._tidied_at < TIDY_EVERY_SECONDS:
+            return
+        self._tidied_at = time.monotonic()
+        for one in await self._redis.xinfo_consumers(source.key, self._stage.name):
+            name = one["name"].decode()
+            if one["pending"] == 0 and one["idle"] > FORGOTTEN_AFTER_MS and name not in {RESTING, self._consumer}:
+                await self._redis.xgroup_delconsumer(source.key, self._stage.name, name)
+
+
+async def renew_leases(redis: Redis, stage: str, consumer: str, held: Iterable[tuple[str, bytes]]) -> None:
+    """Say that we are alive and still at it."""
+    by_key: dict[str, list[bytes]] = {}
+    for key, entry_id in held:
+        by_key.setdefault(key, []).append(entry_id)
+    renew = redis.register_script(RENEW)
+    for key, ids in by_key.items():
+        try:
+            renewed = await renew(keys=[key], args=[stage, consumer, *ids])
+        except ResponseError as error:
+            if not is_missing_group(error):
+                raise
+            renewed = 0
+        if renewed < len(ids):
+            log.warning("entries_lost_to_others", stage=stage, count=len(ids) - renewed)
+
+
+def entry_of(source: Source, entry_id: bytes, fields: Mapping[bytes, bytes], deliveries: int) -> Entry:
+    return Entry(source, entry_id, fields.get(PAYLOAD, b""), fields.get(ONLY), deliveries)

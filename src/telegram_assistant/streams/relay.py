@@ -1,0 +1,189 @@
+"""The outbox relay: what PostgreSQL has committed is announced on the streams, soon and at least once.
+
+Announced again only when there is a reason: Redis was restarted (what was announced shortly before may be lost), Redis is
+another or empty one (everything may be lost), or a post has not got through for an hour and nothing explains it.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.errors import Busy
+from telegram_assistant.events import PostParsed
+from telegram_assistant.events.envelope import event_id_of
+from telegram_assistant.streams.entries import PAYLOAD
+from telegram_assistant.streams.keys import EPOCH_KEY, partition_of, stream_key, stream_keys, text_of
+from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.watching import StageState, look
+from telegram_assistant.supervision import Loop
+from telegram_assistant.telemetry.health import Health, State
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import OUTBOX_AGAIN, OUTBOX_ANNOUNCED, OUTBOX_PAUSED
+
+log = get_logger()
+
+PART = "outbox relay"
+POLL_SECONDS = 1.0
+CHECK_SECONDS = 10.0
+BATCH = 500
+MOST_BULK_UNFINISHED = 2000
+BACKLOG_EXPLAINS = 1000
+"""A lag above this explains why a post is late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """One row of the outbox: a revision of a post that must be told."""
+
+    post_id: PostId
+    revision: int
+    created_at: datetime
+
+
+class Publish(Protocol):
+    """Puts announcements on a stream."""
+
+    async def __call__(self, announcements: Sequence[Announcement]) -> None: ...
+
+
+class Outbox(Protocol):
+    """The queue in PostgreSQL."""
+
+    async def announce(self, lane: Lane, publish: Publish, *, limit: int) -> int:
+        """Lock some rows that were not announced, publish them, mark them; how many."""
+        ...
+
+    async def unfinished_bulk(self) -> int: ...
+    async def known_epoch(self) -> tuple[str | None, str | None]:
+        """The epoch and the Redis run id that the streams were last filled under."""
+        ...
+
+    async def remember_epoch(self, epoch: str, run_id: str) -> None: ...
+    async def again_all(self) -> int: ...
+    async def again_recent(self) -> int: ...
+    async def again_late(self) -> int: ...
+    async def heard(self, seconds: float) -> None:
+        """Wait until somebody lands something, at most so long."""
+        ...
+
+
+class Relay:
+    """One per worker; many are safe together."""
+
+    def __init__(self, outbox: Outbox, stages: Sequence[Stage], *, redis: Redis, health: Health, partitions: int, most_entries: int) -> None:
+        self._outbox = outbox
+        self._stages = stages
+        self._redis = redis
+        self._health = health
+        self._partitions = partitions
+        self._most_entries = most_entries
+        self._checked_at = 0.0
+
+    def loop(self) -> Loop:
+        return Loop(PART, self.run)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
+            try:
+                announced = await self.step()
+            except (Busy, RedisError) as error:
+                self._health.report(PART, State.FAILING, f"waits: {type(error).__name__}")
+                self._checked_at = 0.0
+                await asyncio.sleep(POLL_SECONDS)
+                continue
+            if not announced:
+                await self._outbox.heard(POLL_SECONDS)
+
+    async def step(self) -> int:
+        """One round: see that Redis still is what it was, then announce what waits; how many were announced."""
+        if time.monotonic() - self._checked_at > CHECK_SECONDS:
+            await self.check()
+            self._checked_at = time.monotonic()
+        full = await self._too_full()
+        if full is not None:
+            OUTBOX_PAUSED.set(1)
+            self._health.report(PART, State.FAILING, full)
+            return 0
+        OUTBOX_PAUSED.set(0)
+        self._health.report(PART, State.OK)
+        live = await self._announce(Lane.LIVE, BATCH)
+        room = MOST_BULK_UNFINISHED - await self._outbox.unfinished_bulk()
+        bulk = await self._announce(Lane.BULK, min(room, BATCH)) if room > 0 else 0
+        return live + bulk
+
+    async def _announce(self, lane: Lane, limit: int) -> int:
+        async def publish(announcements: Sequence[Announcement]) -> None:
+            pipeline: Any = self._redis.pipeline(transaction=False)
+            for one in announcements:
+                key = stream_key(PostParsed, lane, partition_of(one.post_id.channel_id, self._partitions), self._partitions)
+                pipeline.execute_command("XADD", key, "*", PAYLOAD, parsed_event(one).model_dump_json())
+            await pipeline.execute()
+
+        count = await self._outbox.announce(lane, publish, limit=limit)
+        if count:
+            OUTBOX_ANNOUNCED.labels(lane).inc(count)
+        return count
+
+    async def check(self) -> None:
+        """See whether Redis is the one that was filled, and whether anything is overdue without a reason."""
+        info: Any = await self._redis.info("server")
+        run_id = str(info["run_id"])
+        here = await self._redis.get(EPOCH_KEY)
+        epoch, known_run = await self._outbox.known_epoch()
+        if here is None or epoch is None or text_of(here) != epoch:
+            await self.refill()
+        elif run_id != known_run:
+            await self._outbox.remember_epoch(epoch, run_id)
+            self._count("restarted", await self._outbox.again_recent())
+        elif not self._explained(await look(self._redis, self._stages, self._partitions)):
+            self._count("late", await self._outbox.again_late())
+
+    async def refill(self) -> int:
+        """Announce everything again: this Redis has lost what was announced."""
+        info: Any = await self._redis.info("server")
+        epoch = secrets.token_hex(8)
+        await self._outbox.remember_epoch(epoch, str(info["run_id"]))
+        count = await self._outbox.again_all()
+        await self._redis.set(EPOCH_KEY, epoch)
+        self._count("refilled", count)
+        return count
+
+    @staticmethod
+    def _explained(states: Sequence[StageState]) -> bool:
+        return any(state.stopped is not None or state.lag > BACKLOG_EXPLAINS or state.resting for state in states)
+
+    @staticmethod
+    def _count(reason: str, count: int) -> None:
+        if count:
+            OUTBOX_AGAIN.labels(reason).inc(count)
+            log.warning("announced_again", reason=reason, posts=count)
+
+    async def _too_full(self) -> str | None:
+        """Above the bound posts wait in PostgreSQL, where they are safe; the slowest stage is named."""
+        keys = [key for event in {event for stage in self._stages for event in stage.consumes} for _, key in stream_keys(event, self._partitions)]
+        pipeline: Any = self._redis.pipeline(transaction=False)
+        for key in keys:
+            pipeline.execute_command("XLEN", key)
+        longest: int = max(await pipeline.execute(), default=0)
+        if longest < self._most_entries:
+            return None
+        states = await look(self._redis, self._stages, self._partitions)
+        slowest = max(states, key=lambda state: state.lag + state.pending)
+        waits = f"{slowest.lag + slowest.pending} entries wait for it" + (f", it is stopped: {slowest.stopped}" if slowest.stopped else "")
+        return f"paused: a stream holds {longest} entries; the stage {slowest.stage} is behind ({waits})"
+
+
+def parsed_event(one: Announcement) -> PostParsed:
+    """The trace begins here, under the event's own id: told twice, it is still one trace."""
+    trace = event_id_of(PostParsed.NAME, one.post_id, one.revision).hex
+    occurred_at = one.created_at.astimezone(UTC)
+    return PostParsed.about(one.post_id, one.revision, occurred_at=occurred_at, trace_id=f"00-{trace}-{trace[:16]}-01")

@@ -1,0 +1,273 @@
+"""Runs one stage in one process: reads what it has room for, gives it to the handler, and settles what becomes of it.
+
+While Redis is away the handlers go on; reading, renewing and settling wait for it and then continue where they were.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.errors import Busy
+from telegram_assistant.streams.entries import Buried, Done, Entry, Outcome
+from telegram_assistant.streams.groups import ensure_groups, sources_of
+from telegram_assistant.streams.handling import Finished, Handling
+from telegram_assistant.streams.keys import stopped_key, text_of
+from telegram_assistant.streams.reading import Reader, Reclaimer, renew_leases
+from telegram_assistant.streams.settling import DeadLetters, Settler
+from telegram_assistant.streams.stage import Stage
+from telegram_assistant.supervision import Loop, sleep_unless
+from telegram_assistant.telemetry.health import Health, State, iso
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import StageMetrics
+
+log = get_logger()
+
+LEAVING_SECONDS = 3.0
+"""How long a stage that was cut off may take to hand back what it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the runtime behaves; the same for all stages."""
+
+    lease_seconds: float = 60.0
+    reclaim_every_seconds: float = 1.0
+    block_seconds: float = 2.0
+    outage_pause_seconds: float = 0.5
+    partitions: int = 1
+    most_buried_in_a_row: int = 10
+    longest_busy_seconds: float = 30.0
+
+
+class Runner:
+    """One stage at work."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        collaborators: Mapping[str, object],
+        *,
+        redis: Redis,
+        dead_letters: DeadLetters,
+        instance: str,
+        health: Health,
+        options: Options,
+        finished: Finished | None = None,
+    ) -> None:
+        self.stage = stage
+        self._redis = redis
+        self._dead_letters = dead_letters
+        self._instance = instance
+        self._health = health
+        self._options = options
+        self._metrics = StageMetrics(stage.name)
+        self._handling = Handling(stage, collaborators, hold=self._hold, metrics=self._metrics, finished=finished)
+        self._sources = tuple(sources_of(stage, options.partitions))
+        self._reader = Reader(redis, stage, instance, block_seconds=options.block_seconds)
+        self._reclaimer = Reclaimer(redis, stage, instance, lease_seconds=options.lease_seconds)
+        self._held: dict[tuple[str, bytes], Entry] = {}
+        """Everything this process owns: waiting, being worked on, or being settled."""
+        self._bulk_held = 0
+        self._ready: deque[Entry] = deque()
+        self._sleeping: deque[asyncio.Future[None]] = deque()
+        self._room = asyncio.Event()
+        self._paused_until = 0.0
+        self._buried_in_a_row = 0
+        self._last_success: float | None = None
+        self._ending = asyncio.Event()
+        """Set when this run is over: the process stops, or the stage does."""
+
+    # --- one run after the other ---
+
+    def loop(self) -> Loop:
+        return Loop(f"stage {self.stage.name}", self.run)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Until told to stop; then finish what is in hand. Between two runs a stopped stage waits for a person."""
+        while not stopping.is_set():
+            await self._wait_while_stopped(stopping)
+            self._held.clear()
+            self._ready.clear()
+            self._bulk_held = self._buried_in_a_row = 0
+            self._ending.clear()
+            passing_on = asyncio.create_task(_pass_on(stopping, self._ending))
+            try:
+                await self._run_once()
+            finally:
+                passing_on.cancel()
+
+    async def _run_once(self) -> None:
+        await ensure_groups(self._redis, self.stage.name, self._sources)
+        settler = Settler(self.stage.name, redis=self._redis, partitions=self._options.partitions, dead_letters=self._dead_letters)
+        try:
+            async with asyncio.TaskGroup() as group:
+                keeping = [
+                    group.create_task(self._again_and_again(lambda: settler.settle_some(self._settled))),
+                    group.create_task(self._again_and_again(self._renew)),
+                ]
+                workers = [group.create_task(self._work(settler)) for _ in range(self.stage.concurrency)]
+                readers = [group.create_task(self._again_and_again(self._reading(lane))) for lane in Lane]
+                readers.append(group.create_task(self._again_and_again(self._reclaim)))
+                self._report(State.OK)
+                await self._ending.wait()
+                await _end(readers)
+                self._wake_workers(len(workers))
+                await asyncio.wait(workers)
+                await settler.drained()
+                await _end(keeping)
+        finally:
+            async with asyncio.timeout(LEAVING_SECONDS):
+                await self._reader.leave(self._sources)
+        if self._buried_in_a_row >= self._options.most_buried_in_a_row:
+            why = f"{self._buried_in_a_row} dead letters in a row"
+            log.error("stage_stopped", stage=self.stage.name, why=why)
+            await self._redis.set(stopped_key(self.stage.name), why)
+
+    async def _wait_while_stopped(self, stopping: asyncio.Event) -> None:
+        """A stage that buried one entry after the other waits for a person: good entries are not thrown after bad ones."""
+        while not stopping.is_set() and (why := await self._redis.get(stopped_key(self.stage.name))) is not None:
+            remedy = f"mend the cause, then run `tga streams resume {self.stage.name}`"
+            self._report(State.FAILING, f"stopped: {text_of(why)}; {remedy}")
+            await sleep_unless(stopping, self._options.block_seconds)
+
+    async def _again_and_again(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Until cancelled. An outage is waited for; the work in hand goes on meanwhile."""
+        while True:
+            try:
+                await step()
+            except (RedisError, OSError, Busy) as error:
+                log.warning("stage_waits", stage=self.stage.name, why=f"{type(error).__name__}: {error}")
+                self._report(State.FAILING, f"waits for a server: {type(error).__name__}")
+                await asyncio.sleep(self._options.outage_pause_seconds)
+                self._report(State.OK)
+
+    # --- getting entries ---
+
+    def _reading(self, lane: Lane) -> Callable[[], Awaitable[None]]:
+        sources = [source for source in self._sources if source.lane is lane]
+
+        async def step() -> None:
+            self._take_in(await self._reader.read(sources, await self._room_for(lane)))
+
+        return step
+
+    async def _room_for(self, lane: Lane) -> int:
+        """Fresh news may use all the room; history at most half of it, and none while news are waiting."""
+        while True:
+            await self._not_paused()
+            room = self.stage.capacity - len(self._held)
+            if lane is Lane.BULK:
+                news_waiting = any(entry.source.lane is Lane.LIVE for entry in self._ready)
+                room = 0 if news_waiting else min(room, max(self.stage.capacity // 2, 1) - self._bulk_held)
+            if room > 0:
+                return room
+            self._room.clear()
+            await self._room.wait()
+
+    async def _reclaim(self) -> None:
+        await asyncio.sleep(self._options.reclaim_every_seconds)
+        await self._not_paused()
+        if await self._redis.exists(stopped_key(self.stage.name)):
+            self._ending.set()
+            return
+        for source in self._sources:
+            room = self.stage.capacity - len(self._held)
+            if room > 0:
+                self._take_in(await self._reclaimer.claim(source, room, self._held))
+
+    async def _renew(self) -> None:
+        await asyncio.sleep(self._options.lease_seconds / 3)
+        await renew_leases(self._redis, self.stage.name, self._instance, self._held)
+
+    def _take_in(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            self._held[entry.source.key, entry.entry_id] = entry
+            self._bulk_held += entry.source.lane is Lane.BULK
+            if entry.deliveries > 1:
+                self._metrics.retried.inc()
+        self._ready.extend(entries)
+        self._wake_workers(-(-len(entries) // (self.stage.batch or 1)))
+
+    def _wake_workers(self, count: int) -> None:
+        """Only as many as there is work for."""
+        while count > 0 and self._sleeping:
+            sleeper = self._sleeping.popleft()
+            if not sleeper.done():
+                sleeper.set_result(None)
+                count -= 1
+
+    # --- working on them ---
+
+    async def _work(self, settler: Settler) -> None:
+        size = self.stage.batch or 1
+        while True:
+            while not self._ready:
+                if self._ending.is_set():
+                    return
+                sleeper = asyncio.get_running_loop().create_future()
+                self._sleeping.append(sleeper)
+                await sleeper
+            taken = [self._ready.popleft() for _ in range(min(size, len(self._ready)))]
+            began = time.perf_counter()
+            outcomes = await self._handling.decide(taken)
+            self._metrics.latency.observe((time.perf_counter() - began) / len(taken))
+            settler.settle(outcomes)
+
+    async def _hold(self, busy: Busy) -> bool:
+        """The whole stage pauses: the other side is busy for all of us."""
+        if self._ending.is_set():
+            return False
+        seconds = min(max(busy.retry_after_seconds, 0.05), self._options.longest_busy_seconds)
+        if time.monotonic() >= self._paused_until:
+            log.info("stage_waits", stage=self.stage.name, why=str(busy), seconds=seconds)
+            self._report(State.OK, f"waits: {busy}")
+        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+        await sleep_unless(self._ending, seconds)
+        return True
+
+    async def _not_paused(self) -> None:
+        while (wait := self._paused_until - time.monotonic()) > 0 and not self._ending.is_set():
+            await sleep_unless(self._ending, wait)
+
+    # --- afterwards ---
+
+    def _settled(self, outcomes: Sequence[Outcome]) -> None:
+        done = 0
+        for outcome in outcomes:
+            entry = outcome.entry
+            if self._held.pop((entry.source.key, entry.entry_id), None) is not None:
+                self._bulk_held -= entry.source.lane is Lane.BULK
+            if isinstance(outcome, Done):
+                done += 1
+                self._buried_in_a_row = 0
+            elif isinstance(outcome, Buried):
+                self._metrics.buried.inc()
+                self._buried_in_a_row += 1
+        if done:
+            self._metrics.processed.inc(done)
+            self._last_success = time.time()
+        self._room.set()
+        if self._buried_in_a_row >= self._options.most_buried_in_a_row:
+            self._ending.set()
+
+    def _report(self, state: State, detail: str = "") -> None:
+        last = None if self._last_success is None else iso(datetime.fromtimestamp(self._last_success, UTC))
+        self._health.report(f"stage {self.stage.name}", state, detail, last_success=last)
+
+
+async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def _pass_on(told: asyncio.Event, to: asyncio.Event) -> None:
+    await told.wait()
+    to.set()

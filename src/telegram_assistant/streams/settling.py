@@ -1,0 +1,113 @@
+"""Settling outcomes with Redis: what was told and what was finished go out together, many at a time.
+
+Everything that is waiting is written in one transaction. While it is under way the next ones gather, so the busier a
+stage is, the fewer commands an entry costs.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from redis.asyncio import Redis
+
+from telegram_assistant.streams.entries import PAYLOAD, Buried, Done, Failed, HandedBack, Outcome
+from telegram_assistant.streams.keys import dead_key, partition_of, stream_key
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
+
+RESTING = "__retry__"
+"""The consumer that owns entries between a failure and their next attempt."""
+MOST_AT_ONCE = 500
+RAW = {"parse_justid": True}
+"""redis-py must not look for fields in what XCLAIM JUSTID answers."""
+
+
+class DeadLetters(Protocol):
+    """Where dead letters are kept beside Redis: PostgreSQL."""
+
+    async def bury(self, stage: str, letters: Iterable[Buried]) -> None: ...
+
+
+class Settler:
+    """One per stage and process."""
+
+    def __init__(self, stage: str, *, redis: Redis, partitions: int, dead_letters: DeadLetters) -> None:
+        self._stage = stage
+        self._redis = redis
+        self._partitions = partitions
+        self._dead_letters = dead_letters
+        self._waiting: list[Outcome] = []
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def settle(self, outcomes: Iterable[Outcome]) -> None:
+        """Hand over; it is done soon."""
+        self._waiting.extend(outcomes)
+        if self._waiting:
+            self._idle.clear()
+            self._wake.set()
+
+    async def settle_some(self, settled: Callable[[Sequence[Outcome]], None]) -> None:
+        """Wait for outcomes and write them; `settled` is told which are safe. What could not be written stays."""
+        await self._wake.wait()
+        while self._waiting:
+            some, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
+            try:
+                await self._write(some)
+            except BaseException:
+                self._waiting = some + self._waiting
+                raise
+            settled(some)
+        self._wake.clear()
+        self._idle.set()
+
+    async def drained(self) -> None:
+        """Wait until everything handed over is written."""
+        await self._idle.wait()
+
+    async def _write(self, outcomes: list[Outcome]) -> None:
+        buried = [outcome for outcome in outcomes if isinstance(outcome, Buried)]
+        if buried:
+            await self._dead_letters.bury(self._stage, buried)
+        for _, group in itertools.groupby(sorted(outcomes, key=_partition), key=_partition):
+            pipeline: Any = self._redis.pipeline(transaction=True)
+            for command in self._commands(list(group)):
+                pipeline.execute_command(*command, **RAW)
+            await pipeline.execute()
+
+    def _commands(self, outcomes: list[Outcome]) -> Iterator[tuple[bytes | str | int, ...]]:
+        acknowledged: dict[str, list[bytes]] = {}
+        resting: dict[str, list[bytes]] = {}
+        for outcome in outcomes:
+            entry = outcome.entry
+            match outcome:
+                case Done(told=told):
+                    for event in told:
+                        partition = partition_of(event.channel_id, self._partitions)
+                        key = stream_key(type(event), entry.source.lane, partition, self._partitions)
+                        yield "XADD", key, "*", PAYLOAD, event.model_dump_json()
+                    acknowledged.setdefault(entry.source.key, []).append(entry.entry_id)
+                case Buried(reason=reason):
+                    key = dead_key(self._stage, entry.source.partition, self._partitions)
+                    yield "XADD", key, "*", PAYLOAD, entry.payload, "source", entry.source.key, "id", entry.entry_id, "reason", reason[:500]
+                    acknowledged.setdefault(entry.source.key, []).append(entry.entry_id)
+                case Failed():
+                    resting.setdefault(entry.source.key, []).append(entry.entry_id)
+                case HandedBack():
+                    yield hand_back(entry.source.key, self._stage, entry.entry_id, entry.deliveries)
+        for key, ids in resting.items():
+            yield "XCLAIM", key, self._stage, RESTING, 0, *ids, "JUSTID"
+        for key, ids in acknowledged.items():
+            yield "XACK", key, self._stage, *ids
+
+
+def hand_back(key: str, stage: str, entry_id: bytes, deliveries: int) -> tuple[bytes | str | int, ...]:
+    """Somebody else may begin at once, and this delivery is not counted."""
+    return "XCLAIM", key, stage, RESTING, 0, entry_id, "IDLE", 86_400_000, "RETRYCOUNT", max(deliveries - 1, 0), "JUSTID"
+
+
+def _partition(outcome: Outcome) -> int:
+    return outcome.entry.source.partition

@@ -1,0 +1,166 @@
+"""How the stages are doing: what each has not begun, not finished, and how old the oldest of it is. And trimming."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError, ResponseError
+
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.streams.entries import Source
+from telegram_assistant.streams.groups import sources_of
+from telegram_assistant.streams.keys import stopped_key, text_of
+from telegram_assistant.streams.settling import RESTING
+from telegram_assistant.streams.stage import Stage
+from telegram_assistant.supervision import Loop, sleep_unless
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import STAGE_LAG, STAGE_OLDEST, STAGE_PENDING, STREAM_ENTRIES
+
+log = get_logger()
+
+WATCH_EVERY_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class StageState:
+    """One stage in one lane."""
+
+    stage: str
+    lane: Lane
+    entries: int
+    lag: int
+    pending: int
+    resting: int
+    oldest_seconds: float
+    consumers: int
+    stopped: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """One group on one stream."""
+
+    lag: int
+    pending: int
+    resting: int
+    consumers: int
+    oldest_ms: int | None
+    needed_from: str
+    """The first id that the group still needs."""
+
+
+async def look(redis: Redis, stages: Sequence[Stage], partitions: int) -> list[StageState]:
+    """The state of every stage, live and bulk."""
+    states = []
+    for stage in stages:
+        stopped = await redis.get(stopped_key(stage.name))
+        sources = list(sources_of(stage, partitions))
+        for lane in Lane:
+            of_lane = [source for source in sources if source.lane is lane]
+            groups = [(source, await _group(redis, source, stage.name)) for source in of_lane]
+            lengths = [await redis.xlen(source.key) for source in of_lane]
+            ages = [_age_seconds(group.oldest_ms) for _, group in groups if group is not None and group.oldest_ms is not None]
+            states.append(
+                StageState(
+                    stage=stage.name,
+                    lane=lane,
+                    entries=sum(lengths),
+                    lag=sum(length if group is None else group.lag for (_, group), length in zip(groups, lengths, strict=True)),
+                    pending=sum(group.pending for _, group in groups if group is not None),
+                    resting=sum(group.resting for _, group in groups if group is not None),
+                    oldest_seconds=max(ages, default=0.0),
+                    consumers=max((group.consumers for _, group in groups if group is not None), default=0),
+                    stopped=None if stopped is None else text_of(stopped),
+                )
+            )
+    return states
+
+
+async def _group(redis: Redis, source: Source, stage: str) -> _Group | None:
+    found: list[Any] = await _groups_of(redis, source.key)
+    info = next((one for one in found if text_of(one["name"]) == stage), None)
+    if info is None:
+        return None
+    summary: Any = await redis.xpending(source.key, stage)
+    delivered = text_of(info["last-delivered-id"])
+    oldest = text_of(summary["min"]) if summary["pending"] else None
+    lag = info["lag"]
+    if lag is None:  # Redis cannot tell after deletions in the middle; count then
+        waiting_entries: Any = await redis.xrange(source.key, f"({delivered}", "+", count=10_000)
+        lag = len(waiting_entries)
+    waiting = oldest
+    if waiting is None and lag:
+        first: Any = await redis.xrange(source.key, f"({delivered}", "+", count=1)
+        waiting = text_of(first[0][0]) if first else None
+    owners = {text_of(one["name"]): one["pending"] for one in summary["consumers"]}
+    return _Group(
+        lag=int(lag),
+        pending=int(summary["pending"]),
+        resting=int(owners.pop(RESTING, 0)),
+        consumers=int(info["consumers"]),
+        oldest_ms=None if waiting is None else int(waiting.partition("-")[0]),
+        needed_from=oldest or delivered,
+    )
+
+
+async def _groups_of(redis: Redis, key: str) -> list[Any]:
+    try:
+        found: list[Any] = await redis.xinfo_groups(key)
+    except ResponseError:  # there is no such stream yet
+        return []
+    return found
+
+
+def _age_seconds(milliseconds: int | None) -> float:
+    return 0.0 if milliseconds is None else max(0.0, time.time() - milliseconds / 1000)
+
+
+async def trim(redis: Redis, stages: Sequence[Stage], partitions: int) -> dict[str, int]:
+    """Cut off what every group has finished, and nothing else. A stream whose group is missing is left alone."""
+    readers: dict[str, list[tuple[Source, str]]] = {}
+    for stage in stages:
+        for source in sources_of(stage, partitions):
+            readers.setdefault(source.key, []).append((source, stage.name))
+    trimmed: dict[str, int] = {}
+    for key, expected in readers.items():
+        groups = [await _group(redis, source, name) for source, name in expected]
+        if any(group is None for group in groups):
+            continue
+        await _report_strangers(redis, key, {name for _, name in expected})
+        lowest = min((group.needed_from for group in groups if group is not None), key=_order)
+        trimmed[key] = await redis.xtrim(key, minid=lowest, approximate=True)
+        STREAM_ENTRIES.labels(key).set(await redis.xlen(key))
+    return trimmed
+
+
+async def _report_strangers(redis: Redis, key: str, expected: Iterable[str]) -> None:
+    """A group that no stage of ours has does not hold trimming; its owner should know."""
+    for one in await _groups_of(redis, key):
+        if text_of(one["name"]) not in expected:
+            log.warning("unknown_group", stream=key, group=text_of(one["name"]), why="it may miss entries: trimming does not wait for it")
+
+
+def _order(entry_id: str) -> tuple[int, int]:
+    milliseconds, _, number = entry_id.partition("-")
+    return int(milliseconds), int(number or 0)
+
+
+def watch(redis: Redis, stages: Sequence[Stage], partitions: int) -> Loop:
+    """The worker's loop that measures, and trims."""
+
+    async def run(stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
+            try:
+                for state in await look(redis, stages, partitions):
+                    STAGE_LAG.labels(state.stage, state.lane).set(state.lag)
+                    STAGE_PENDING.labels(state.stage, state.lane).set(state.pending)
+                    STAGE_OLDEST.labels(state.stage, state.lane).set(state.oldest_seconds)
+                await trim(redis, stages, partitions)
+            except RedisError as error:
+                log.warning("cannot_watch", why=type(error).__name__)
+            await sleep_unless(stopping, WATCH_EVERY_SECONDS)
+
+    return Loop("stream watch", run)

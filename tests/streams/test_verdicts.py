@@ -1,0 +1,99 @@
+"""What a handler does, and what becomes of the entry."""
+
+import asyncio
+import itertools
+import time
+from typing import Any
+
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.errors import Busy, Rejected
+from telegram_assistant.events import PostParsed, PostTagged
+from telegram_assistant.streams.entries import PAYLOAD
+from telegram_assistant.streams.keys import stream_key
+from telegram_assistant.streams.stage import stage
+from tests.streams.conftest import Bench, has, is_stopped, length_is, letters_are, none_pending, parsed, publish, until
+
+
+async def test_what_a_stage_tells_goes_out_with_its_acknowledgement_and_continues_the_trace(bench: Bench) -> None:
+    @stage(consumes=PostParsed, emits=PostTagged)
+    async def telling(event: PostParsed) -> PostTagged:
+        return PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial", tags=("снег",))
+
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    await publish(bench.redis, [parsed(1, trace_id=trace)])
+    await publish(bench.redis, [parsed(2, trace_id=trace)], Lane.BULK)
+    async with bench.working(telling):
+        await until(lambda: none_pending(bench, "telling"))
+        for lane, number in ((Lane.LIVE, 1), (Lane.BULK, 2)):
+            await until(lambda lane=lane: length_is(bench, stream_key(PostTagged, lane), 1))  # type: ignore[misc]  # a default in a lambda
+            entries: Any = await bench.redis.xrange(stream_key(PostTagged, lane))
+            told = PostTagged.model_validate_json(entries[0][1][PAYLOAD])
+            assert (told.post.message_id, told.tags, told.trace_id) == (number, ("снег",), trace)
+
+
+async def test_busy_holds_the_entry_and_uses_no_attempt(bench: Bench) -> None:
+    calls: list[float] = []
+
+    @stage(consumes=PostParsed, attempts=1, concurrency=1)
+    async def waiting(_event: PostParsed) -> None:
+        calls.append(time.monotonic())
+        if len(calls) <= 3:
+            raise Busy("the provider is full", retry_after_seconds=0.2)
+
+    await publish(bench.redis, [parsed(1)])
+    async with bench.working(waiting):
+        await until(lambda: has(calls, 4))
+        await until(lambda: none_pending(bench, "waiting"))
+    assert all(later - earlier >= 0.19 for earlier, later in itertools.pairwise(calls))
+    assert await bench.letters("waiting") == []
+
+
+async def test_a_timeout_is_a_failure(bench: Bench) -> None:
+    @stage(consumes=PostParsed, attempts=1, timeout_seconds=0.1)
+    async def sleepy(_event: PostParsed) -> None:
+        await asyncio.sleep(30)
+
+    await publish(bench.redis, [parsed(1)])
+    async with bench.working(sleepy):
+        await until(lambda: letters_are(bench, "sleepy", 1))
+    assert (await bench.letters("sleepy"))[0].startswith("TimeoutError")
+
+
+async def test_many_dead_letters_in_a_row_stop_the_stage_until_a_person_resumes_it(bench: Bench) -> None:
+    broken = True
+    done: list[int] = []
+
+    @stage(consumes=PostParsed, concurrency=1)
+    async def fragile(event: PostParsed) -> None:
+        if broken:
+            raise Rejected("a bad release")
+        done.append(event.post.message_id)
+
+    await publish(bench.redis, [parsed(number) for number in range(1, 101)])
+    async with bench.working(fragile):
+        await until(lambda: is_stopped(bench, "fragile"))
+        shown = bench.health.parts()["stage fragile"]
+        assert shown["status"] == "failing"
+        assert "tga streams resume fragile" in str(shown["detail"])
+        buried = len(await bench.system.dead_letters.newest("fragile", limit=1000))
+        assert 10 <= buried <= 12
+        broken = False
+        await bench.redis.delete("stage:stopped:fragile")
+        await until(lambda: has(done, 100 - buried))
+    assert bench.health.parts()["stage fragile"]["status"] == "stopped"
+
+
+async def test_cancellation_acknowledges_nothing(bench: Bench) -> None:
+    begun = asyncio.Event()
+
+    @stage(consumes=PostParsed)
+    async def cut(_event: PostParsed) -> None:
+        begun.set()
+        await asyncio.sleep(30)
+
+    await publish(bench.redis, [parsed(1)])
+    task = asyncio.create_task(bench.runner(cut).run(asyncio.Event()))
+    await asyncio.wait_for(begun.wait(), 5)
+    task.cancel()
+    await asyncio.wait([task])
+    assert await bench.pending("cut") == 1

@@ -14,6 +14,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from bench.engines import Engine
 from telegram_assistant.errors import Rejected
 from telegram_assistant.events import PostParsed
 from telegram_assistant.streams.entries import PAYLOAD
@@ -22,7 +23,6 @@ from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.streams.watching import trim
 from tests.streams.conftest import FAST, KEY, Bench, begun_are, counts, done_are, has, letters_are, none_pending, parsed, pending_are, publish, until
-from tests.streams.engines import Engine
 
 
 @asynccontextmanager

@@ -1,6 +1,5 @@
 """An entry of a stream while a stage has it in hand, and what becomes of it."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from telegram_assistant.domain.lane import Lane
@@ -30,30 +29,26 @@ class Entry(NamedTuple):
     deliveries: int
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(NamedTuple):
     """Tell what there is to tell, then acknowledge: both or neither."""
 
     entry: Entry
     told: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """It rests, and comes back."""
 
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True)
-class HandedBack:
+class HandedBack(NamedTuple):
     """We cannot finish it; somebody else begins at once, and no attempt is used up."""
 
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Buried:
+class Buried(NamedTuple):
     """It goes to the dead letters."""
 
     entry: Entry

@@ -9,7 +9,6 @@ anything else, or a timeout    comes back with backoff; after N attempts, dead l
 the process dies               the same, counted by Redis
 """
 
-import asyncio
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -19,6 +18,7 @@ from pydantic import ValidationError
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.events import Event
+from telegram_assistant.streams.deadlines import Deadlines
 from telegram_assistant.streams.entries import Buried, Done, Entry, Failed, HandedBack, Outcome
 from telegram_assistant.streams.stage import Stage
 from telegram_assistant.telemetry.logging import get_logger
@@ -42,10 +42,18 @@ class Handling:
     """One stage's handler, and everything around a call of it."""
 
     def __init__(
-        self, stage: Stage, collaborators: Mapping[str, object], *, hold: Hold, metrics: StageMetrics, finished: Finished | None = None
+        self,
+        stage: Stage,
+        collaborators: Mapping[str, object],
+        *,
+        deadlines: Deadlines,
+        hold: Hold,
+        metrics: StageMetrics,
+        finished: Finished | None = None,
     ) -> None:
         self._stage = stage
         self._collaborators = collaborators
+        self._deadlines = deadlines
         self._hold = hold
         self._metrics = metrics
         self._finished = finished
@@ -118,9 +126,8 @@ class Handling:
 
     async def _call(self, events: list[Event]) -> tuple[Event, ...]:
         given: Any = events if self._stage.batch else events[0]
-        with span(self._stage.name, parent=events[0].trace_id, links=[event.trace_id for event in events[1:]]):
-            async with asyncio.timeout(self._stage.timeout_seconds):
-                told = await self._stage.handler(given, **self._collaborators)
+        with span(self._stage.name, parent=events[0].trace_id, links=(event.trace_id for event in events[1:])):
+            told: Any = await self._deadlines.keep(self._stage.handler(given, **self._collaborators))
             if told is None:
                 return ()
             here = traceparent() or events[0].trace_id

@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Busy
+from telegram_assistant.streams.deadlines import Deadlines
 from telegram_assistant.streams.entries import Buried, Done, Entry, Outcome
 from telegram_assistant.streams.groups import ensure_groups, sources_of
 from telegram_assistant.streams.handling import Finished, Handling
@@ -68,7 +69,8 @@ class Runner:
         self._health = health
         self._options = options
         self._metrics = StageMetrics(stage.name)
-        self._handling = Handling(stage, collaborators, hold=self._hold, metrics=self._metrics, finished=finished)
+        self._deadlines = Deadlines(stage.timeout_seconds)
+        self._handling = Handling(stage, collaborators, deadlines=self._deadlines, hold=self._hold, metrics=self._metrics, finished=finished)
         self._sources = tuple(sources_of(stage, options.partitions))
         self._reader = Reader(redis, stage, instance, block_seconds=options.block_seconds)
         self._reclaimer = Reclaimer(redis, stage, instance, lease_seconds=options.lease_seconds)
@@ -77,6 +79,7 @@ class Runner:
         self._bulk_held = 0
         self._ready: deque[Entry] = deque()
         self._sleeping: deque[asyncio.Future[None]] = deque()
+        self._waking = False
         self._room = asyncio.Event()
         self._paused_until = 0.0
         self._buried_in_a_row = 0
@@ -95,6 +98,8 @@ class Runner:
             await self._wait_while_stopped(stopping)
             self._held.clear()
             self._ready.clear()
+            self._sleeping.clear()
+            self._waking = False
             self._bulk_held = self._buried_in_a_row = 0
             self._ending.clear()
             passing_on = asyncio.create_task(_pass_on(stopping, self._ending))
@@ -111,6 +116,7 @@ class Runner:
                 keeping = [
                     group.create_task(self._again_and_again(lambda: settler.settle_some(self._settled))),
                     group.create_task(self._again_and_again(self._renew)),
+                    group.create_task(self._again_and_again(self._deadlines.watch)),
                 ]
                 workers = [group.create_task(self._work(settler)) for _ in range(self.stage.concurrency)]
                 readers = [group.create_task(self._again_and_again(self._reading(lane))) for lane in Lane]
@@ -118,7 +124,7 @@ class Runner:
                 self._report(State.OK)
                 await self._ending.wait()
                 await _end(readers)
-                self._wake_workers(len(workers))
+                self._wake_worker()
                 await asyncio.wait(workers)
                 await settler.drained()
                 await _end(keeping)
@@ -193,15 +199,15 @@ class Runner:
             if entry.deliveries > 1:
                 self._metrics.retried.inc()
         self._ready.extend(entries)
-        self._wake_workers(-(-len(entries) // (self.stage.batch or 1)))
+        self._wake_worker()
 
-    def _wake_workers(self, count: int) -> None:
-        """Only as many as there is work for."""
-        while count > 0 and self._sleeping:
+    def _wake_worker(self) -> None:
+        """One at a time: whoever wakes wakes the next, so handlers that never wait are all called by the first."""
+        while self._sleeping and not self._waking:
             sleeper = self._sleeping.popleft()
             if not sleeper.done():
                 sleeper.set_result(None)
-                count -= 1
+                self._waking = True
 
     # --- working on them ---
 
@@ -210,11 +216,15 @@ class Runner:
         while True:
             while not self._ready:
                 if self._ending.is_set():
+                    self._wake_worker()
                     return
                 sleeper = asyncio.get_running_loop().create_future()
                 self._sleeping.append(sleeper)
                 await sleeper
+                self._waking = False
             taken = [self._ready.popleft() for _ in range(min(size, len(self._ready)))]
+            if self._ready:
+                self._wake_worker()
             began = time.perf_counter()
             outcomes = await self._handling.decide(taken)
             self._metrics.latency.observe((time.perf_counter() - began) / len(taken))

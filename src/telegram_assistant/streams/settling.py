@@ -73,8 +73,9 @@ class Settler:
         if buried:
             await self._dead_letters.bury(self._stage, buried)
         for _, group in itertools.groupby(sorted(outcomes, key=_partition), key=_partition):
-            pipeline: Any = self._redis.pipeline(transaction=True)
-            for command in self._commands(list(group)):
+            commands = list(self._commands(list(group)))
+            pipeline: Any = self._redis.pipeline(transaction=len(commands) > 1)
+            for command in commands:
                 pipeline.execute_command(*command, **RAW)
             await pipeline.execute()
 

@@ -3,7 +3,7 @@
 Between processes the place in a trace travels as a W3C traceparent string.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 
 from opentelemetry import context, propagate, trace
@@ -16,6 +16,12 @@ from telegram_assistant import __version__
 from telegram_assistant.settings import TelemetrySettings
 
 
+class _Recording:
+    """Asked for every event, so it must cost nothing to know that nobody listens."""
+
+    tracer: trace.Tracer | None = None
+
+
 def start_tracing(settings: TelemetrySettings, *, instance: str) -> TracerProvider | None:
     """Send spans to the collector if one is set. The caller shuts the returned provider down."""
     if not settings.traces_endpoint:
@@ -25,6 +31,7 @@ def start_tracing(settings: TelemetrySettings, *, instance: str) -> TracerProvid
     exporter = OTLPSpanExporter(endpoint=settings.traces_endpoint.rstrip("/") + "/v1/traces", timeout=5)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
+    _Recording.tracer = provider.get_tracer("telegram_assistant")
     return provider
 
 
@@ -36,14 +43,14 @@ def traceparent() -> str | None:
 
 
 def span(
-    name: str, *, parent: str | None = None, links: Sequence[str | None] = (), **attributes: str | float | bool
+    name: str, *, parent: str | None = None, links: Iterable[str | None] = (), **attributes: str | float | bool
 ) -> AbstractContextManager[object]:
     """Record a piece of work, as a child of the given traceparent or of the current span; free where nothing is recorded."""
-    if not isinstance(trace.get_tracer_provider(), TracerProvider):
+    if _Recording.tracer is None:
         return nullcontext()
     where = _context_of(parent) if parent else context.get_current()
     linked = [trace.Link(trace.get_current_span(_context_of(one)).get_span_context()) for one in links if one]
-    return trace.get_tracer("telegram_assistant").start_as_current_span(name, context=where, links=linked, attributes=attributes)
+    return _Recording.tracer.start_as_current_span(name, context=where, links=linked, attributes=attributes)
 
 
 def _context_of(parent: str) -> context.Context:

@@ -1,4 +1,4 @@
-"""Redis and Valkey servers of a test's own: started, killed and started again as the test likes."""
+"""Redis and Valkey servers of a test's or bench's own: started, killed and started again as it likes."""
 
 import contextlib
 import os
@@ -30,6 +30,11 @@ class Engine:
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None, f"{self.name} is down"
+        return self.process.pid
 
     def start(self) -> None:
         memory = ["--maxmemory", "512mb", "--maxmemory-policy", "noeviction"]

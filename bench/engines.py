@@ -38,8 +38,9 @@ class Engine:
 
     def start(self) -> None:
         memory = ["--maxmemory", "512mb", "--maxmemory-policy", "noeviction"]
-        durable = ["--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--dir", str(self.folder)]
+        durable = ["--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0", "--save", "", "--dir", str(self.folder)]
         command = [BINARIES[self.name], "--port", str(self.port), "--bind", "127.0.0.1", *memory, *durable]
+        self.folder.mkdir(exist_ok=True)
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 10
         while not self.answers():

@@ -1,10 +1,12 @@
 """The worker role: every stage of the pipeline, the relay that feeds them, and the watch over both."""
 
+from collections.abc import Sequence
+
 from telegram_assistant.assembly import App
 from telegram_assistant.pipeline import LAST, PIPELINE
 from telegram_assistant.streams.relay import Relay
 from telegram_assistant.streams.runner import Options, Runner
-from telegram_assistant.streams.stage import bind
+from telegram_assistant.streams.stage import Stage, bind
 from telegram_assistant.streams.watching import watch
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telemetry.health import Health
@@ -12,7 +14,12 @@ from telegram_assistant.telemetry.health import Health
 
 def loops(app: App, health: Health) -> tuple[Loop, ...]:
     """What the worker runs; CannotStart where a stage needs what the App does not have."""
-    partitions = app.settings.streams.partitions
+    return loops_of(PIPELINE, LAST, app, health, Options(partitions=app.settings.streams.partitions))
+
+
+def loops_of(stages: Sequence[Stage], last: Stage, app: App, health: Health, options: Options) -> tuple[Loop, ...]:
+    """The same for any pipeline."""
+    partitions = options.partitions
     runners = [
         Runner(
             stage,
@@ -21,10 +28,10 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
             dead_letters=app.system.dead_letters,
             instance=app.instance,
             health=health,
-            options=Options(partitions=partitions),
-            finished=app.system.outbox.done if stage is LAST else None,
+            options=options,
+            finished=app.system.outbox.done if stage is last else None,
         )
-        for stage in PIPELINE
+        for stage in stages
     ]
-    relay = Relay(app.system.outbox, PIPELINE, redis=app.redis, health=health, partitions=partitions, most_entries=app.settings.streams.most_entries)
-    return (*(runner.loop() for runner in runners), relay.loop(), watch(app.redis, PIPELINE, partitions))
+    relay = Relay(app.system.outbox, stages, redis=app.redis, health=health, partitions=partitions, most_entries=app.settings.streams.most_entries)
+    return (*(runner.loop() for runner in runners), relay.loop(), watch(app.redis, stages, partitions))

@@ -254,3 +254,21 @@ async def test_a_deleted_stream_or_group_heals_itself(bench: Bench) -> None:
         await publish(bench.redis, [parsed(3)])
         await until(lambda: has(seen, 3, at_least=True))
     assert set(seen) == {1, 2, 3}
+
+
+async def test_the_neighbours_of_an_entry_that_kills_its_process_survive_it(
+    engine: Engine, redis: Redis, bench: Bench, database: dict[str, str]
+) -> None:
+    await publish(redis, [parsed(number) for number in (*range(1, 11), 1000, *range(11, 21))])
+    for _ in range(8):
+        async with process(engine, database, seconds=0.3, attempts=3, concurrency=32) as worker:
+            ended = asyncio.create_task(worker.wait())
+            finished = asyncio.create_task(until(lambda: letters_are(bench, "counting", 1), 8))
+            await asyncio.wait([ended, finished], return_when=asyncio.FIRST_COMPLETED)
+            finished.cancel()
+            await asyncio.wait([finished])
+            if await bench.letters("counting"):
+                await until(lambda: done_are(redis, 20))
+                break
+    assert [letter.message_id for letter in await bench.system.dead_letters.newest("counting")] == [1000]
+    assert set(await counts(redis, "done")) == set(range(1, 21))

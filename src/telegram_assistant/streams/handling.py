@@ -67,6 +67,7 @@ class Handling:
             if entry.only is not None and entry.only != self._own_name:
                 outcomes.append(Done(entry))
             elif entry.deliveries > self._stage.attempts:
+                log.error("buried", stage=self._stage.name, entry_id=entry.entry_id.decode(), why="its process died each time")
                 outcomes.append(Buried(entry, f"it did not survive {self._stage.attempts} attempts: the process died or was killed each time"))
             else:
                 try:

@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
@@ -70,6 +70,13 @@ class Reader:
             await self._redis.xgroup_delconsumer(source.key, self._stage.name, self._consumer)
 
 
+class Claimed(NamedTuple):
+    """What was taken over; and whether there are entries that nobody may share a process with."""
+
+    entries: list[Entry]
+    suspects_wait: bool
+
+
 class Reclaimer:
     """Takes entries whose rest is over, and those whose owner has been silent for a lease."""
 
@@ -80,40 +87,42 @@ class Reclaimer:
         self._lease_ms = int(lease_seconds * 1000)
         self._tidied_at = time.monotonic()
 
-    async def claim(self, source: Source, room: int, held: Mapping[tuple[str, bytes], Entry]) -> list[Entry]:
+    async def claim(self, source: Source, room: int, held: Mapping[tuple[str, bytes], Entry]) -> Claimed:
         """What is due now, at most as much as there is room for."""
         shortest_ms = int(min(self._stage.backoff_seconds * 500, self._lease_ms))
         try:
             pending: list[Any] = await self._redis.xpending_range(source.key, self._stage.name, "-", "+", MOST_SCANNED, idle=shortest_ms)
         except ResponseError as error:
             if is_missing_group(error):
-                return []
+                return Claimed([], suspects_wait=False)
             raise
         entries: list[Entry] = []
-        suspects = sum(entry.deliveries >= self._suspicious_from for entry in held.values())
+        suspects_wait = False
         for one in pending:
+            owner, entry_id, delivered = one["consumer"].decode(), one["message_id"], one["times_delivered"]
+            ours = owner == self._consumer
+            least_ms = self._due_after_ms(owner, entry_id, delivered)
+            if one["time_since_delivered"] < least_ms or (ours and (source.key, entry_id) in held):
+                continue
+            if not ours and owner != RESTING and self.is_suspect(delivered + 1):
+                suspects_wait = True
+                if held or entries:
+                    continue
             if len(entries) == room:
                 break
-            owner, delivered = one["consumer"].decode(), one["times_delivered"]
-            ours = owner == self._consumer
-            suspect = not ours and owner != RESTING and delivered + 1 >= self._suspicious_from
-            if (ours and (source.key, one["message_id"]) in held) or (suspect and suspects):
-                continue
-            least_ms = self._due_after_ms(owner, one["message_id"], delivered)
-            if one["time_since_delivered"] >= least_ms:
-                # an answer that never arrived was no attempt
-                entries += await self._take(source, one["message_id"], delivered if ours else delivered + 1, least_ms)
-                suspects += suspect
+            # an answer that never arrived was no attempt
+            entries += await self._take(source, entry_id, delivered if ours else delivered + 1, least_ms)
+            if suspects_wait and entries:
+                break
         await self._tidy(source)
-        return entries
+        return Claimed(entries, suspects_wait)
 
-    @property
-    def _suspicious_from(self) -> int:
-        """From this delivery on, an entry that was left behind may be what kills its processes.
+    def is_suspect(self, deliveries: int) -> bool:
+        """Left behind so often that it may be what kills its processes.
 
-        Such entries are taken one at a time: else their neighbours would die with them until they are all buried.
+        Such an entry gets its last attempts alone: else its neighbours would die with it until they are all buried.
         """
-        return max(self._stage.attempts - 1, 2)
+        return deliveries >= max(self._stage.attempts - 1, 2)
 
     def _due_after_ms(self, owner: str, entry_id: bytes, delivered: int) -> int:
         if owner == RESTING:

@@ -32,6 +32,7 @@ log = get_logger()
 
 LEAVING_SECONDS = 3.0
 """How long a stage that was cut off may take to hand back what it holds."""
+MAKING_WAY_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class Runner:
         self._ready: deque[Entry] = deque()
         self._sleeping: deque[asyncio.Future[None]] = deque()
         self._waking = False
+        self._making_way = False
+        """Nothing new is read: an entry that may kill its process waits to be alone in it."""
         self._room = asyncio.Event()
         self._paused_until = 0.0
         self._buried_in_a_row = 0
@@ -99,7 +102,7 @@ class Runner:
             self._held.clear()
             self._ready.clear()
             self._sleeping.clear()
-            self._waking = False
+            self._waking = self._making_way = False
             self._bulk_held = self._buried_in_a_row = 0
             self._ending.clear()
             passing_on = asyncio.create_task(_pass_on(stopping, self._ending))
@@ -168,7 +171,7 @@ class Runner:
         """Fresh news may use all the room; history at most half of it, and none while news are waiting."""
         while True:
             await self._not_paused()
-            room = self.stage.capacity - len(self._held)
+            room = 0 if self._making_way else self.stage.capacity - len(self._held)
             if lane is Lane.BULK:
                 news_waiting = any(entry.source.lane is Lane.LIVE for entry in self._ready)
                 room = 0 if news_waiting else min(room, max(self.stage.capacity // 2, 1) - self._bulk_held)
@@ -178,15 +181,21 @@ class Runner:
             await self._room.wait()
 
     async def _reclaim(self) -> None:
-        await asyncio.sleep(self._options.reclaim_every_seconds)
+        await asyncio.sleep(MAKING_WAY_SECONDS if self._making_way else self._options.reclaim_every_seconds)
         await self._not_paused()
         if await self._redis.exists(stopped_key(self.stage.name)):
             self._ending.set()
             return
+        suspects_wait = False
         for source in self._sources:
             room = self.stage.capacity - len(self._held)
             if room > 0:
-                self._take_in(await self._reclaimer.claim(source, room, self._held))
+                claimed = await self._reclaimer.claim(source, room, self._held)
+                self._take_in(claimed.entries)
+                suspects_wait = suspects_wait or claimed.suspects_wait
+        alone = len(self._held) == 1 and self._making_way
+        self._making_way = suspects_wait or alone
+        self._room.set()
 
     async def _renew(self) -> None:
         await asyncio.sleep(self._options.lease_seconds / 3)

@@ -19,7 +19,7 @@ def connect_to(settings: RedisSettings) -> Redis:
     return Redis.from_url(
         settings.url.get_secret_value(),
         socket_connect_timeout=5,
-        socket_timeout=30,
+        socket_timeout=10,
         health_check_interval=30,
         retry=Retry(NoBackoff(), 0),
     )

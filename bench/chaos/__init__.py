@@ -1,0 +1,1 @@
+"""Streams under random trouble: the workers, the faults, and what must be true afterwards."""

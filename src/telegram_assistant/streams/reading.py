@@ -18,8 +18,8 @@ log = get_logger()
 
 MOST_SCANNED = 1000
 TIDY_EVERY_SECONDS = 60
-FORGOTTEN_AFTER_MS = 3_600_000
-"""Consumers that own nothing and were not seen for an hour are removed."""
+FORGOTTEN_AFTER_MS = 300_000
+"""Consumers that own nothing and were not seen for so long are removed."""
 
 LOST_ANSWER_MS = 5_000
 """What Redis says we own and we do not hold after so long was given to us by an answer that never arrived."""
@@ -114,7 +114,6 @@ class Reclaimer:
             entries += await self._take(source, entry_id, delivered if ours else delivered + 1, least_ms)
             if suspects_wait and entries:
                 break
-        await self._tidy(source)
         return Claimed(entries, suspects_wait)
 
     def is_suspect(self, deliveries: int) -> bool:
@@ -135,14 +134,15 @@ class Reclaimer:
         claimed: Any = await self._redis.xclaim(source.key, self._stage.name, self._consumer, least_ms, [entry_id], retrycount=deliveries)
         return [entry_of(source, one, fields, deliveries) for one, fields in claimed if fields is not None]
 
-    async def _tidy(self, source: Source) -> None:
+    async def tidy(self, sources: Iterable[Source]) -> None:
+        """Now and then take the names of processes that have died off the lists. One that lives gets its name back by reading."""
         if time.monotonic() - self._tidied_at < TIDY_EVERY_SECONDS:
             return
         self._tidied_at = time.monotonic()
-        for one in await self._redis.xinfo_consumers(source.key, self._stage.name):
-            name = one["name"].decode()
-            if one["pending"] == 0 and one["idle"] > FORGOTTEN_AFTER_MS and name not in {RESTING, self._consumer}:
-                await self._redis.xgroup_delconsumer(source.key, self._stage.name, name)
+        for source in sources:
+            for one in await self._redis.xinfo_consumers(source.key, self._stage.name):
+                if one["pending"] == 0 and one["idle"] > FORGOTTEN_AFTER_MS and one["name"].decode() not in {RESTING, self._consumer}:
+                    await self._redis.xgroup_delconsumer(source.key, self._stage.name, one["name"])
 
 
 async def renew_leases(redis: Redis, stage: str, consumer: str, held: Iterable[tuple[str, bytes]]) -> None:

@@ -39,7 +39,7 @@ MAKING_WAY_SECONDS = 0.05
 class Options:
     """How the runtime behaves; the same for all stages."""
 
-    lease_seconds: float = 60.0
+    lease_seconds: float = 20.0
     reclaim_every_seconds: float = 1.0
     block_seconds: float = 2.0
     outage_pause_seconds: float = 0.5
@@ -195,6 +195,7 @@ class Runner:
                 suspects_wait = suspects_wait or claimed.suspects_wait
         alone = len(self._held) == 1 and self._making_way
         self._making_way = suspects_wait or alone
+        await self._reclaimer.tidy(self._sources)
         self._room.set()
 
     async def _renew(self) -> None:

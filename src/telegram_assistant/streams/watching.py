@@ -17,7 +17,7 @@ from telegram_assistant.streams.settling import RESTING
 from telegram_assistant.streams.stage import Stage
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.telemetry.metrics import STAGE_LAG, STAGE_OLDEST, STAGE_PENDING, STREAM_ENTRIES
+from telegram_assistant.telemetry.metrics import STAGE_LAG, STAGE_OLDEST, STAGE_PENDING, STREAM_ENTRIES, TASKS
 
 log = get_logger()
 
@@ -159,6 +159,7 @@ def watch(redis: Redis, stages: Sequence[Stage], partitions: int) -> Loop:
                     STAGE_PENDING.labels(state.stage, state.lane).set(state.pending)
                     STAGE_OLDEST.labels(state.stage, state.lane).set(state.oldest_seconds)
                 await trim(redis, stages, partitions)
+                TASKS.set(len(asyncio.all_tasks()))
             except RedisError as error:
                 log.warning("cannot_watch", why=type(error).__name__)
             await sleep_unless(stopping, WATCH_EVERY_SECONDS)

@@ -28,6 +28,7 @@ BUILD = Info("tga_build", "Version of the running program.", registry=REGISTRY)
 
 LOOP_RESTARTS = Counter("loop_restarts_total", "Loops that crashed and were started again.", ["loop"], registry=REGISTRY)
 LOOP_RUNNING = Gauge("loop_running", "1 while the loop runs, 0 while it waits to be started again.", ["loop"], registry=REGISTRY)
+TASKS = Gauge("asyncio_tasks", "Tasks of this process that are not finished; it should not grow.", registry=REGISTRY)
 
 JOB_RUNS = Counter("job_runs_total", "Runs of periodic jobs, by how they ended (ok, failed, elsewhere).", ["job", "status"], registry=REGISTRY)
 JOB_LAST_SUCCESS = Gauge("job_last_success_timestamp_seconds", "Unix time of the job's last success in this process.", ["job"], registry=REGISTRY)

@@ -1,0 +1,194 @@
+"""A worker under steady load for a long time: does its memory grow, do tasks leak, do names of dead consumers pile up?
+
+Posts are landed at a steady rate, a fifth of them in the bulk lane. One worker is watched; beside it another is killed and
+started again all the time, so that there is something to take over and to tidy. The full size is an hour.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+from redis.asyncio import Redis
+
+from bench.engines import running_engine
+from bench.harness import arguments, own_database, report
+from bench.rows import make_writer, posts_of
+from telegram_assistant.domain.coverage import proven_by
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.pipeline import PIPELINE
+from telegram_assistant.stores.postgres.bell import hung_bell
+from telegram_assistant.stores.postgres.channels import Channel
+from telegram_assistant.stores.postgres.database import open_pool
+from telegram_assistant.stores.postgres.landing import Claim, Page
+from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
+from telegram_assistant.streams.groups import sources_of
+
+PAGE, PER_SECOND = 10, 100
+
+
+@dataclass
+class Samples:
+    """The watched worker, moment by moment."""
+
+    moments: list[float] = field(default_factory=list)
+    rss_mb: list[float] = field(default_factory=list)
+    tasks: list[float] = field(default_factory=list)
+    consumers: list[int] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)
+
+    def last_half(self, values: list[Any]) -> list[Any]:
+        return values[len(values) // 2 :]
+
+    def slope_percent_per_10_min(self) -> float:
+        line = statistics.linear_regression(self.last_half(self.moments), self.last_half(self.rss_mb))
+        return line.slope * 600 / statistics.fmean(self.last_half(self.rss_mb)) * 100
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def start_worker(environ: dict[str, str], port: int, log: Path) -> asyncio.subprocess.Process:
+    with log.open("ab") as lines:
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            "from telegram_assistant.cli import main; main()",
+            "run",
+            "--roles",
+            "worker",
+            env={**environ, "WORKER_PORT": str(port)},
+            stdout=lines,
+            stderr=lines,
+        )
+
+
+async def end_worker(worker: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        worker.terminate()
+    await worker.wait()
+
+
+async def keep_killing(environ: dict[str, str], every_seconds: float, log: Path) -> None:
+    port = free_port()
+    while True:
+        worker = await start_worker(environ, port, log)
+        try:
+            await asyncio.sleep(every_seconds)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                worker.kill()
+            await worker.wait()
+
+
+async def keep_landing(system: SystemStores) -> None:
+    writer, began, number = make_writer(1), time.monotonic(), 0
+    channels = [ChannelId(1_000_000 + place) for place in range(50)]
+    for channel_id in channels:
+        await system.channels.register(Channel(channel_id=channel_id, title="soak"))
+    while True:
+        channel_id = channels[number % len(channels)]
+        first = number // len(channels) * PAGE + 1
+        posts = tuple(posts_of(writer, channel_id, first_id=first, count=PAGE, newest=datetime.now(UTC), span=timedelta(minutes=1)))
+        lane = Lane.BULK if number % 5 == 0 else Lane.LIVE
+        page = Page(posts=posts, proven=proven_by([post.message_id for post in posts]), read_at=datetime.now(UTC), lane=lane)
+        await system.landing.land(page, Claim(channel_id, 0))
+        number += 1
+        await asyncio.sleep(max(0.0, began + number * PAGE / PER_SECOND - time.monotonic()))
+
+
+def rss_mb(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+async def sample(samples: Samples, *, pid: int, port: int, redis: Redis, system: SystemStores) -> None:
+    async with httpx.AsyncClient() as client:
+        metrics = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
+    consumers = 0
+    for stage in PIPELINE:
+        for source in sources_of(stage, 1):
+            consumers = max(consumers, len(await redis.xinfo_consumers(source.key, stage.name)))
+    samples.moments.append(time.monotonic())
+    samples.rss_mb.append(rss_mb(pid))
+    samples.tasks.append(float(re.findall(r"^asyncio_tasks ([\d.]+)", metrics, re.MULTILINE)[0]))
+    samples.consumers.append(consumers)
+    samples.waiting.append(await system.outbox.waiting())
+
+
+async def run(seconds: float) -> dict[str, object]:
+    samples, every = Samples(), max(1.0, seconds / 360)
+    with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder) / "redis") as engine:
+        async with (
+            own_database("tga_bench_soak") as settings,
+            open_pool(settings.database) as pool,
+            hung_bell(settings.database) as bell,
+            contextlib.AsyncExitStack() as at_the_end,
+        ):
+            system, redis, log = system_stores(pool, bell), Redis.from_url(engine.url), Path(folder) / "workers.log"
+            environ = {**os.environ, "DATABASE_URL": settings.database.url.get_secret_value(), "REDIS_URL": engine.url}
+            port = free_port()
+            watched = await start_worker(environ, port, log)
+            at_the_end.push_async_callback(end_worker, watched)
+            busy = [
+                asyncio.create_task(keep_landing(system)),
+                asyncio.create_task(keep_killing(environ, max(10.0, seconds / 60), log)),
+            ]
+            await asyncio.sleep(8)
+            deadline = time.monotonic() + seconds
+            while time.monotonic() < deadline and watched.returncode is None and not any(task.done() for task in busy):
+                await sample(samples, pid=watched.pid, port=port, redis=redis, system=system)
+                await asyncio.sleep(every)
+            for task in busy:
+                if task.done():
+                    task.result()
+                task.cancel()
+            await asyncio.wait(busy)
+            assert watched.returncode is None, f"the worker died: {log.read_text(encoding='utf-8')[-2000:]}"
+            async with asyncio.timeout(60):
+                while await system.outbox.waiting():
+                    await asyncio.sleep(0.2)
+            await redis.aclose()
+    tasks, consumers = samples.last_half(samples.tasks), samples.last_half(samples.consumers)
+    return {
+        "bench": "soak_streams",
+        "memory_slope_percent_per_10_min": round(samples.slope_percent_per_10_min(), 2),
+        "rss_mb_first": round(samples.rss_mb[0], 1),
+        "rss_mb_middle": round(samples.rss_mb[len(samples.rss_mb) // 2], 1),
+        "rss_mb_last": round(samples.rss_mb[-1], 1),
+        "tasks_middle": tasks[0],
+        "tasks_last": tasks[-1],
+        "tasks_most": max(tasks),
+        "consumers_middle": consumers[0],
+        "consumers_last": consumers[-1],
+        "consumers_most": max(consumers),
+        "waiting_most": max(samples.waiting),
+        "samples": len(samples.moments),
+        "posts_per_s": PER_SECOND,
+        "seconds": seconds,
+    }
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--seconds", type=float, default=120, help="the full size is 3600")
+    options = parser.parse_args()
+    report(asyncio.run(run(options.seconds)), as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()

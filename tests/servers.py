@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +24,11 @@ class OwnServers:
         done = subprocess.run([SCRIPT, *arguments], env=environ, capture_output=True, text=True, check=False, timeout=240)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def kill(self, name: str) -> None:
+        """Without a word of warning."""
+        pid = int((self.folder / name / "pid").read_text(encoding="ascii").split()[0])
+        os.kill(pid, signal.SIGKILL)
 
     def environ(self) -> dict[str, str]:
         """What these servers export, on top of a machine that exports no other server."""

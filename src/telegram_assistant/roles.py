@@ -17,7 +17,7 @@ from enum import StrEnum
 
 import uvicorn
 
-from telegram_assistant import __version__, clock, work
+from telegram_assistant import __version__, clock, follow, work
 from telegram_assistant.api.status import status_app
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.errors import CannotStart
@@ -48,7 +48,7 @@ class Role:
 
 
 ROLES = (
-    Role(RoleName.INGEST, lambda http: http.ingest_port, lambda _app, _health: ()),
+    Role(RoleName.INGEST, lambda http: http.ingest_port, follow.loops),
     Role(RoleName.WORKER, lambda http: http.worker_port, work.loops),
     Role(RoleName.API, lambda http: http.api_port, lambda app, health: (clock.keep_time(app, health),)),
 )

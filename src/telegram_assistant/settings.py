@@ -88,6 +88,16 @@ class RedisSettings(Group):
     url: RedisUrl = variable("REDIS_URL", help="Redis 7 or newer, with appendonly on and maxmemory-policy noeviction.")
 
 
+class TelegramSettings(Group):
+    """The account that reads."""
+
+    api_id: int = variable("TELEGRAM_API_ID", 0, help="Your application's number, from my.telegram.org.", ge=0)
+    api_hash: SecretStr = variable("TELEGRAM_API_HASH", SecretStr(""), help="Its hash.")
+    session_string: SecretStr = variable("TELEGRAM_SESSION_STRING", SecretStr(""), help="Telethon's session of the account. Empty: nothing is read.")
+    dc_addr: str = variable("TELEGRAM_DC_ADDR", "", help="IP address of a simulator. Empty: Telegram itself.")
+    dc_port: Port = variable("TELEGRAM_DC_PORT", 443, help="Its port.")
+
+
 class StreamSettings(Group):
     """How events travel."""
 
@@ -173,6 +183,7 @@ class Settings(Group):
 
     database: DatabaseSettings
     redis: RedisSettings
+    telegram: TelegramSettings
     streams: StreamSettings
     files: FilesSettings
     graph: GraphSettings

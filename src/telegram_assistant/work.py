@@ -33,5 +33,10 @@ def loops_of(stages: Sequence[Stage], last: Stage, app: App, health: Health, opt
         )
         for stage in stages
     ]
-    relay = Relay(app.system.outbox, stages, redis=app.redis, health=health, partitions=partitions, most_entries=app.settings.streams.most_entries)
-    return (*(runner.loop() for runner in runners), relay.loop(), watch(app.redis, stages, partitions))
+    return (*(runner.loop() for runner in runners), relay_of(stages, app, health).loop(), watch(app.redis, stages, partitions, health))
+
+
+def relay_of(stages: Sequence[Stage], app: App, health: Health) -> Relay:
+    """The relay that feeds these stages."""
+    streams = app.settings.streams
+    return Relay(app.system.outbox, stages, redis=app.redis, health=health, partitions=streams.partitions, most_entries=streams.most_entries)

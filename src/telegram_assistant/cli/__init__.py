@@ -18,14 +18,20 @@ class Lazy:
     about: str
 
     def load(self, name: str) -> Any:
-        module, _, function = self.where.partition(":")
+        module, _, attribute = self.where.partition(":")
+        found = getattr(import_module(f"telegram_assistant.cli.{module}"), attribute)
+        if isinstance(found, typer.Typer):  # a family of commands
+            return typer.main.get_command(found)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(name)(getattr(import_module(f"telegram_assistant.cli.{module}"), function))
+        app.command(name)(found)
         return typer.main.get_command(app)
 
 
 COMMANDS = {
     "run": Lazy("run:run", "Run the program until it is told to stop."),
+    "search": Lazy("search:search", "Find posts by words, for one tenant."),
+    "streams": Lazy("streams:app", "Watch the stages at work; refill, resume."),
+    "dead-letters": Lazy("dead_letters:app", "Events that a stage could not process: look, replay, discard."),
     "doctor": Lazy("install:doctor", "Check settings, Python and every server; say what to do."),
     "migrate": Lazy("install:migrate", "Create or update roles, grants and tables."),
     "config": Lazy("install:config", "Show the settings in force, secrets hidden."),

@@ -22,7 +22,7 @@ from telegram_assistant.streams.handling import Finished, Handling
 from telegram_assistant.streams.keys import stopped_key, text_of
 from telegram_assistant.streams.reading import Reader, Reclaimer, renew_leases
 from telegram_assistant.streams.settling import DeadLetters, Settler
-from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.stage import Stage, part_of
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
@@ -64,6 +64,7 @@ class Runner:
         finished: Finished | None = None,
     ) -> None:
         self.stage = stage
+        self._part = part_of(stage.name)
         self._redis = redis
         self._dead_letters = dead_letters
         self._instance = instance
@@ -86,14 +87,14 @@ class Runner:
         self._room = asyncio.Event()
         self._paused_until = 0.0
         self._buried_in_a_row = 0
-        self._last_success: float | None = None
+        self._noted_at = 0.0
         self._ending = asyncio.Event()
         """Set when this run is over: the process stops, or the stage does."""
 
     # --- one run after the other ---
 
     def loop(self) -> Loop:
-        return Loop(f"stage {self.stage.name}", self.run)
+        return Loop(self._part, self.run)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Until told to stop; then finish what is in hand. Between two runs a stopped stage waits for a person."""
@@ -272,14 +273,18 @@ class Runner:
                 self._buried_in_a_row += 1
         if done:
             self._metrics.processed.inc(done)
-            self._last_success = time.time()
+            self._note_success()
         self._room.set()
         if self._buried_in_a_row >= self._options.most_buried_in_a_row:
             self._ending.set()
 
+    def _note_success(self) -> None:
+        if time.monotonic() >= self._noted_at + 1:
+            self._noted_at = time.monotonic()
+            self._health.note(self._part, last_success=iso(datetime.now(UTC)))
+
     def _report(self, state: State, detail: str = "") -> None:
-        last = None if self._last_success is None else iso(datetime.fromtimestamp(self._last_success, UTC))
-        self._health.report(f"stage {self.stage.name}", state, detail, last_success=last)
+        self._health.report(self._part, state, detail)
 
 
 async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:

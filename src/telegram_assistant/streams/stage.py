@@ -85,3 +85,8 @@ def bind(declared: Stage, collaborators: Mapping[str, object]) -> dict[str, obje
             raise CannotStart(why, remedy="Correct assembly.py or the stage's signature")
         found[name] = collaborators[name]
     return found
+
+
+def part_of(stage: str) -> str:
+    """Under which name health tells of a stage."""
+    return f"stage {stage}"

@@ -14,8 +14,9 @@ from telegram_assistant.streams.entries import Source
 from telegram_assistant.streams.groups import sources_of
 from telegram_assistant.streams.keys import stopped_key, text_of
 from telegram_assistant.streams.settling import RESTING
-from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.stage import Stage, part_of
 from telegram_assistant.supervision import Loop, sleep_unless
+from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import STAGE_LAG, STAGE_OLDEST, STAGE_PENDING, STREAM_ENTRIES, TASKS
 
@@ -148,13 +149,28 @@ def _order(entry_id: str) -> tuple[int, int]:
     return int(milliseconds), int(number or 0)
 
 
-def watch(redis: Redis, stages: Sequence[Stage], partitions: int) -> Loop:
+def _note(states: Sequence[StageState], health: Health) -> None:
+    """Both lanes of a stage are one part of health."""
+    for name in {state.stage for state in states}:
+        lanes = [state for state in states if state.stage == name]
+        lag, pending = sum(state.lag for state in lanes), sum(state.pending for state in lanes)
+        health.note(part_of(name), lag=lag, pending=pending, oldest_seconds=round(max(state.oldest_seconds for state in lanes), 1))
+
+
+async def resume(redis: Redis, stage: str) -> bool:
+    """Let a stopped stage go on; False if it was not stopped."""
+    return bool(await redis.delete(stopped_key(stage)))
+
+
+def watch(redis: Redis, stages: Sequence[Stage], partitions: int, health: Health) -> Loop:
     """The worker's loop that measures, and trims."""
 
     async def run(stopping: asyncio.Event) -> None:
         while not stopping.is_set():
             try:
-                for state in await look(redis, stages, partitions):
+                states = await look(redis, stages, partitions)
+                _note(states, health)
+                for state in states:
                     STAGE_LAG.labels(state.stage, state.lane).set(state.lag)
                     STAGE_PENDING.labels(state.stage, state.lane).set(state.pending)
                     STAGE_OLDEST.labels(state.stage, state.lane).set(state.oldest_seconds)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -45,9 +45,16 @@ class Health:
         self._not_ready = "the process is starting"
 
     def report(self, part: str, state: State, detail: str = "", **facts: Fact) -> None:
+        """How a part is now; facts that were noted before stay until they are noted anew."""
         before = self._reports.get(part)
         since = before.since if before is not None and before.state is state else datetime.now(UTC)
-        self._reports[part] = Report(state, since, scrub_text(detail), facts)
+        known = {} if before is None else before.facts
+        self._reports[part] = Report(state, since, scrub_text(detail), {**known, **facts})
+
+    def note(self, part: str, **facts: Fact) -> None:
+        """Facts about a part that say nothing about its state."""
+        before = self._reports.get(part) or Report(State.STARTING, datetime.now(UTC))
+        self._reports[part] = replace(before, facts={**before.facts, **facts})
 
     @property
     def state(self) -> State:

@@ -64,6 +64,14 @@ class FollowedChannel:
     newest_posted_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How far a channel is stored, and the epoch under which it may be written."""
+
+    newest_message_id: MessageId | None
+    lease_epoch: int
+
+
 class Channels:
     """Registers channels and subscriptions. A system store."""
 
@@ -118,6 +126,18 @@ class Channels:
             if followed != "INSERT 0 1":
                 raise Rejected(f"channel {wish.channel_id} is not known here, or is private and none of the tenant's accounts reads it")
             await connection.execute(SET_TIER, wish.channel_id)
+
+    async def head(self, channel_id: ChannelId) -> Head | None:
+        """None where nobody subscribes to the channel."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                """
+                SELECT c.newest_message_id, p.lease_epoch FROM channels c JOIN poll_schedule p USING (channel_id)
+                WHERE channel_id = $1 AND EXISTS (SELECT 1 FROM subscriptions s WHERE s.channel_id = c.channel_id AND s.active)
+                """,
+                channel_id,
+            )
+        return Head(**dict(row)) if row else None
 
     async def unsubscribe(self, tenant_id: TenantId, channel_id: ChannelId) -> None:
         """Stop following; the posts stay for other subscribers."""

@@ -1,0 +1,73 @@
+"""`tga streams`: the stages at work, and what an operator may do about them."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.live import Live
+from rich.table import Table
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.environment import complaints, console, with_app
+from telegram_assistant.pipeline import PIPELINE
+from telegram_assistant.streams.watching import StageState, look, resume
+from telegram_assistant.telemetry.health import Health
+from telegram_assistant.work import relay_of
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Watch the stages at work; refill, resume.")
+
+
+@app.callback(invoke_without_command=True)
+def show(
+    context: typer.Context,
+    once: Annotated[bool, typer.Option("--once", help="Print the table and end, instead of watching.")] = False,
+) -> None:
+    """Watch the stages at work. Ctrl-C ends it."""
+    if context.invoked_subcommand is not None:
+        return
+
+    async def watch(assembled: App) -> None:
+        partitions = assembled.settings.streams.partitions
+        table = _table(await look(assembled.redis, PIPELINE, partitions), await assembled.system.outbox.waiting())
+        if once or not console.is_terminal:
+            console.print(table)
+            return
+        with Live(table, console=console, screen=True) as live:
+            while True:
+                await asyncio.sleep(1)
+                live.update(_table(await look(assembled.redis, PIPELINE, partitions), await assembled.system.outbox.waiting()))
+
+    try:
+        with_app(watch)
+    except KeyboardInterrupt:
+        return
+
+
+@app.command()
+def refill() -> None:
+    """Announce every post that has not passed the pipeline again, as after a loss of Redis. Doing it twice does no harm."""
+    count = with_app(lambda assembled: relay_of(PIPELINE, assembled, Health(probes={})).refill())
+    console.print(f"{count} posts will be announced again.")
+
+
+@app.command(name="resume")
+def resume_stage(stage: Annotated[str, typer.Argument(help="The stage that has stopped.")]) -> None:
+    """Let a stage go on that stopped because it buried one event after the other."""
+    if stage not in {known.name for known in PIPELINE}:
+        complaints.print(f"[red]There is no stage {stage!r}.[/] There are: {', '.join(known.name for known in PIPELINE)}.")
+        raise typer.Exit(1)
+    stopped = with_app(lambda assembled: resume(assembled.redis, stage))
+    console.print(f"{stage} goes on within seconds." if stopped else f"{stage} was not stopped.")
+
+
+def _table(states: Sequence[StageState], waiting: int) -> Table:
+    table = Table(title=f"{waiting} post revisions on their way", title_justify="left", pad_edge=False)
+    for name in ("stage", "lane", "waiting", "in hand", "resting", "oldest", "consumers", "state"):
+        table.add_column(name, justify="left" if name in {"stage", "lane", "state"} else "right")
+    for state in states:
+        shown = "[green]ok[/]" if state.stopped is None else f"[red]stopped: {state.stopped}[/]"
+        numbers = (state.lag, state.pending - state.resting, state.resting)
+        age = f"{state.oldest_seconds:.0f} s" if state.lag or state.pending else "–"
+        table.add_row(state.stage, state.lane, *(str(number) for number in numbers), age, str(state.consumers), shown)
+    return table

@@ -1,0 +1,1 @@
+"""Ingest: following channels, from what Telegram tells to what PostgreSQL keeps."""

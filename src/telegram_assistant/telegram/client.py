@@ -1,0 +1,51 @@
+"""Telethon's client, opened for one account and closed again."""
+
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from telethon import TelegramClient, errors
+from telethon.sessions import StringSession
+
+from telegram_assistant import __version__
+from telegram_assistant.errors import Busy, CannotStart
+from telegram_assistant.settings import TelegramSettings
+
+
+@asynccontextmanager
+async def open_client(settings: TelegramSettings) -> AsyncIterator[TelegramClient]:
+    """Connected and logged in. CannotStart when the session is of no use, Busy when Telegram is away.
+
+    Waits that Telegram asks for are raised, never slept through inside a call: whoever asked decides when to ask again.
+    """
+    if not (settings.api_id and settings.api_hash.get_secret_value()):
+        raise CannotStart("there is no application to log in with", remedy="Set TELEGRAM_API_ID and TELEGRAM_API_HASH, from my.telegram.org")
+    try:
+        session = StringSession(settings.session_string.get_secret_value())
+    except (ValueError, struct.error) as error:
+        raise CannotStart("TELEGRAM_SESSION_STRING is no session", remedy="Set the whole line that a login has printed") from error
+    if settings.dc_addr:
+        session.set_dc(session.dc_id, settings.dc_addr, settings.dc_port)
+    client = TelegramClient(
+        session,
+        settings.api_id,
+        settings.api_hash.get_secret_value(),
+        flood_sleep_threshold=0,
+        raise_last_call_error=True,
+        receive_updates=False,
+        connection_retries=1,
+        app_version=__version__,
+    )
+    try:
+        try:
+            await client.connect()
+            authorised = await client.is_user_authorized()
+        except (OSError, TimeoutError) as error:
+            raise Busy(f"Telegram does not answer ({type(error).__name__})", retry_after_seconds=10) from error
+        except errors.RPCError as error:
+            raise CannotStart(f"Telegram refuses the session ({type(error).__name__})", remedy="Log in again") from error
+        if not authorised:
+            raise CannotStart("the session in TELEGRAM_SESSION_STRING is not logged in", remedy="Log in again")
+        yield client
+    finally:
+        await client.disconnect()

@@ -1,0 +1,89 @@
+"""Reading channels through one account."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from telethon import TelegramClient, errors
+from telethon.tl import types
+
+from telegram_assistant.domain.coverage import IdRange
+from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.post import Post
+from telegram_assistant.errors import Busy
+from telegram_assistant.settings import TelegramSettings
+from telegram_assistant.telegram.client import open_client
+from telegram_assistant.telegram.translate import post_of
+
+PAGE = 100
+BETWEEN_REQUESTS_SECONDS = 1.0
+"""One account asks for history once a second: what Telegram lets pass for ever."""
+ANSWER_SECONDS = 30.0
+"""Telethon itself would wait for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """A channel as this account may address it."""
+
+    channel_id: ChannelId
+    title: str
+    access_hash: int
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One page, and the ids that it proves."""
+
+    posts: tuple[Post, ...]
+    proven: IdRange | None
+    more: bool
+
+
+class Reader:
+    """One account's eyes."""
+
+    def __init__(self, client: TelegramClient) -> None:
+        self._client = client
+
+    async def joined(self) -> tuple[Readable, ...]:
+        """The broadcast channels that the account has joined."""
+        async with _telegrams_answer():
+            dialogs = await self._client.get_dialogs()
+        return tuple(
+            Readable(ChannelId(dialog.entity.id), dialog.entity.title, dialog.entity.access_hash)
+            for dialog in dialogs
+            if isinstance(dialog.entity, types.Channel) and dialog.entity.broadcast
+        )
+
+    async def after(self, channel: Readable, known: MessageId) -> Read:
+        """The next posts above an id, oldest first."""
+        await asyncio.sleep(BETWEEN_REQUESTS_SECONDS)
+        peer = types.InputPeerChannel(channel.channel_id, channel.access_hash)
+        async with _telegrams_answer():
+            messages = await self._client.get_messages(peer, limit=PAGE, min_id=known, reverse=True)
+        posts = tuple(post for message in messages if (post := post_of(channel.channel_id, message)) is not None)
+        proven = IdRange(MessageId(known + 1), MessageId(max(message.id for message in messages))) if messages else None
+        return Read(posts, proven, more=len(messages) == PAGE)
+
+
+@asynccontextmanager
+async def open_reader(settings: TelegramSettings) -> AsyncIterator[Reader]:
+    """A reader for the account of TELEGRAM_SESSION_STRING."""
+    async with open_client(settings) as client:
+        yield Reader(client)
+
+
+@asynccontextmanager
+async def _telegrams_answer() -> AsyncIterator[None]:
+    """What Telegram asks to wait for, and its absence, are Busy."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            yield
+    except (errors.FloodWaitError, errors.FloodPremiumWaitError) as error:
+        wait = error.seconds + random.uniform(0, 3)  # noqa: S311 -- jitter
+        raise Busy(f"Telegram asks to wait {error.seconds} s", retry_after_seconds=wait) from error
+    except (OSError, TimeoutError, errors.ServerError, errors.TimedOutError) as error:
+        raise Busy(f"Telegram does not answer ({type(error).__name__})", retry_after_seconds=10) from error

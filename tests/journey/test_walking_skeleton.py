@@ -1,0 +1,167 @@
+"""The way of a post, from Telegram to a person, although every process of ours is killed once on the way."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.errors import CannotStart
+from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.stores.postgres.bell import Bell
+from telegram_assistant.stores.postgres.channels import Channel, Subscription
+from telegram_assistant.stores.postgres.database import open_pool
+from telegram_assistant.stores.postgres.stores import system_stores
+from tests.servers import OwnServers, own_servers
+
+CITY, TECH = 1_500_000_001, 1_500_000_002
+PHONE = "79990000001"
+
+pytestmark = pytest.mark.serial
+
+
+@dataclass
+class Telegram:
+    """The simulator, through its control door."""
+
+    door: httpx.Client
+
+    def session(self) -> str:
+        self.door.post("/accounts", json={"phone": PHONE, "joined": [CITY, TECH]}).raise_for_status()
+        return str(self.door.post(f"/accounts/{PHONE}/session").json()["session"])
+
+    def post(self, text: str) -> None:
+        self.door.post(f"/channels/{CITY}/posts", json={"text": text}).raise_for_status()
+
+    def truth(self, channel_id: int) -> dict[int, str]:
+        lines = self.door.get("/truth", params={"channel": channel_id}).text.splitlines()
+        rows = [json.loads(line) for line in lines]
+        return {row["message_id"]: row.get("text", "") for row in rows if "message_id" in row and not row.get("deleted")}
+
+
+@contextmanager
+def program(*command: str, environ: dict[str, str], log: Path) -> Iterator[subprocess.Popen[str]]:
+    with log.open("a", encoding="utf-8") as lines:
+        running = subprocess.Popen([sys.executable, "-m", *command], env=environ, stdout=lines, stderr=lines, text=True)
+    try:
+        yield running
+    finally:
+        running.send_signal(signal.SIGTERM)
+        running.wait(timeout=30)
+
+
+def kill(running: subprocess.Popen[str]) -> None:
+    running.kill()
+    running.wait(timeout=10)
+
+
+def until(happened: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, f"it did not happen in {seconds:.0f} s: {what}"
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[OwnServers]:
+    with own_servers("postgres", "redis") as running:
+        yield running
+
+
+@pytest.fixture
+def telegram(tmp_path: Path) -> Iterator[Telegram]:
+    log = tmp_path / "simulator.log"
+    ports = ("--port", "0", "--second-port", "0", "--control-port", "0")
+    with program("telegram_simulator", "tiny", *ports, environ={"PATH": "/usr/bin:/bin", "PYTHONUNBUFFERED": "1"}, log=log):
+        until(lambda: "control door" in log.read_text(encoding="utf-8"), "the simulator has started")
+        address = re.findall(r"control door +(http://\S+)", log.read_text(encoding="utf-8"))[0]
+        with httpx.Client(base_url=address, timeout=10) as door:
+            yield Telegram(door)
+
+
+async def ask(settings: Settings, query: str) -> Any:
+    async with open_pool(settings.database) as pool, pool.acquire() as connection, connection.transaction():
+        await connection.execute("SET LOCAL ROLE tga_system")
+        return await connection.fetchval(query)
+
+
+async def subscribe(settings: Settings) -> None:
+    async with open_pool(settings.database) as pool:
+        system = system_stores(pool, Bell())
+        tenant = await system.tenants.ensure("A")
+        await system.tenants.ensure("B")
+        for channel_id, title, username in ((CITY, "Городские новости", "gorod_news"), (TECH, "Tech Daily", "tech_daily")):
+            await system.channels.register(Channel(channel_id=ChannelId(channel_id), title=title, username=username))
+            await system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=ChannelId(channel_id)))
+
+
+def tga(*arguments: str, environ: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "telegram_assistant", *arguments]
+    return subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+
+
+async def test_a_post_is_found_although_every_process_is_killed_once(servers: OwnServers, telegram: Telegram, tmp_path: Path) -> None:
+    environ = {
+        **servers.environ(),
+        "TELEGRAM_API_ID": "1",
+        "TELEGRAM_API_HASH": "any",
+        "TELEGRAM_SESSION_STRING": telegram.session(),
+        "INGEST_PORT": "18611",
+        "WORKER_PORT": "18612",
+    }
+    settings, log = read_settings(environ), tmp_path / "tga.log"
+    assert tga("migrate", environ=environ, folder=tmp_path).returncode == 0
+    await subscribe(settings)
+    ingest = ("telegram_assistant", "run", "--roles", "ingest")
+    worker = ("telegram_assistant", "run", "--roles", "worker")
+
+    with program(*ingest, environ=environ, log=log) as first_ingest:
+        await happened(settings, "SELECT count(*) > 0 FROM posts", "the first page has landed")
+        kill(first_ingest)
+    with program(*worker, environ=environ, log=log) as first_worker:
+        await happened(settings, "SELECT count(*) > 0 FROM post_search", "the first words are stored")
+        kill(first_worker)
+    with program(*ingest, environ=environ, log=log), program(*worker, environ=environ, log=log):
+        servers.kill("redis")
+        telegram.post("Пока хранилище лежало, в парке нашли редкую сойку.")
+        servers.run("up", "redis")
+        await happened(settings, "SELECT count(*) > 0 FROM posts WHERE text LIKE '%сойку%'", "the new post has landed")
+        servers.kill("postgres")
+        telegram.post("Пока лежала база, на площади открыли фонтан с подсветкой.")
+        servers.run("up", "postgres")
+        until(lambda: tga("search", "фонтаны", "--tenant", "A", environ=environ, folder=tmp_path).returncode == 0, "the last post is found")
+        await happened(settings, "SELECT count(*) = 0 FROM outbox", "nothing is on its way any more")
+        missing = "SELECT count(*) = 0 FROM posts p LEFT JOIN post_search s USING (channel_id, message_id) WHERE s.channel_id IS NULL"
+        await happened(settings, missing, "every post has its words")
+
+    for channel_id in (CITY, TECH):
+        stored = await ask(settings, f"SELECT jsonb_object_agg(message_id, text) FROM posts WHERE channel_id = {channel_id}")
+        assert {int(number): text for number, text in json.loads(stored).items()} == telegram.truth(channel_id)
+    found = tga("search", "сойка", "--tenant", "A", environ=environ, folder=tmp_path).stdout
+    assert "Городские новости" in found
+    assert "https://t.me/gorod_news/41" in found
+    assert "в парке нашли редкую сойку" in found
+    assert tga("search", "сойка", "--tenant", "B", environ=environ, folder=tmp_path).returncode == 1
+    assert tga("dead-letters", "list", environ=environ, folder=tmp_path).stdout == "There are no dead letters.\n"
+    assert "Traceback" not in tga("streams", "--once", environ=environ, folder=tmp_path).stderr
+
+
+async def happened(settings: Settings, query: str, what: str) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        with suppress(CannotStart, OSError, asyncpg.PostgresError):  # the database is being killed; the deadline decides
+            if await ask(settings, query):
+                return
+        assert time.monotonic() < deadline, f"it did not happen in 60 s: {what}"
+        time.sleep(0.2)  # noqa: ASYNC251 -- nothing else runs in this loop

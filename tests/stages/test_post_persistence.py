@@ -1,0 +1,67 @@
+"""post_persistence: what follows from a landed post."""
+
+from typing import Any
+
+import asyncpg
+import pytest
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.post import Entity, Origin
+from telegram_assistant.events import PostParsed
+from telegram_assistant.stages.post_persistence import post_persistence
+from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.factories import make_channel, make_page, make_post
+from tests.streams.conftest import parsed
+
+type Admin = asyncpg.Connection[asyncpg.Record]
+
+
+async def persist(system: SystemStores, channel_id: ChannelId, **post: Any) -> PostParsed:
+    landed = make_post(channel_id=channel_id, **post)
+    await system.landing.land(make_page(landed), Claim(channel_id, 0))
+    event = parsed(landed.message_id, channel_id=channel_id)
+    await post_persistence([event], posts=system.posts)
+    return event
+
+
+async def test_language_links_forwards_and_words_are_stored(system: SystemStores, admin: Admin) -> None:
+    channel_id = await make_channel(system)
+    text = "Мост закрыт: example.org/most и подробности"
+    await persist(
+        system,
+        channel_id,
+        text=text,
+        entities=(Entity("url", 13, 16), Entity("text_url", 32, 11, "https://News.Example/a#top")),
+        forwarded_from=Origin(ChannelId(77), MessageId(5)),
+    )
+    urls = {row["url"] for row in await admin.fetch("SELECT url FROM post_links WHERE channel_id = $1", channel_id)}
+    assert urls == {"http://example.org/most", "https://news.example/a"}
+    assert await admin.fetchval("SELECT lang FROM posts WHERE channel_id = $1", channel_id) == "ru"
+    assert tuple(await admin.fetchrow("SELECT from_channel_id, from_message_id FROM forwards WHERE channel_id = $1", channel_id) or ()) == (77, 5)
+    assert await admin.fetchval("SELECT words @@ to_tsquery('russian', 'мосты') FROM post_search WHERE channel_id = $1", channel_id)
+
+
+async def test_the_same_event_twice_changes_nothing(system: SystemStores, admin: Admin) -> None:
+    channel_id = await make_channel(system)
+    event = await persist(system, channel_id, text="Снег https://a.example/", entities=(Entity("url", 5, 18),))
+    everything = "SELECT p.xmin, s.xmin FROM posts p JOIN post_search s USING (channel_id, message_id) WHERE channel_id = $1"
+    before = await admin.fetch(everything, channel_id)
+    await post_persistence([event, event], posts=system.posts)
+    assert await admin.fetch(everything, channel_id) == before
+    assert await admin.fetchval("SELECT count(*) FROM post_links WHERE channel_id = $1", channel_id) == 1
+
+
+async def test_an_old_event_about_an_edited_post_stores_what_the_post_says_now(system: SystemStores, admin: Admin) -> None:
+    channel_id = await make_channel(system)
+    event = await persist(system, channel_id, text="Снег")
+    later = make_post(channel_id=channel_id, text="Дождь", edited_at=make_post().posted_at)
+    await system.landing.land(make_page(later), Claim(channel_id, 0))
+    await post_persistence([event], posts=system.posts)
+    assert await admin.fetchval("SELECT words @@ to_tsquery('russian', 'дождь') FROM post_search WHERE channel_id = $1", channel_id)
+
+
+@pytest.mark.parametrize("count", [0, 3])
+async def test_posts_that_are_gone_are_passed_over(system: SystemStores, count: int) -> None:
+    await post_persistence([parsed(number, channel_id=987654321) for number in range(1, count + 1)], posts=system.posts)
+    assert await system.posts.load([PostId(ChannelId(987654321), MessageId(1))]) == ()

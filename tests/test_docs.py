@@ -1,0 +1,85 @@
+"""What the documentation shows is true."""
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+from redis.asyncio import Redis
+
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.events import PostTagged
+from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.streams.entries import PAYLOAD
+from telegram_assistant.streams.keys import stream_key
+from tests.factories import make_channel, make_page, make_post
+from tests.streams.conftest import until
+from tests.test_roles import free_port
+
+CHECKOUT = Path(__file__).parent.parent
+STAGES = (CHECKOUT / "docs/stages.md").read_text(encoding="utf-8")
+
+
+def blocks(kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", STAGES, re.DOTALL)
+
+
+def new_stage(copy: Path) -> None:
+    """The three steps of docs/stages.md, in a copy of the checkout."""
+    for folder in ("src", "tests", "bench", "docs"):
+        shutil.copytree(CHECKOUT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(CHECKOUT / "pyproject.toml", copy)
+    code, test = blocks("python")
+    (copy / "src/telegram_assistant/stages/urgency.py").write_text(code, encoding="utf-8")
+    (copy / "tests/stages/test_urgency.py").write_text(test, encoding="utf-8")
+    pipeline = copy / "src/telegram_assistant/pipeline.py"
+    imported, removed, added = (line[1:] for line in blocks("diff")[0].strip().splitlines())
+    text = pipeline.read_text(encoding="utf-8")
+    assert removed in text, "docs/stages.md shows another pipeline.py than there is"
+    pipeline.write_text(text.replace(removed, added).replace("from telegram_assistant.streams", f"{imported}\nfrom telegram_assistant.streams", 1))
+
+
+async def test_the_stage_of_the_documentation_is_built_verbatim_tested_and_run(
+    database: dict[str, str], system: SystemStores, tmp_path: Path
+) -> None:
+    new_stage(tmp_path)
+    port = free_port()
+    environ = {**os.environ, **database, "PYTHONPATH": f"{tmp_path / 'src'}:{tmp_path}", "WORKER_PORT": str(port), "PYTEST_XDIST_WORKER": "docs"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/stages/test_urgency.py"]
+    tested = await asyncio.to_thread(subprocess.run, command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+    redis = Redis.from_url(database["REDIS_URL"])
+    await redis.flushdb()
+    channel_id = await make_channel(system)
+    await system.landing.land(make_page(make_post(channel_id=channel_id, text="Срочно: снег")), Claim(channel_id, 0))
+    worker = await asyncio.create_subprocess_exec(sys.executable, "-m", "telegram_assistant", "run", "--roles", "worker", env=environ, cwd=tmp_path)
+    try:
+        await until(lambda: told(redis, channel_id), seconds=30)
+        await until(lambda: shown(port), seconds=15)
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        assert await worker.wait() == 0
+        await redis.aclose()
+
+
+async def told(redis: Redis, channel_id: int) -> bool:
+    entries: Any = await redis.xrange(stream_key(PostTagged, Lane.LIVE))
+    return any(f'"{channel_id}/1"'.encode() in fields[PAYLOAD] for _, fields in entries)
+
+
+async def shown(port: int) -> bool:
+    """Health lists every stage with its state, its lag and its last success; metrics count it."""
+    async with httpx.AsyncClient() as client:
+        parts = (await client.get(f"http://127.0.0.1:{port}/health/details")).json()["parts"]
+        metrics = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
+    stages = [parts.get(f"stage {name}", {}) for name in ("post_persistence", "urgency")]
+    known = all(one.get("status") == "ok" and one.get("lag") == 0 and "last_success" in one and "oldest_seconds" in one for one in stages)
+    return known and 'stage_processed_total{stage="urgency"}' in metrics

@@ -56,7 +56,12 @@ test: install  ## all tests, in parallel, on the real servers
 
 .PHONY: bench
 bench: install  ## the benchmarks at their small size
-	scripts/servers up postgres
+	scripts/servers up postgres toxiproxy
 	$(SERVERS_ENV) && scripts/suite bench-feed $(BIN)/python -m bench.feed --posts 200000 --json
 	$(SERVERS_ENV) && scripts/suite bench-land $(BIN)/python -m bench.land --seconds 10 --json
+	$(SERVERS_ENV) && scripts/suite bench-streams $(BIN)/python -m bench.streams --rounds 3 --json
+	$(SERVERS_ENV) && scripts/suite bench-relay $(BIN)/python -m bench.relay --rounds 2 --events 20000 --seconds 8 --json
+	$(SERVERS_ENV) && scripts/suite bench-lanes $(BIN)/python -m bench.lanes --rounds 2 --json
+	$(SERVERS_ENV) && scripts/suite chaos-streams $(BIN)/python -m bench.chaos_streams --seconds 120 --json
+	$(SERVERS_ENV) && scripts/suite soak-streams $(BIN)/python -m bench.soak_streams --seconds 120 --json
 	scripts/suite bench-simulator $(BIN)/python -m bench.simulator --rounds 2 --channels 20000 --pages 400 --changes 50000 --json

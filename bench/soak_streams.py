@@ -187,7 +187,15 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=120, help="the full size is 3600")
     options = parser.parse_args()
-    report(asyncio.run(run(options.seconds)), as_json=options.json)
+    result = asyncio.run(run(options.seconds))
+    report(result, as_json=options.json)
+    sys.exit(1 if is_wrong(result) else 0)
+
+
+def is_wrong(result: dict[str, Any]) -> bool:
+    """Memory is judged in long runs only: in the first half hour caches are still filling."""
+    grows = result["seconds"] >= 3600 and result["memory_slope_percent_per_10_min"] > 1
+    return bool(grows or result["tasks_most"] > result["tasks_middle"] + 5)
 
 
 if __name__ == "__main__":

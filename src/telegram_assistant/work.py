@@ -33,7 +33,7 @@ def loops_of(stages: Sequence[Stage], last: Stage, app: App, health: Health, opt
         )
         for stage in stages
     ]
-    return (*(runner.loop() for runner in runners), relay_of(stages, app, health).loop(), watch(app.redis, stages, partitions, health))
+    return (*(runner.loop() for runner in runners), *relay_of(stages, app, health).loops(), watch(app.redis, stages, partitions, health))
 
 
 def relay_of(stages: Sequence[Stage], app: App, health: Health) -> Relay:

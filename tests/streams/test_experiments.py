@@ -51,6 +51,20 @@ async def process(
         await program.communicate()
 
 
+async def work_until_buried(engine: Engine, bench: Bench, database: dict[str, str], *, others: int, **how: Any) -> None:
+    """A supervisor: whoever is killed by the deadly entry is started again, until it is buried and the others are done."""
+    for _ in range(8):
+        async with process(engine, database, **how) as worker:
+            ended = asyncio.create_task(worker.wait())
+            buried = asyncio.create_task(until(lambda: letters_are(bench, "counting", 1), 8))
+            await asyncio.wait([ended, buried], return_when=asyncio.FIRST_COMPLETED)
+            buried.cancel()
+            await asyncio.wait([buried])
+            if await bench.letters("counting"):
+                await until(lambda: done_are(bench.redis, others))
+                return
+
+
 async def test_what_was_published_before_the_first_start_is_processed(bench: Bench) -> None:
     seen: list[int] = []
 
@@ -135,16 +149,7 @@ async def test_an_entry_that_kills_its_process_is_buried_and_the_others_are_done
     engine: Engine, redis: Redis, bench: Bench, database: dict[str, str]
 ) -> None:
     await publish(redis, [parsed(number) for number in (1, 2, 1000, 3, 4)])
-    for _ in range(8):
-        async with process(engine, database, attempts=2, concurrency=1) as worker:
-            ended = asyncio.create_task(worker.wait())
-            finished = asyncio.create_task(until(lambda: letters_are(bench, "counting", 1), 6))
-            await asyncio.wait([ended, finished], return_when=asyncio.FIRST_COMPLETED)
-            finished.cancel()
-            await asyncio.wait([finished])
-            if await bench.letters("counting"):
-                await until(lambda: done_are(redis, 4))
-                break
+    await work_until_buried(engine, bench, database, others=4, attempts=2, concurrency=1)
     letter = (await bench.system.dead_letters.newest("counting"))[0]
     assert letter.message_id == 1000
     assert "did not survive 2 attempts" in letter.reason
@@ -260,15 +265,6 @@ async def test_the_neighbours_of_an_entry_that_kills_its_process_survive_it(
     engine: Engine, redis: Redis, bench: Bench, database: dict[str, str]
 ) -> None:
     await publish(redis, [parsed(number) for number in (*range(1, 11), 1000, *range(11, 21))])
-    for _ in range(8):
-        async with process(engine, database, seconds=0.3, attempts=3, concurrency=32) as worker:
-            ended = asyncio.create_task(worker.wait())
-            finished = asyncio.create_task(until(lambda: letters_are(bench, "counting", 1), 8))
-            await asyncio.wait([ended, finished], return_when=asyncio.FIRST_COMPLETED)
-            finished.cancel()
-            await asyncio.wait([finished])
-            if await bench.letters("counting"):
-                await until(lambda: done_are(redis, 20))
-                break
+    await work_until_buried(engine, bench, database, others=20, seconds=0.3, attempts=3, concurrency=32)
     assert [letter.message_id for letter in await bench.system.dead_letters.newest("counting")] == [1000]
     assert set(await counts(redis, "done")) == set(range(1, 21))

@@ -5,6 +5,7 @@ import itertools
 import time
 from typing import Any
 
+from bench.engines import Engine
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.events import PostParsed, PostTagged
@@ -97,3 +98,41 @@ async def test_cancellation_acknowledges_nothing(bench: Bench) -> None:
     task.cancel()
     await asyncio.wait([task])
     assert await bench.pending("cut") == 1
+
+
+async def test_while_redis_is_away_the_work_in_hand_goes_on_and_is_settled_afterwards(bench: Bench, engine: Engine) -> None:
+    runs: list[int] = []
+
+    @stage(consumes=PostParsed, emits=PostTagged)
+    async def steady(event: PostParsed) -> PostTagged:
+        runs.append(event.post.message_id)
+        await asyncio.sleep(1.0)
+        return PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial")
+
+    await publish(bench.redis, [parsed(1), parsed(2)])
+    async with bench.working(steady):
+        await until(lambda: has(runs, 2))
+        await asyncio.to_thread(engine.kill)
+        await asyncio.sleep(1.2)
+        assert bench.health.parts()["stage steady"]["status"] == "failing"
+        await asyncio.to_thread(engine.start)
+        await until(lambda: none_pending(bench, "steady"))
+        await until(lambda: length_is(bench, stream_key(PostTagged, Lane.LIVE), 2))
+    assert sorted(runs) == [1, 2]
+
+
+async def test_history_never_keeps_news_waiting(bench: Bench) -> None:
+    order: list[str] = []
+
+    @stage(consumes=PostParsed, concurrency=2)
+    async def patient(event: PostParsed) -> None:
+        order.append("news" if event.channel_id == 2 else "history")
+        await asyncio.sleep(0.05)
+
+    await publish(bench.redis, [parsed(number) for number in range(1, 201)], Lane.BULK)
+    async with bench.working(patient):
+        await until(lambda: has(order, 10, at_least=True))
+        await publish(bench.redis, [parsed(number, channel_id=2) for number in range(1, 11)])
+        await until(lambda: has([one for one in order if one == "news"], 10))
+    between = order[order.index("news") :]
+    assert between.count("history") <= 12  # one of two workers at most is at history while news are there

@@ -7,7 +7,7 @@ another or empty one (everything may be lost), or a post has not got through for
 import asyncio
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -24,7 +24,7 @@ from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import EPOCH_KEY, partition_of, stream_key, stream_keys, text_of
 from telegram_assistant.streams.stage import Stage
 from telegram_assistant.streams.watching import StageState, look
-from telegram_assistant.supervision import Loop
+from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import OUTBOX_AGAIN, OUTBOX_ANNOUNCED, OUTBOX_PAUSED
@@ -32,9 +32,12 @@ from telegram_assistant.telemetry.metrics import OUTBOX_AGAIN, OUTBOX_ANNOUNCED,
 log = get_logger()
 
 PART = "outbox relay"
+BULK_PART = "outbox relay of history"
 POLL_SECONDS = 1.0
+BULK_POLL_SECONDS = 0.2
 CHECK_SECONDS = 10.0
 BATCH = 500
+BULK_BATCH = 50
 MOST_BULK_UNFINISHED = 2000
 BACKLOG_EXPLAINS = 1000
 """A lag above this explains why a post is late."""
@@ -88,37 +91,50 @@ class Relay:
         self._most_entries = most_entries
         self._checked_at = 0.0
 
-    def loop(self) -> Loop:
-        return Loop(PART, self.run)
+    def loops(self) -> tuple[Loop, Loop]:
+        """One for news, one for history: news never wait for history to be announced."""
+        return Loop(PART, self.run), Loop(BULK_PART, self.run_bulk)
 
     async def run(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
-            try:
-                announced = await self.step()
-            except (Busy, RedisError) as error:
-                self._health.report(PART, State.FAILING, f"waits: {type(error).__name__}")
-                self._checked_at = 0.0
-                await asyncio.sleep(POLL_SECONDS)
-                continue
-            if not announced:
+            if not await self._unless_away(PART, self.step):
                 await self._outbox.heard(POLL_SECONDS)
 
+    async def run_bulk(self, stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
+            if not await self._unless_away(BULK_PART, self.step_bulk):
+                await sleep_unless(stopping, BULK_POLL_SECONDS)
+
+    async def _unless_away(self, part: str, step: Callable[[], Awaitable[int]]) -> int:
+        try:
+            return await step()
+        except (Busy, RedisError) as error:
+            self._health.report(part, State.FAILING, f"waits: {type(error).__name__}")
+            self._checked_at = 0.0
+            await asyncio.sleep(POLL_SECONDS)
+            return 1
+
     async def step(self) -> int:
-        """One round: see that Redis still is what it was, then announce what waits; how many were announced."""
+        """See that Redis still is what it was, then announce news that wait; how many were announced."""
         if time.monotonic() - self._checked_at > CHECK_SECONDS:
             await self.check()
             self._checked_at = time.monotonic()
-        full = await self._too_full()
-        if full is not None:
-            OUTBOX_PAUSED.set(1)
-            self._health.report(PART, State.FAILING, full)
+        if await self._pauses(PART):
             return 0
-        OUTBOX_PAUSED.set(0)
-        self._health.report(PART, State.OK)
-        live = await self._announce(Lane.LIVE, BATCH)
+        return await self._announce(Lane.LIVE, BATCH)
+
+    async def step_bulk(self) -> int:
+        """The same for history, as much as may be on its way at once."""
         room = MOST_BULK_UNFINISHED - await self._outbox.unfinished_bulk()
-        bulk = await self._announce(Lane.BULK, min(room, BATCH)) if room > 0 else 0
-        return live + bulk
+        if room <= 0 or await self._pauses(BULK_PART):
+            return 0
+        return await self._announce(Lane.BULK, min(room, BULK_BATCH))
+
+    async def _pauses(self, part: str) -> bool:
+        full = await self._too_full()
+        OUTBOX_PAUSED.set(full is not None)
+        self._health.report(part, State.OK if full is None else State.FAILING, full or "")
+        return full is not None
 
     async def _announce(self, lane: Lane, limit: int) -> int:
         async def publish(announcements: Sequence[Announcement]) -> None:

@@ -5,7 +5,6 @@ While Redis is away the handlers go on; reading, renewing and settling wait for 
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from telegram_assistant.streams.groups import ensure_groups, sources_of
 from telegram_assistant.streams.handling import Finished, Handling
 from telegram_assistant.streams.keys import stopped_key, text_of
 from telegram_assistant.streams.reading import Reader, Reclaimer, renew_leases
+from telegram_assistant.streams.ready import Ready
 from telegram_assistant.streams.settling import DeadLetters, Settler
 from telegram_assistant.streams.stage import Stage, part_of
 from telegram_assistant.supervision import Loop, sleep_unless
@@ -79,15 +79,14 @@ class Runner:
         self._held: dict[tuple[str, bytes], Entry] = {}
         """Everything this process owns: waiting, being worked on, or being settled."""
         self._bulk_held = 0
-        self._ready: deque[Entry] = deque()
-        self._sleeping: deque[asyncio.Future[None]] = deque()
-        self._waking = False
+        self._ready = Ready(concurrency=stage.concurrency, batch=stage.batch or 1)
         self._making_way = False
         """Nothing new is read: an entry that may kill its process waits to be alone in it."""
         self._room = asyncio.Event()
         self._paused_until = 0.0
         self._buried_in_a_row = 0
         self._noted_at = 0.0
+        self._waiting_for_servers: set[Callable[[], Awaitable[None]]] = set()
         self._ending = asyncio.Event()
         """Set when this run is over: the process stops, or the stage does."""
 
@@ -101,9 +100,9 @@ class Runner:
         while not stopping.is_set():
             await self._wait_while_stopped(stopping)
             self._held.clear()
-            self._ready.clear()
-            self._sleeping.clear()
-            self._waking = self._making_way = False
+            self._ready = Ready(concurrency=self.stage.concurrency, batch=self.stage.batch or 1)
+            self._making_way = False
+            self._waiting_for_servers.clear()
             self._bulk_held = self._buried_in_a_row = 0
             self._ending.clear()
             passing_on = asyncio.create_task(_pass_on(stopping, self._ending))
@@ -122,13 +121,13 @@ class Runner:
                     group.create_task(self._again_and_again(self._renew)),
                     group.create_task(self._again_and_again(self._deadlines.watch)),
                 ]
-                workers = [group.create_task(self._work(settler)) for _ in range(self.stage.concurrency)]
+                workers = [group.create_task(self._work(self._ready, settler)) for _ in range(self.stage.concurrency)]
                 readers = [group.create_task(self._again_and_again(self._reading(lane))) for lane in Lane]
                 readers.append(group.create_task(self._again_and_again(self._reclaim)))
                 self._report(State.OK)
                 await self._ending.wait()
                 await _end(readers)
-                self._wake_worker()
+                self._ready.close()
                 await asyncio.wait(workers)
                 await settler.drained()
                 await _end(keeping)
@@ -153,10 +152,14 @@ class Runner:
             try:
                 await step()
             except (RedisError, OSError, Busy) as error:
+                self._waiting_for_servers.add(step)
                 log.warning("stage_waits", stage=self.stage.name, why=f"{type(error).__name__}: {error}")
                 self._report(State.FAILING, f"waits for a server: {type(error).__name__}")
                 await asyncio.sleep(self._options.outage_pause_seconds)
-                self._report(State.OK)
+            else:
+                if step in self._waiting_for_servers:
+                    self._waiting_for_servers.discard(step)
+                    self._report(State.FAILING if self._waiting_for_servers else State.OK)
 
     # --- getting entries ---
 
@@ -174,8 +177,7 @@ class Runner:
             await self._not_paused()
             room = 0 if self._making_way else self.stage.capacity - len(self._held)
             if lane is Lane.BULK:
-                news_waiting = any(entry.source.lane is Lane.LIVE for entry in self._ready)
-                room = 0 if news_waiting else min(room, max(self.stage.capacity // 2, 1) - self._bulk_held)
+                room = 0 if self._ready.news_wait() else min(room, max(self.stage.capacity // 2, 1) - self._bulk_held)
             if room > 0:
                 return room
             self._room.clear()
@@ -209,37 +211,17 @@ class Runner:
             self._bulk_held += entry.source.lane is Lane.BULK
             if entry.deliveries > 1:
                 self._metrics.retried.inc()
-        self._ready.extend(entries)
-        self._wake_worker()
-
-    def _wake_worker(self) -> None:
-        """One at a time: whoever wakes wakes the next, so handlers that never wait are all called by the first."""
-        while self._sleeping and not self._waking:
-            sleeper = self._sleeping.popleft()
-            if not sleeper.done():
-                sleeper.set_result(None)
-                self._waking = True
+        self._ready.put(entries)
 
     # --- working on them ---
 
-    async def _work(self, settler: Settler) -> None:
-        size = self.stage.batch or 1
-        while True:
-            while not self._ready:
-                if self._ending.is_set():
-                    self._wake_worker()
-                    return
-                sleeper = asyncio.get_running_loop().create_future()
-                self._sleeping.append(sleeper)
-                await sleeper
-                self._waking = False
-            taken = [self._ready.popleft() for _ in range(min(size, len(self._ready)))]
-            if self._ready:
-                self._wake_worker()
+    async def _work(self, ready: Ready, settler: Settler) -> None:
+        while taken := await ready.take():
             began = time.perf_counter()
             outcomes = await self._handling.decide(taken)
             self._metrics.latency.observe((time.perf_counter() - began) / len(taken))
             settler.settle(outcomes)
+            ready.done(taken)
 
     async def _hold(self, busy: Busy) -> bool:
         """The whole stage pauses: the other side is busy for all of us."""

@@ -1,0 +1,149 @@
+"""One tenant's backfill and another tenant's news: how much later are the news because of the backfill?
+
+A worker runs in a process of its own. News are landed one by one, ten a second; their latency is from the landing to the
+moment the post has passed the pipeline (its row has left the outbox). Without and with a backfill of 10,000 posts in the
+bulk lane, taking turns.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import asyncpg
+from pydantic import SecretStr
+
+from bench.engines import running_engine
+from bench.harness import Versions, arguments, median, own_database, percentile, report
+from bench.rows import Writer, make_writer, posts_of
+from bench.soak_streams import end_worker, free_port, start_worker
+from telegram_assistant.domain.coverage import proven_by
+from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.settings import DatabaseSettings
+from telegram_assistant.stores.postgres.bell import hung_bell
+from telegram_assistant.stores.postgres.channels import Channel
+from telegram_assistant.stores.postgres.database import open_pool
+from telegram_assistant.stores.postgres.landing import Claim, Page
+from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
+
+NEWS_PER_SECOND = 10
+LOOK_SECONDS = 0.002
+PAGE = 100
+channel_ids = count(1_000_000)
+
+
+async def land(system: SystemStores, writer: Writer, channel_id: ChannelId, posts: int, lane: Lane, requested_by: int | None = None) -> None:
+    await system.channels.register(Channel(channel_id=channel_id, title="bench"))
+    page = tuple(posts_of(writer, channel_id, first_id=1, count=posts, newest=datetime.now(UTC), span=timedelta(days=1)))
+    proven = proven_by([post.message_id for post in page])
+    by = None if requested_by is None else TenantId(requested_by)
+    await system.landing.land(Page(posts=page, proven=proven, read_at=datetime.now(UTC), lane=lane, requested_by=by), Claim(channel_id, 0))
+
+
+async def one_piece_of_news(system: SystemStores, writer: Writer, admin: "asyncpg.Pool[asyncpg.Record]") -> float:
+    """Milliseconds until it has passed the pipeline."""
+    channel_id = ChannelId(next(channel_ids))
+    await land(system, writer, channel_id, 1, Lane.LIVE)
+    landed = time.perf_counter()
+    while await admin.fetchval("SELECT 1 FROM outbox WHERE channel_id = $1", channel_id):
+        await asyncio.sleep(LOOK_SECONDS)
+    return (time.perf_counter() - landed) * 1000
+
+
+async def news(system: SystemStores, writer: Writer, admin: "asyncpg.Pool[asyncpg.Record]", until: asyncio.Event) -> list[float]:
+    tasks = []
+    while not until.is_set():
+        tasks.append(asyncio.create_task(one_piece_of_news(system, writer, admin)))
+        await asyncio.sleep(1 / NEWS_PER_SECOND)
+    return list(await asyncio.gather(*tasks))
+
+
+async def backfill(database_url: str, first_channel: int, posts: int) -> None:
+    """In a process of its own: pages come ten a second, more than one account may ask for."""
+    settings = DatabaseSettings(url=SecretStr(database_url))
+    writer = make_writer(2)
+    async with open_pool(settings) as pool, hung_bell(settings) as bell:
+        system = system_stores(pool, bell)
+        for number in range(posts // PAGE):
+            began = time.monotonic()
+            await land(system, writer, ChannelId(first_channel + number), PAGE, Lane.BULK, requested_by=2)
+            await asyncio.sleep(max(0.0, began + 0.1 - time.monotonic()))
+
+
+async def backfilled(database_url: str, first_channel: int, posts: int, admin: "asyncpg.Pool[asyncpg.Record]") -> None:
+    program = await asyncio.create_subprocess_exec(sys.executable, "-m", "bench.lanes", "--backfill", database_url, str(first_channel), str(posts))
+    assert await program.wait() == 0
+    while await admin.fetchval("SELECT 1 FROM outbox WHERE lane = 'bulk' LIMIT 1"):
+        await asyncio.sleep(0.1)
+
+
+async def run(rounds: int, posts: int) -> dict[str, object]:
+    idle: list[list[float]] = []
+    busy: list[list[float]] = []
+    took: list[float] = []
+    with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder) / "redis") as engine:
+        async with own_database("tga_bench_lanes") as settings, open_pool(settings.database) as pool, hung_bell(settings.database) as bell:
+            system, writer = system_stores(pool, bell), make_writer(1)
+            environ = {**os.environ, "DATABASE_URL": settings.database.url.get_secret_value(), "REDIS_URL": engine.url}
+            admin = await asyncpg.create_pool((settings.database.admin_url or settings.database.url).get_secret_value())
+            worker = await start_worker(environ, free_port(), Path(folder) / "worker.log")
+            try:
+                await one_piece_of_news(system, writer, admin)
+                url = settings.database.url.get_secret_value()
+                for number in range(rounds):
+                    idle.append(await in_the_meantime(asyncio.sleep(10), system, writer, admin))
+                    began = time.perf_counter()
+                    busy.append(await in_the_meantime(backfilled(url, 5_000_000 + number * posts, posts, admin), system, writer, admin))
+                    took.append(time.perf_counter() - began)
+            finally:
+                await end_worker(worker)
+                await admin.close()
+            connection = await asyncpg.connect(url)
+            versions = await Versions.read(connection)
+            await connection.close()
+    ratios = [percentile(during, 0.95) / percentile(before, 0.95) for before, during in zip(idle, busy, strict=True)]
+    return {
+        "bench": "lanes",
+        "p95_ratio": round(median(ratios), 2),
+        "idle_p95_ms": round(median([percentile(one, 0.95) for one in idle]), 1),
+        "busy_p95_ms": round(median([percentile(one, 0.95) for one in busy]), 1),
+        "idle_p50_ms": round(median([percentile(one, 0.5) for one in idle]), 1),
+        "busy_p50_ms": round(median([percentile(one, 0.5) for one in busy]), 1),
+        "ratios": [round(ratio, 2) for ratio in ratios],
+        "backfill_posts": posts,
+        "backfill_posts_per_s": round(posts / median(took)),
+        "rounds": rounds,
+        **versions.as_json(),
+    }
+
+
+async def in_the_meantime(work: Awaitable[object], system: SystemStores, writer: Writer, admin: "asyncpg.Pool[asyncpg.Record]") -> list[float]:
+    """Latencies of the news while the work goes on."""
+    over = asyncio.Event()
+    listening = asyncio.create_task(news(system, writer, admin, over))
+    await work
+    over.set()
+    return await listening
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--posts", type=int, default=10_000)
+    parser.add_argument("--backfill", nargs=3, metavar=("URL", "CHANNEL", "POSTS"), help="be the process that fills (used by the bench itself)")
+    options = parser.parse_args()
+    if options.backfill:
+        url, first_channel, posts = options.backfill
+        asyncio.run(backfill(url, int(first_channel), int(posts)))
+        return
+    report(asyncio.run(run(options.rounds, options.posts)), as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()

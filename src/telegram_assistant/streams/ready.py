@@ -1,0 +1,75 @@
+"""Entries that wait for a worker of this process: fresh news first, history in small portions and by half of the workers.
+
+So a person's news wait for a little piece of somebody's backfill at most, never for all of it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.streams.entries import Entry
+
+BULK_SHARE = 8
+"""A portion of history is this part of a batch of news."""
+
+
+class Ready:
+    """Between those who read and those who work."""
+
+    def __init__(self, *, concurrency: int, batch: int) -> None:
+        self._portions = {Lane.LIVE: batch, Lane.BULK: max(batch // BULK_SHARE, 1)}
+        self._most_at_bulk = max(concurrency // 2, 1)
+        self._at_bulk = 0
+        self._lanes: dict[Lane, deque[Entry]] = {lane: deque() for lane in Lane}
+        self._sleeping: deque[asyncio.Future[None]] = deque()
+        self._waking = False
+        self._closed = False
+
+    def put(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self._lanes[entry.source.lane].append(entry)
+        self._wake()
+
+    def news_wait(self) -> bool:
+        return bool(self._lanes[Lane.LIVE])
+
+    async def take(self) -> list[Entry]:
+        """Some work of one lane; empty when there is none and will be none. Followed by done()."""
+        while True:
+            lane = self._next_lane()
+            if lane is not None:
+                entries = self._lanes[lane]
+                taken = [entries.popleft() for _ in range(min(self._portions[lane], len(entries)))]
+                self._at_bulk += lane is Lane.BULK
+                if self._next_lane() is not None:
+                    self._wake()
+                return taken
+            if self._closed:
+                self._wake()
+                return []
+            sleeper = asyncio.get_running_loop().create_future()
+            self._sleeping.append(sleeper)
+            await sleeper
+            self._waking = False
+
+    def done(self, taken: list[Entry]) -> None:
+        self._at_bulk -= taken[0].source.lane is Lane.BULK
+
+    def close(self) -> None:
+        """Nothing more will be put in; what is there is still worked on."""
+        self._closed = True
+        self._wake()
+
+    def _next_lane(self) -> Lane | None:
+        if self._lanes[Lane.LIVE]:
+            return Lane.LIVE
+        return Lane.BULK if self._lanes[Lane.BULK] and self._at_bulk < self._most_at_bulk else None
+
+    def _wake(self) -> None:
+        """One worker at a time: whoever wakes wakes the next, so handlers that never wait are all called by the first."""
+        while self._sleeping and not self._waking:
+            sleeper = self._sleeping.popleft()
+            if not sleeper.done():
+                sleeper.set_result(None)
+                self._waking = True

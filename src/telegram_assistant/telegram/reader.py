@@ -18,8 +18,8 @@ from telegram_assistant.telegram.client import open_client
 from telegram_assistant.telegram.translate import post_of
 
 PAGE = 100
-BETWEEN_REQUESTS_SECONDS = 1.0
-"""One account asks for history once a second: what Telegram lets pass for ever."""
+BETWEEN_REQUESTS_SECONDS = 1.25
+"""One account asks for history four times in five seconds at most: what Telegram lets pass for ever."""
 ANSWER_SECONDS = 30.0
 """Telethon itself would wait for ever."""
 

@@ -55,6 +55,7 @@ async def run(rounds: int, events: int, seconds: float) -> dict[str, object]:
                 cpu.append(cpu_us)
             await admin.execute("TRUNCATE outbox")
             await redis.flushall()
+            await relay.check()
             latencies = await visible_after(relay, redis, system, seconds)
             versions = await Versions.read(admin)
             await admin.close()
@@ -124,7 +125,7 @@ async def visible_after(relay: Relay, redis: Redis, system: SystemStores, second
             now = time.perf_counter()
             for _, entries in answer:
                 for entry_id, fields in entries:
-                    visible[PostParsed.model_validate_json(fields[PAYLOAD]).post_id] = now
+                    visible.setdefault(PostParsed.model_validate_json(fields[PAYLOAD]).post_id, now)
                     last = entry_id
 
     tasks = [asyncio.create_task(watch()), asyncio.create_task(relay.run(stopping))]

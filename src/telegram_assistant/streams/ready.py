@@ -4,6 +4,7 @@ So a person's news wait for a little piece of somebody's backfill at most, never
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Iterable
 
@@ -12,6 +13,7 @@ from telegram_assistant.streams.entries import Entry
 
 BULK_SHARE = 8
 """A portion of history is this part of a batch of news."""
+NEWS_ARE_RECENT_SECONDS = 1.0
 
 
 class Ready:
@@ -25,6 +27,7 @@ class Ready:
         self._sleeping: deque[asyncio.Future[None]] = deque()
         self._waking = False
         self._closed = False
+        self._news_at = 0.0
 
     def put(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
@@ -53,8 +56,14 @@ class Ready:
             await sleeper
             self._waking = False
 
-    def done(self, taken: list[Entry]) -> None:
-        self._at_bulk -= taken[0].source.lane is Lane.BULK
+    async def done(self, taken: list[Entry], seconds: float) -> None:
+        """It took so long. While news come in, whoever worked at history rests for as long: half of the machine is theirs."""
+        if taken[0].source.lane is Lane.LIVE:
+            self._news_at = time.monotonic()
+            return
+        if time.monotonic() - self._news_at < NEWS_ARE_RECENT_SECONDS:
+            await asyncio.sleep(seconds)
+        self._at_bulk -= 1
 
     def close(self) -> None:
         """Nothing more will be put in; what is there is still worked on."""

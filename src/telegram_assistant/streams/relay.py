@@ -102,8 +102,9 @@ class Relay:
 
     async def run_bulk(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
-            if not await self._unless_away(BULK_PART, self.step_bulk):
-                await sleep_unless(stopping, BULK_POLL_SECONDS)
+            began = time.monotonic()
+            announced = await self._unless_away(BULK_PART, self.step_bulk)
+            await sleep_unless(stopping, time.monotonic() - began if announced else BULK_POLL_SECONDS)
 
     async def _unless_away(self, part: str, step: Callable[[], Awaitable[int]]) -> int:
         try:

@@ -219,9 +219,10 @@ class Runner:
         while taken := await ready.take():
             began = time.perf_counter()
             outcomes = await self._handling.decide(taken)
-            self._metrics.latency.observe((time.perf_counter() - began) / len(taken))
+            took = time.perf_counter() - began
+            self._metrics.latency.observe(took / len(taken))
             settler.settle(outcomes)
-            ready.done(taken)
+            await ready.done(taken, took)
 
     async def _hold(self, busy: Busy) -> bool:
         """The whole stage pauses: the other side is busy for all of us."""

@@ -72,18 +72,27 @@ class Settler:
         buried = [outcome for outcome in outcomes if isinstance(outcome, Buried)]
         if buried:
             await self._dead_letters.bury(self._stage, buried)
-        for _, group in itertools.groupby(sorted(outcomes, key=_partition), key=_partition):
-            commands = list(self._commands(list(group)))
+        for group in self._by_partition(outcomes):
+            commands = list(self._commands(group))
             pipeline: Any = self._redis.pipeline(transaction=len(commands) > 1)
             for command in commands:
                 pipeline.execute_command(*command, **RAW)
             await pipeline.execute()
+
+    def _by_partition(self, outcomes: list[Outcome]) -> Iterable[list[Outcome]]:
+        """A transaction stays within one slot of a cluster."""
+        if self._partitions == 1:
+            return [outcomes]
+        return [list(group) for _, group in itertools.groupby(sorted(outcomes, key=_partition), key=_partition)]
 
     def _commands(self, outcomes: list[Outcome]) -> Iterator[tuple[bytes | str | int, ...]]:
         acknowledged: dict[str, list[bytes]] = {}
         resting: dict[str, list[bytes]] = {}
         for outcome in outcomes:
             entry = outcome.entry
+            if type(outcome) is Done and not outcome.told:  # nearly always
+                acknowledged.setdefault(entry.source.key, []).append(entry.entry_id)
+                continue
             match outcome:
                 case Done(told=told):
                     for event in told:

@@ -82,6 +82,16 @@ class SystemTransactions(Transactions):
         super().__init__(pool, "BEGIN; SET LOCAL ROLE tga_system")
 
 
+class RepeatableTransactions(SystemTransactions):
+    """As tga_system, for what is simply done again if a crash forgets it: the commit does not wait for the disk.
+
+    Commits stay in their order, so one that did wait is never kept without those before it.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        Transactions.__init__(self, pool, "BEGIN; SET LOCAL ROLE tga_system; SET LOCAL synchronous_commit = off")
+
+
 class TenantTransactions(Transactions):
     """As tga_tenant, for one tenant: row-level security decides what exists."""
 

@@ -40,8 +40,7 @@ class Posts:
 
     async def save_derived(self, derived: Sequence[Derived]) -> None:
         """Language, links, forwards and words, all of it replaceable: doing it again changes nothing."""
-        channel_ids = [one.post.channel_id for one in derived]
-        message_ids = [one.post.message_id for one in derived]
+        posts = [(one.post.channel_id, one.post.message_id, one.post.posted_at, one.lang, one.post.text) for one in derived]
         links = [(one.post.channel_id, one.post.message_id, sha256(url.encode()).digest(), url) for one in derived for url in one.urls]
         forwards = [
             (one.post.channel_id, one.post.message_id, one.post.forwarded_from.channel_id, one.post.forwarded_from.message_id, one.post.posted_at)
@@ -49,45 +48,43 @@ class Posts:
             if one.post.forwarded_from is not None
         ]
         async with self._transactions.begin() as connection:
-            await connection.execute(SAVE_LANGUAGE, channel_ids, message_ids, [one.lang for one in derived])
-            await connection.execute(
-                SAVE_WORDS, channel_ids, message_ids, [one.post.posted_at for one in derived], [one.post.text for one in derived]
-            )
-            await connection.execute(FORGET_LINKS, channel_ids, message_ids)
-            if links:
-                await connection.execute(SAVE_LINKS, *(list(column) for column in zip(*links, strict=True)))
-            if forwards:
-                await connection.execute(SAVE_FORWARDS, *(list(column) for column in zip(*forwards, strict=True)))
+            await connection.execute(SAVE, *_columns(posts, 5), *_columns(links, 4), *_columns(forwards, 5))
 
 
-SAVE_LANGUAGE = """
-UPDATE posts p SET lang = n.lang FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS n(channel_id, message_id, lang)
-WHERE p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.lang IS DISTINCT FROM n.lang
-"""
+def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
+    return [[row[place] for row in rows] for place in range(count)]
 
-SAVE_WORDS = """
-INSERT INTO post_search (channel_id, message_id, posted_at, words)
-SELECT channel_id, message_id, posted_at, to_tsvector('russian', text)
-FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[]) AS n(channel_id, message_id, posted_at, text)
-ON CONFLICT (channel_id, message_id, posted_at) DO UPDATE SET words = excluded.words WHERE post_search.words <> excluded.words
-"""
 
-FORGET_LINKS = """
-DELETE FROM post_links l USING unnest($1::bigint[], $2::bigint[]) AS n(channel_id, message_id)
-WHERE l.channel_id = n.channel_id AND l.message_id = n.message_id
-"""
-
-SAVE_LINKS = """
-WITH given AS (
-    SELECT DISTINCT ON (channel_id, message_id, url_hash) *
-    FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::text[]) AS n(channel_id, message_id, url_hash, url)
+# One statement, so one way to the server and back. Links that a post has no more are forgotten, the others left alone.
+SAVE = """
+WITH derived AS (
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[], $5::text[]) AS n(channel_id, message_id, posted_at, lang, text)
 ),
-known AS (INSERT INTO links (url_hash, url) SELECT DISTINCT ON (url_hash) url_hash, url FROM given ORDER BY url_hash ON CONFLICT DO NOTHING)
-INSERT INTO post_links (channel_id, message_id, url_hash, url) SELECT * FROM given ON CONFLICT DO NOTHING
-"""
-
-SAVE_FORWARDS = """
+given_links AS (
+    SELECT DISTINCT ON (channel_id, message_id, url_hash) *
+    FROM unnest($6::bigint[], $7::bigint[], $8::bytea[], $9::text[]) AS n(channel_id, message_id, url_hash, url)
+),
+languages AS (
+    UPDATE posts p SET lang = d.lang FROM derived d
+    WHERE p.channel_id = d.channel_id AND p.message_id = d.message_id AND p.lang IS DISTINCT FROM d.lang
+),
+words AS (
+    INSERT INTO post_search (channel_id, message_id, posted_at, words)
+    SELECT channel_id, message_id, posted_at, to_tsvector('russian', text) FROM derived
+    ON CONFLICT (channel_id, message_id, posted_at) DO UPDATE SET words = excluded.words WHERE post_search.words <> excluded.words
+),
+forgotten AS (
+    DELETE FROM post_links l USING derived d
+    WHERE l.channel_id = d.channel_id AND l.message_id = d.message_id AND NOT EXISTS (
+        SELECT 1 FROM given_links g WHERE g.channel_id = l.channel_id AND g.message_id = l.message_id AND g.url_hash = l.url_hash)
+),
+known AS (
+    INSERT INTO links (url_hash, url) SELECT DISTINCT ON (url_hash) url_hash, url FROM given_links ORDER BY url_hash ON CONFLICT DO NOTHING
+),
+linked AS (
+    INSERT INTO post_links (channel_id, message_id, url_hash, url) SELECT * FROM given_links ON CONFLICT DO NOTHING
+)
 INSERT INTO forwards (channel_id, message_id, from_channel_id, from_message_id, posted_at)
-SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[])
+SELECT * FROM unnest($10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::timestamptz[])
 ON CONFLICT (channel_id, message_id) DO NOTHING
 """

@@ -6,7 +6,7 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.channels import Channels, Followed
 from telegram_assistant.stores.postgres.coverage import CoverageLedger
-from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
+from telegram_assistant.stores.postgres.database import Pool, RepeatableTransactions, SystemTransactions, TenantTransactions
 from telegram_assistant.stores.postgres.dead_letters import DeadLetters
 from telegram_assistant.stores.postgres.feed import Feed
 from telegram_assistant.stores.postgres.job_runs import JobRuns
@@ -47,12 +47,13 @@ class TenantStores:
 
 def system_stores(pool: Pool, bell: Bell) -> SystemStores:
     transactions = SystemTransactions(pool)
+    repeatable = RepeatableTransactions(pool)
     return SystemStores(
         tenants=Tenants(transactions),
         channels=Channels(transactions),
         landing=Landing(transactions, bell),
-        posts=Posts(transactions),
-        outbox=Outbox(transactions, bell),
+        posts=Posts(repeatable),
+        outbox=Outbox(repeatable, bell),
         dead_letters=DeadLetters(transactions),
         coverage=CoverageLedger(transactions),
         raw_messages=RawMessages(transactions),

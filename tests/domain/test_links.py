@@ -1,0 +1,34 @@
+import pytest
+
+from telegram_assistant.domain.links import normal_url, urls_of
+from telegram_assistant.domain.post import Entity
+
+
+def test_links_are_found_where_telegram_marks_them_counted_in_its_units() -> None:
+    text = "🔥 example.org и https://News.Example/A#top, снова example.org"
+    entities = (
+        Entity("url", 3, 11),
+        Entity("url", 17, 26),
+        Entity("bold", 0, 2),
+        Entity("url", 51, 11),
+        Entity("text_url", 45, 5, "http://hidden.example/x"),
+    )
+    assert urls_of(text, entities) == ("http://example.org/", "https://news.example/A", "http://hidden.example/x")
+
+
+@pytest.mark.parametrize(
+    ("address", "normal"),
+    [
+        ("example.org", "http://example.org/"),
+        ("HTTPS://Example.ORG:8443/Path?q=1#part", "https://example.org:8443/Path?q=1"),
+        (" https://example.org ", "https://example.org/"),
+        ("tg://resolve?domain=x", None),
+        ("javascript:alert(1)", None),
+        ("http://localhost/secret", None),
+        ("http://[::1", None),
+        ("http://example.org:99999999/", None),
+        ("https://example.org/" + "a" * 3000, None),
+    ],
+)
+def test_the_same_page_has_the_same_address_and_what_is_no_page_has_none(address: str, normal: str | None) -> None:
+    assert normal_url(address) == normal

@@ -93,7 +93,14 @@ class TelegramSettings(Group):
 
     api_id: int = variable("TELEGRAM_API_ID", 0, help="Your application's number, from my.telegram.org.", ge=0)
     api_hash: SecretStr = variable("TELEGRAM_API_HASH", SecretStr(""), help="Its hash.")
-    session_string: SecretStr = variable("TELEGRAM_SESSION_STRING", SecretStr(""), help="Telethon's session of the account. Empty: nothing is read.")
+    session_string: SecretStr = variable(
+        "TELEGRAM_SESSION_STRING", SecretStr(""), help="Telethon's session of an account; it is taken over once, then ignored."
+    )
+    encryption_key: SecretStr = variable(
+        "SESSION_ENCRYPTION_KEY",
+        SecretStr(""),
+        help="Key that sessions are kept under, from `tga accounts key`. To change it, put the new one in front, with a comma between.",
+    )
     dc_addr: str = variable("TELEGRAM_DC_ADDR", "", help="IP address of a simulator. Empty: Telegram itself.")
     dc_port: Port = variable("TELEGRAM_DC_PORT", 443, help="Its port.")
 

@@ -3,32 +3,34 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
 import asyncpg
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.ingest.walk import walking
+from telegram_assistant.ingest.walk import walk
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.channels import Channel, Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.supervision import keep_running
-from telegram_assistant.telegram.reader import open_reader
 from telegram_assistant.telemetry.health import Health
 from telegram_simulator.control.operations import Control
 from telegram_simulator.world.tiny import CITY, TECH
 from tests.factories import make_tenant
 from tests.streams.conftest import until
+from tests.telegram.conftest import reading
 
 type Admin = asyncpg.Connection[asyncpg.Record]
 
 
 @asynccontextmanager
-async def walk(account: TelegramSettings, system: SystemStores, health: Health) -> AsyncIterator[None]:
+async def walking(account: TelegramSettings, system: SystemStores, health: Health) -> AsyncIterator[None]:
     stopping = asyncio.Event()
-    loop = walking(partial(open_reader, account), channels=system.channels, landing=system.landing, health=health)
-    task = asyncio.create_task(keep_running(loop, stopping=stopping, health=health))
+
+    async def run() -> None:
+        async with reading(account) as reader:
+            await walk(reader, channels=system.channels, landing=system.landing, health=health, stopping=stopping)
+
+    task = asyncio.create_task(run())
     try:
         yield
     finally:
@@ -53,13 +55,13 @@ async def test_what_somebody_follows_is_landed_and_nothing_else(
     account: TelegramSettings, control: Control, system: SystemStores, admin: Admin
 ) -> None:
     health = Health(probes={})
-    async with walk(account, system, health):
+    async with walking(account, system, health):
         await until(lambda: _stored(admin, CITY, 40), seconds=20)
         control.post(CITY, "Свежая новость.")
         await until(lambda: _stored(admin, CITY, 41), seconds=20)
     assert await admin.fetchval("SELECT count(*) FROM posts WHERE channel_id = $1", TECH) == 0
     assert await admin.fetchval("SELECT verified::text FROM coverage WHERE channel_id = $1", CITY) == "{[1,42)}"
-    assert health.parts()["channels"]["status"] == "stopped"
+    assert health.parts()["channels"]["detail"] == "follows 2"
 
 
 @pytest.mark.usefixtures("subscribed")
@@ -68,7 +70,7 @@ async def test_a_wait_that_telegram_asks_for_is_shown_and_kept(
 ) -> None:
     health = Health(probes={})
     control.fail("messages.getHistory", code=420, message="FLOOD_WAIT_1")
-    async with walk(account, system, health):
+    async with walking(account, system, health):
         await until(lambda: _says(health, "Telegram asks to wait 1 s"), seconds=20)
         await until(lambda: _stored(admin, CITY, 40), seconds=20)
 

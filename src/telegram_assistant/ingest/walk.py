@@ -5,15 +5,13 @@ leaves no hole, and the next walk goes on where this one was.
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.postgres.channels import Channels
 from telegram_assistant.stores.postgres.landing import Claim, Landing, Page
-from telegram_assistant.supervision import Loop, sleep_unless
+from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telegram.reader import Readable, Reader
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
@@ -24,24 +22,19 @@ PART = "channels"
 BETWEEN_WALKS_SECONDS = 5.0
 
 
-def walking(open_reader: Callable[[], AbstractAsyncContextManager[Reader]], *, channels: Channels, landing: Landing, health: Health) -> Loop:
-    """The loop that walks until told to stop."""
-
-    async def run(stopping: asyncio.Event) -> None:
-        async with open_reader() as reader:
-            joined = await reader.joined()
-            while not stopping.is_set():
-                try:
-                    for channel in joined:
-                        await follow(channel, reader=reader, channels=channels, landing=landing, stopping=stopping)
-                    health.report(PART, State.OK, f"follows {len(joined)}")
-                    await sleep_unless(stopping, BETWEEN_WALKS_SECONDS)
-                except Busy as busy:
-                    health.report(PART, State.FAILING, f"waits {busy.retry_after_seconds:.0f} s: {busy}")
-                    log.info("ingest_waits", why=str(busy), seconds=round(busy.retry_after_seconds))
-                    await sleep_unless(stopping, busy.retry_after_seconds)
-
-    return Loop(PART, run)
+async def walk(reader: Reader, *, channels: Channels, landing: Landing, health: Health, stopping: asyncio.Event) -> None:
+    """Until told to stop."""
+    joined = await reader.joined()
+    while not stopping.is_set():
+        try:
+            for channel in joined:
+                await follow(channel, reader=reader, channels=channels, landing=landing, stopping=stopping)
+            health.report(PART, State.OK, f"follows {len(joined)}")
+            await sleep_unless(stopping, BETWEEN_WALKS_SECONDS)
+        except Busy as busy:
+            health.report(PART, State.FAILING, f"waits {busy.retry_after_seconds:.0f} s: {busy}")
+            log.info("ingest_waits", why=str(busy), seconds=round(busy.retry_after_seconds))
+            await sleep_unless(stopping, busy.retry_after_seconds)
 
 
 async def follow(channel: Readable, *, reader: Reader, channels: Channels, landing: Landing, stopping: asyncio.Event) -> None:

@@ -29,9 +29,8 @@ class Ready:
         self._closed = False
         self._news_at = 0.0
 
-    def put(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            self._lanes[entry.source.lane].append(entry)
+    def put(self, lane: Lane, entries: Iterable[Entry]) -> None:
+        self._lanes[lane].extend(entries)
         self._wake()
 
     def news_wait(self) -> bool:

@@ -167,7 +167,7 @@ class Runner:
         sources = [source for source in self._sources if source.lane is lane]
 
         async def step() -> None:
-            self._take_in(await self._reader.read(sources, await self._room_for(lane)))
+            self._take_in(lane, await self._reader.read(sources, await self._room_for(lane)))
 
         return step
 
@@ -194,7 +194,7 @@ class Runner:
             room = self.stage.capacity - len(self._held)
             if room > 0:
                 claimed = await self._reclaimer.claim(source, room, self._held)
-                self._take_in(claimed.entries)
+                self._take_in(source.lane, claimed.entries)
                 suspects_wait = suspects_wait or claimed.suspects_wait
         alone = len(self._held) == 1 and self._making_way
         self._making_way = suspects_wait or alone
@@ -205,13 +205,14 @@ class Runner:
         await asyncio.sleep(self._options.lease_seconds / 3)
         await renew_leases(self._redis, self.stage.name, self._instance, self._held)
 
-    def _take_in(self, entries: Sequence[Entry]) -> None:
+    def _take_in(self, lane: Lane, entries: Sequence[Entry]) -> None:
         for entry in entries:
             self._held[entry.source.key, entry.entry_id] = entry
-            self._bulk_held += entry.source.lane is Lane.BULK
             if entry.deliveries > 1:
                 self._metrics.retried.inc()
-        self._ready.put(entries)
+        if lane is Lane.BULK:
+            self._bulk_held += len(entries)
+        self._ready.put(lane, entries)
 
     # --- working on them ---
 

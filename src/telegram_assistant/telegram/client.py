@@ -13,7 +13,7 @@ from telegram_assistant.settings import TelegramSettings
 
 
 @asynccontextmanager
-async def open_client(settings: TelegramSettings) -> AsyncIterator[TelegramClient]:
+async def open_client(settings: TelegramSettings, session_string: str) -> AsyncIterator[TelegramClient]:
     """Connected and logged in. CannotStart when the session is of no use, Busy when Telegram is away.
 
     Waits that Telegram asks for are raised, never slept through inside a call: whoever asked decides when to ask again.
@@ -21,9 +21,11 @@ async def open_client(settings: TelegramSettings) -> AsyncIterator[TelegramClien
     if not (settings.api_id and settings.api_hash.get_secret_value()):
         raise CannotStart("there is no application to log in with", remedy="Set TELEGRAM_API_ID and TELEGRAM_API_HASH, from my.telegram.org")
     try:
-        session = StringSession(settings.session_string.get_secret_value())
+        session = StringSession(session_string)
     except (ValueError, struct.error) as error:
-        raise CannotStart("TELEGRAM_SESSION_STRING is no session", remedy="Set the whole line that a login has printed") from error
+        raise CannotStart(
+            "the session is none of Telethon's", remedy="Set TELEGRAM_SESSION_STRING to the whole line that a login has printed"
+        ) from error
     if settings.dc_addr:
         session.set_dc(session.dc_id, settings.dc_addr, settings.dc_port)
     client = TelegramClient(
@@ -45,7 +47,7 @@ async def open_client(settings: TelegramSettings) -> AsyncIterator[TelegramClien
         except errors.RPCError as error:
             raise CannotStart(f"Telegram refuses the session ({type(error).__name__})", remedy="Log in again") from error
         if not authorised:
-            raise CannotStart("the session in TELEGRAM_SESSION_STRING is not logged in", remedy="Log in again")
+            raise CannotStart("the session is not logged in any more", remedy="Log in again")
         yield client
     finally:
         await client.disconnect()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from telethon import TelegramClient, errors
 from telethon.tl import types
 
+from telegram_assistant.domain.account import Lease
 from telegram_assistant.domain.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.post import Post
@@ -45,11 +46,13 @@ class Read:
 class Reader:
     """One account's eyes."""
 
-    def __init__(self, client: TelegramClient) -> None:
+    def __init__(self, client: TelegramClient, lease: Lease) -> None:
         self._client = client
+        self._lease = lease
 
     async def joined(self) -> tuple[Readable, ...]:
         """The broadcast channels that the account has joined."""
+        self._lease.check()
         async with _telegrams_answer():
             dialogs = await self._client.get_dialogs()
         return tuple(
@@ -61,6 +64,7 @@ class Reader:
     async def after(self, channel: Readable, known: MessageId) -> Read:
         """The next posts above an id, oldest first."""
         await asyncio.sleep(BETWEEN_REQUESTS_SECONDS)
+        self._lease.check()
         peer = types.InputPeerChannel(channel.channel_id, channel.access_hash)
         async with _telegrams_answer():
             messages = await self._client.get_messages(peer, limit=PAGE, min_id=known, reverse=True)
@@ -70,10 +74,11 @@ class Reader:
 
 
 @asynccontextmanager
-async def open_reader(settings: TelegramSettings) -> AsyncIterator[Reader]:
-    """A reader for the account of TELEGRAM_SESSION_STRING."""
-    async with open_client(settings) as client:
-        yield Reader(client)
+async def open_reader(settings: TelegramSettings, session: str, lease: Lease) -> AsyncIterator[Reader]:
+    """A reader for one account. It asks nothing once the lease is over."""
+    lease.check()
+    async with open_client(settings, session) as client:
+        yield Reader(client, lease)
 
 
 @asynccontextmanager

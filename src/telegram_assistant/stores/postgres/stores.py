@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.stores.postgres.accounts import Accounts
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.channels import Channels, Followed
 from telegram_assistant.stores.postgres.coverage import CoverageLedger
@@ -24,6 +25,7 @@ class SystemStores:
     """For ingest, workers and jobs: they see every tenant."""
 
     tenants: Tenants
+    accounts: Accounts
     channels: Channels
     landing: Landing
     posts: Posts
@@ -50,6 +52,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
     repeatable = RepeatableTransactions(pool)
     return SystemStores(
         tenants=Tenants(transactions),
+        accounts=Accounts(transactions),
         channels=Channels(transactions),
         landing=Landing(transactions, bell),
         posts=Posts(repeatable),

@@ -1,0 +1,118 @@
+"""The accounts of this process: taken under a lease, used, renewed, and given back."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from telegram_assistant.domain.account import RENEW_SECONDS, AccountState, Lease
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.errors import Busy, CannotStart, LeaseLost
+from telegram_assistant.stores.postgres.accounts import Accounts, HeldAccount
+from telegram_assistant.stores.postgres.tenants import Tenants
+from telegram_assistant.supervision import sleep_unless
+from telegram_assistant.telegram.vault import Sealed, Vault
+from telegram_assistant.telemetry.health import Health, State
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
+
+PART = "accounts"
+LOOK_SECONDS = 5.0
+FIRST_TENANT = "default"
+
+
+class Use(Protocol):
+    """What is done with an account, until told to stop. CannotStart: the session is of no use any more."""
+
+    def __call__(self, session: str, lease: Lease, stopping: asyncio.Event) -> Awaitable[None]: ...
+
+
+async def adopt(session: str, *, accounts: Accounts, tenants: Tenants, vault: Vault) -> None:
+    """Make an account of TELEGRAM_SESSION_STRING, once: where there is an account already it is ignored."""
+    first = await tenants.ensure(FIRST_TENANT, is_operator=True)
+    if any(account.tenant == first.name for account in await accounts.all()):
+        log.info("session_string_ignored", why="the first tenant has an account; TELEGRAM_SESSION_STRING can go")
+        return
+    account_id = await accounts.add(first.tenant_id)
+    sealed = vault.seal(session, account_id=account_id)
+    await accounts.save_session(account_id, key_id=sealed.key_id, session=sealed.content)
+    await accounts.set_state(account_id, AccountState.ACTIVE)
+    log.info("session_string_adopted", account_id=account_id)
+
+
+class Holder:
+    """Takes every account that it can get, and keeps each at work in a task of its own."""
+
+    def __init__(self, use: Use, *, owner: str, accounts: Accounts, vault: Vault, health: Health, look_seconds: float = LOOK_SECONDS) -> None:
+        self._use = use
+        self._owner = owner
+        self._accounts = accounts
+        self._vault = vault
+        self._health = health
+        self._look_seconds = look_seconds
+        self._leases: dict[AccountId, Lease] = {}
+        self._working: dict[AccountId, asyncio.Task[None]] = {}
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        renewed_at = time.monotonic()
+        try:
+            while not stopping.is_set():
+                await self._unless_busy(lambda: self._take(stopping))
+                await sleep_unless(stopping, self._look_seconds)
+                if time.monotonic() - renewed_at >= RENEW_SECONDS:
+                    renewed_at = time.monotonic()
+                    await self._unless_busy(self._renew)
+                await self._give_back([one for one, task in self._working.items() if task.done()])
+        finally:
+            await self._give_back(list(self._working))
+
+    async def _unless_busy(self, step: Callable[[], Awaitable[None]]) -> None:
+        """A database that is away for a while costs leases, not the loop."""
+        try:
+            await step()
+        except Busy as busy:
+            self._health.report(PART, State.FAILING, str(busy))
+        else:
+            self._health.report(PART, State.OK, f"uses {len(self._working)}")
+
+    async def _take(self, stopping: asyncio.Event) -> None:
+        begun = time.monotonic()
+        for held in await self._accounts.take(self._owner):
+            lease = self._leases[held.account_id] = Lease(begun=begun)
+            self._working[held.account_id] = asyncio.create_task(self._work(held, lease, stopping))
+
+    async def _renew(self) -> None:
+        begun = time.monotonic()
+        kept = await self._accounts.renew(self._owner)
+        for account_id in kept & self._leases.keys():
+            self._leases[account_id].extend(begun)
+        await self._give_back([account_id for account_id in self._working if account_id not in kept])
+
+    async def _give_back(self, account_ids: list[AccountId]) -> None:
+        """Only after its task has ended, and with it the connection."""
+        for account_id in account_ids:
+            task = self._working.pop(account_id)
+            task.cancel()
+            await asyncio.wait([task])
+            del self._leases[account_id]
+            await self._accounts.release(self._owner, account_id)
+
+    async def _work(self, held: HeldAccount, lease: Lease, stopping: asyncio.Event) -> None:
+        account_id = held.account_id
+        try:
+            sealed = Sealed(held.key_id, held.session)
+            session = self._vault.open(sealed, account_id=account_id)
+            if self._vault.is_outdated(sealed):
+                anew = self._vault.seal(session, account_id=account_id)
+                await self._accounts.save_session(account_id, key_id=anew.key_id, session=anew.content)
+            await self._use(session, lease, stopping)
+        except CannotStart as error:
+            log.warning("account_parked", account_id=account_id, why=error.why, what_to_do=error.remedy)
+            await self._accounts.set_state(account_id, AccountState.LOGGED_OUT, str(error))
+        except LeaseLost:
+            log.warning("lease_lost", account_id=account_id)
+        except Busy as busy:
+            log.info("account_waits", account_id=account_id, why=str(busy))
+        except Exception:
+            log.exception("account_failed", account_id=account_id)

@@ -1,0 +1,105 @@
+"""Telegram accounts: their sealed sessions, their states, and who may use them now."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from telegram_assistant.domain.account import LEASE_SECONDS, MARGIN_SECONDS, AccountState
+from telegram_assistant.domain.ids import AccountId, TenantId
+from telegram_assistant.stores.postgres.database import SystemTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a person may know about an account."""
+
+    account_id: AccountId
+    tenant: str
+    phone_masked: str | None
+    state: AccountState
+    state_reason: str | None
+    lease_owner: str | None
+    lease_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldAccount:
+    """An account that this process may use, with its sealed session."""
+
+    account_id: AccountId
+    tenant_id: TenantId
+    lease_epoch: int
+    key_id: str
+    session: bytes
+
+
+class Accounts:
+    """A system store. Leases go by the database's clock."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def add(self, tenant_id: TenantId) -> AccountId:
+        async with self._transactions.begin() as connection:
+            number = await connection.fetchval("INSERT INTO telegram_accounts (tenant_id) VALUES ($1) RETURNING account_id", tenant_id)
+        return AccountId(number)
+
+    async def save_session(self, account_id: AccountId, *, key_id: str, session: bytes) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute("UPDATE telegram_accounts SET key_id = $2, session = $3 WHERE account_id = $1", account_id, key_id, session)
+
+    async def set_state(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> bool:
+        """False when there is no such account."""
+        async with self._transactions.begin() as connection:
+            done = await connection.execute(
+                "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE account_id = $1", account_id, state.value, reason
+            )
+        return bool(done == "UPDATE 1")
+
+    async def all(self) -> tuple[Account, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT account_id, t.name AS tenant, phone_masked, state, state_reason,
+                       CASE WHEN lease_until > now() THEN lease_owner END AS lease_owner, lease_until
+                FROM telegram_accounts JOIN tenants t USING (tenant_id) ORDER BY account_id
+                """
+            )
+        return tuple(Account(**{**dict(row), "state": AccountState(row["state"])}) for row in rows)
+
+    async def take(self, owner: str) -> tuple[HeldAccount, ...]:
+        """Every active account that nobody holds, or whose holder has been silent for so long that it must have stopped."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                UPDATE telegram_accounts SET lease_owner = $1, lease_epoch = lease_epoch + 1, lease_until = now() + make_interval(secs => $2)
+                WHERE account_id IN (
+                    SELECT account_id FROM telegram_accounts
+                    WHERE state = 'active' AND session IS NOT NULL AND (lease_until IS NULL OR lease_until < now() - make_interval(secs => $3))
+                    FOR UPDATE SKIP LOCKED)
+                RETURNING account_id, tenant_id, lease_epoch, key_id, session
+                """,
+                owner,
+                LEASE_SECONDS,
+                MARGIN_SECONDS,
+            )
+        return tuple(HeldAccount(**dict(row)) for row in rows)
+
+    async def renew(self, owner: str) -> frozenset[AccountId]:
+        """Those that the owner still holds and may go on using."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                UPDATE telegram_accounts SET lease_until = now() + make_interval(secs => $2)
+                WHERE lease_owner = $1 AND lease_until > now() AND state = 'active' RETURNING account_id
+                """,
+                owner,
+                LEASE_SECONDS,
+            )
+        return frozenset(AccountId(row["account_id"]) for row in rows)
+
+    async def release(self, owner: str, account_id: AccountId) -> None:
+        """The next one may begin at once: we have disconnected."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                "UPDATE telegram_accounts SET lease_until = NULL, lease_owner = NULL WHERE account_id = $2 AND lease_owner = $1", owner, account_id
+            )

@@ -1,0 +1,87 @@
+"""Sessions at rest. A session is a full login, so it is kept encrypted (AES-GCM) under a key that only ingest reads.
+
+SESSION_ENCRYPTION_KEY may hold several keys: the first one seals, all of them open. To change the key, put a new one in
+front; sessions are sealed anew when they are next used, and the old key can go.
+"""
+
+import base64
+import binascii
+import hashlib
+import os
+from dataclasses import dataclass
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from telegram_assistant.errors import CannotStart
+
+KEY_BYTES, NONCE_BYTES = 32, 12
+REMEDY = "Set SESSION_ENCRYPTION_KEY to what `tga accounts key` prints, and keep a copy of it"
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """An encrypted session, and which key opens it."""
+
+    key_id: str
+    content: bytes
+
+
+class Vault:
+    """Seals and opens."""
+
+    def __init__(self, keys: dict[str, AESGCM], current: str) -> None:
+        self._keys = keys
+        self._current = current
+
+    def seal(self, session: str, *, account_id: int) -> Sealed:
+        """For one account: moved to another account's row, it does not open."""
+        nonce = os.urandom(NONCE_BYTES)
+        return Sealed(self._current, nonce + self._keys[self._current].encrypt(nonce, session.encode(), _bound_to(account_id)))
+
+    def open(self, sealed: Sealed, *, account_id: int) -> str:
+        """CannotStart when the key is gone or the content was tampered with."""
+        key = self._keys.get(sealed.key_id)
+        if key is None:
+            raise CannotStart(f"account {account_id} was sealed with the key {sealed.key_id}, which is not set", remedy=REMEDY)
+        nonce, content = sealed.content[:NONCE_BYTES], sealed.content[NONCE_BYTES:]
+        try:
+            return key.decrypt(nonce, content, _bound_to(account_id)).decode()
+        except InvalidTag as error:
+            raise CannotStart(f"the session of account {account_id} was changed by somebody else", remedy="Log in again") from error
+
+    def is_outdated(self, sealed: Sealed) -> bool:
+        return sealed.key_id != self._current
+
+
+def vault_of(text: str) -> Vault:
+    """From SESSION_ENCRYPTION_KEY; CannotStart when it holds no key."""
+    keys = [_key(part.strip()) for part in text.split(",") if part.strip()]
+    if not keys:
+        raise CannotStart("sessions cannot be kept without a key", remedy=REMEDY)
+    named = {_name(key): AESGCM(key) for key in keys}
+    return Vault(named, _name(keys[0]))
+
+
+def make_key() -> str:
+    """A new key, as it is written in the environment."""
+    return base64.urlsafe_b64encode(os.urandom(KEY_BYTES)).decode()
+
+
+def _key(text: str) -> bytes:
+    try:
+        key = base64.b64decode(text, altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise CannotStart("SESSION_ENCRYPTION_KEY is no key", remedy=REMEDY)
+    return key
+
+
+def _name(key: bytes) -> str:
+    """Tells keys apart without telling them."""
+    return hashlib.sha256(b"name of a key" + key).hexdigest()[:12]
+
+
+def _bound_to(account_id: int) -> bytes:
+    return f"account {account_id}".encode()

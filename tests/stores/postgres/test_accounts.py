@@ -1,0 +1,79 @@
+"""Accounts and their leases: one login must never be used in two places."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.factories import make_tenant
+
+type Admin = asyncpg.Connection[asyncpg.Record]
+
+
+@pytest.fixture(autouse=True)
+async def no_other_accounts(admin: Admin) -> None:
+    await admin.execute("DELETE FROM telegram_accounts")
+
+
+async def make_account(system: SystemStores, state: AccountState = AccountState.ACTIVE) -> AccountId:
+    account_id = await system.accounts.add(await make_tenant(system))
+    await system.accounts.save_session(account_id, key_id="k", session=b"sealed")
+    await system.accounts.set_state(account_id, state)
+    return account_id
+
+
+async def pass_time(admin: Admin, seconds: float) -> None:
+    await admin.execute("UPDATE telegram_accounts SET lease_until = lease_until - make_interval(secs => $1)", seconds)
+
+
+async def test_an_account_is_taken_by_one_and_only_when_it_is_active(system: SystemStores) -> None:
+    active = await make_account(system)
+    for state in AccountState:
+        if state is not AccountState.ACTIVE:
+            await make_account(system, state)
+    taken = await asyncio.gather(*(system.accounts.take(f"host#{number}") for number in range(8)))
+    assert [held.account_id for some in taken for held in some] == [active]
+
+
+@pytest.mark.parametrize(("silent_for", "free"), [(59.0, False), (61.0, False), (74.0, False), (76.0, True)])
+async def test_a_silent_holder_loses_it_a_margin_after_the_end(system: SystemStores, admin: Admin, silent_for: float, free: bool) -> None:
+    await make_account(system)
+    (held,) = await system.accounts.take("first#1")
+    await pass_time(admin, silent_for)
+    taken = await system.accounts.take("second#2")
+    assert bool(taken) is free
+    if taken:
+        assert taken[0].lease_epoch == held.lease_epoch + 1
+        assert await system.accounts.renew("first#1") == frozenset()
+
+
+async def test_a_lease_is_renewed_until_it_is_over_or_the_account_is_paused(system: SystemStores, admin: Admin) -> None:
+    account_id = await make_account(system)
+    await system.accounts.take("first#1")
+    assert await system.accounts.renew("first#1") == {account_id}
+    assert await system.accounts.renew("second#2") == frozenset()
+    await system.accounts.set_state(account_id, AccountState.PAUSED)
+    assert await system.accounts.renew("first#1") == frozenset()
+    await system.accounts.set_state(account_id, AccountState.ACTIVE)
+    await pass_time(admin, 60.5)
+    assert await system.accounts.renew("first#1") == frozenset()
+
+
+async def test_what_is_given_back_can_be_taken_at_once(system: SystemStores) -> None:
+    account_id = await make_account(system)
+    await system.accounts.take("first#1")
+    await system.accounts.release("second#2", account_id)
+    assert await system.accounts.take("second#2") == ()
+    await system.accounts.release("first#1", account_id)
+    assert len(await system.accounts.take("second#2")) == 1
+
+
+async def test_the_list_tells_who_uses_an_account_and_nothing_of_its_session(system: SystemStores) -> None:
+    await make_account(system)
+    await system.accounts.take("first#1")
+    (account,) = await system.accounts.all()
+    assert (account.state, account.lease_owner) == (AccountState.ACTIVE, "first#1")
+    assert "sealed" not in repr(account)

@@ -111,7 +111,7 @@ class StreamSettings(Group):
     partitions: int = variable(
         "STREAM_PARTITIONS",
         1,
-        help="Streams per event, split by channel, for Redis Cluster. Change it only while the streams are empty.",
+        help="Streams per event, split by channel. Change it only while the streams are empty; then run `tga streams refill`.",
         ge=1,
         le=1024,
     )

@@ -1,7 +1,7 @@
 """Keeps loops alive: a crashed one is started again with growing pauses, and counted."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 
 from telegram_assistant.telemetry.health import Health, State
@@ -59,3 +59,11 @@ async def sleep_unless(stopping: asyncio.Event, seconds: float) -> None:
             await stopping.wait()
     except TimeoutError:
         return
+
+
+async def end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel them, and wait until they are over."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

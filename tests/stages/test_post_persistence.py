@@ -10,6 +10,7 @@ from telegram_assistant.domain.post import Entity, Origin
 from telegram_assistant.events import PostParsed
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
 from tests.factories import make_channel, make_page, make_post
 from tests.streams.conftest import parsed
@@ -59,6 +60,18 @@ async def test_an_old_event_about_an_edited_post_stores_what_the_post_says_now(s
     await system.landing.land(make_page(later), Claim(channel_id, 0))
     await post_persistence([event], posts=system.posts)
     assert await admin.fetchval("SELECT words @@ to_tsquery('russian', 'дождь') FROM post_search WHERE channel_id = $1", channel_id)
+
+
+async def test_a_thought_about_an_older_revision_never_overwrites_a_newer_one(system: SystemStores, admin: Admin) -> None:
+    channel_id = await make_channel(system)
+    event = await persist(system, channel_id, text="Снег")
+    (old,) = await system.posts.load([event.post])
+    await system.landing.land(make_page(make_post(channel_id=channel_id, text="Дождь", edited_at=make_post().posted_at)), Claim(channel_id, 0))
+    await post_persistence([event], posts=system.posts)
+    await system.posts.save_derived([Derived(old.post, old.revision, "en", ("http://old.example/",))])
+    assert await admin.fetchval("SELECT words @@ to_tsquery('russian', 'дождь') FROM post_search WHERE channel_id = $1", channel_id)
+    assert await admin.fetchval("SELECT lang FROM posts WHERE channel_id = $1", channel_id) == "ru"
+    assert await admin.fetchval("SELECT count(*) FROM post_links WHERE channel_id = $1", channel_id) == 0
 
 
 @pytest.mark.parametrize("count", [0, 3])

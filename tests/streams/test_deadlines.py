@@ -56,3 +56,30 @@ async def test_a_call_that_answers_although_its_time_is_over_has_answered(deadli
     assert task is not None
     assert task.cancelling() == 0
     watching.cancel()
+
+
+async def test_a_cancellation_from_inside_is_a_failure_of_the_call_and_not_the_end_of_its_task(deadlines: Deadlines) -> None:
+    shared = asyncio.create_task(asyncio.sleep(5))
+
+    async def waiting() -> None:
+        await shared
+
+    asyncio.get_running_loop().call_later(0.02, shared.cancel)
+    with pytest.raises(RuntimeError, match="was cancelled"):
+        await deadlines.keep(waiting())
+
+
+async def test_the_end_of_a_task_wins_over_its_time_limit(deadlines: Deadlines) -> None:
+    async def cleaning_up() -> None:
+        try:
+            await asyncio.sleep(5)
+        finally:
+            await asyncio.sleep(0.3)  # a rollback on a server that hangs
+
+    watching = asyncio.create_task(watched(deadlines))
+    task = asyncio.create_task(deadlines.keep(cleaning_up()))
+    await asyncio.sleep(0.25)
+    task.cancel()
+    await asyncio.wait([task])
+    watching.cancel()
+    assert task.cancelled()

@@ -106,6 +106,16 @@ async def test_a_restarted_redis_gets_the_last_ten_minutes_again(redis: Redis, s
     assert await relay.step() == 0
 
 
+async def test_how_long_redis_was_away_does_not_matter(redis: Redis, system: SystemStores, admin: Admin) -> None:
+    await land(system, 3)
+    relay = relay_of(redis, system)
+    await relay.step()
+    await admin.execute("UPDATE outbox SET announced_at = now() - interval '3 hours', created_at = now() - interval '3 hours'")
+    await admin.execute("UPDATE stream_epoch SET run_id = 'an earlier one'")
+    await relay.check()
+    assert await relay.step() == 3
+
+
 async def test_an_empty_redis_gets_everything_again(redis: Redis, system: SystemStores, admin: Admin) -> None:
     await land(system, 3)
     relay = relay_of(redis, system)

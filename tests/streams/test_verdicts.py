@@ -12,7 +12,8 @@ from telegram_assistant.events import PostParsed, PostTagged
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.stage import stage
-from tests.streams.conftest import Bench, has, is_stopped, length_is, letters_are, none_pending, parsed, publish, until
+from telegram_assistant.streams.watching import trim
+from tests.streams.conftest import KEY, Bench, has, is_stopped, length_is, letters_are, none_pending, parsed, pending_are, publish, until
 
 
 async def test_what_a_stage_tells_goes_out_with_its_acknowledgement_and_continues_the_trace(bench: Bench) -> None:
@@ -136,3 +137,87 @@ async def test_history_never_keeps_news_waiting(bench: Bench) -> None:
         await until(lambda: has([one for one in order if one == "news"], 10))
     between = order[order.index("news") :]
     assert between.count("history") <= 12  # one of two workers at most is at history while news are there
+
+
+async def test_what_rests_is_tried_again_although_new_entries_never_end(bench: Bench) -> None:
+    tries: list[int] = []
+    over = asyncio.Event()
+
+    @stage(consumes=PostParsed, concurrency=2, attempts=3, backoff_seconds=0.1)
+    async def besieged(event: PostParsed) -> None:
+        if event.post.message_id == 1:
+            tries.append(1)
+            raise RuntimeError("not yet")
+        await asyncio.sleep(0.005)
+
+    async def besiege() -> None:
+        number = 2
+        while not over.is_set():
+            await publish(bench.redis, [parsed(number + place) for place in range(50)])
+            number += 50
+            await asyncio.sleep(0.05)
+
+    await publish(bench.redis, [parsed(1)])
+    sieging = asyncio.create_task(besiege())
+    async with bench.working(besieged):
+        await until(lambda: has(tries, 3))
+        over.set()
+        await sieging
+        assert await bench.redis.xlen(KEY) > 50
+
+
+async def test_a_group_that_is_lost_while_a_failure_waits_to_be_settled_is_made_again_and_nothing_is_told_twice(bench: Bench) -> None:
+    both = asyncio.Event()
+
+    @stage(consumes=PostParsed, emits=PostTagged, concurrency=2)
+    async def unlucky(event: PostParsed) -> PostTagged:
+        await both.wait()
+        if event.post.message_id == 1:
+            raise RuntimeError("bad luck")
+        return PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial")
+
+    await publish(bench.redis, [parsed(1), parsed(2)])
+    async with bench.working(unlucky):
+        await until(lambda: pending_are(bench, "unlucky", 2))
+        await bench.redis.flushall()
+        both.set()
+        await until(lambda: length_is(bench, stream_key(PostTagged, Lane.LIVE), 1))
+        await asyncio.sleep(1.5)
+        assert await bench.redis.xlen(stream_key(PostTagged, Lane.LIVE)) == 1
+        await publish(bench.redis, [parsed(3)])
+        await until(lambda: length_is(bench, stream_key(PostTagged, Lane.LIVE), 2))
+
+
+async def test_an_event_that_is_not_declared_is_not_told(bench: Bench) -> None:
+    @stage(consumes=PostParsed, attempts=1)
+    async def chatty(event: PostParsed) -> PostTagged:
+        return PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial")
+
+    await publish(bench.redis, [parsed(1)])
+    async with bench.working(chatty):
+        await until(lambda: letters_are(bench, "chatty", 1))
+    assert "does not declare" in (await bench.letters("chatty"))[0]
+    assert await bench.redis.exists(stream_key(PostTagged, Lane.LIVE)) == 0
+
+
+async def test_a_stream_that_nobody_reads_does_not_grow_for_ever(bench: Bench) -> None:
+    @stage(consumes=PostParsed, emits=PostTagged)
+    async def telling(_event: PostParsed) -> None: ...
+
+    pipeline: Any = bench.redis.pipeline(transaction=False)
+    for number in range(10_500):
+        pipeline.xadd(stream_key(PostTagged, Lane.LIVE), {PAYLOAD: str(number)})
+    await pipeline.execute()
+    await trim(bench.redis, [telling], 1)
+    assert 10_000 <= await bench.redis.xlen(stream_key(PostTagged, Lane.LIVE)) < 10_200
+
+
+async def test_a_reason_that_postgresql_cannot_keep_is_kept_readable(bench: Bench) -> None:
+    @stage(consumes=PostParsed)
+    async def odd(_event: PostParsed) -> None:
+        raise Rejected("a \0 and a \ud800")
+
+    await publish(bench.redis, [parsed(1)])
+    async with bench.working(odd):
+        await until(lambda: letters_are(bench, "odd", 1))
+    assert await bench.letters("odd") == ["a \\0 and a \\ud800"]

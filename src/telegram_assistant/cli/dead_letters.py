@@ -68,7 +68,8 @@ def replay(numbers: Numbers = None, stage: OfStage = None) -> None:
     async def send(assembled: App) -> int:
         chosen = await _chosen(assembled, numbers, stage)
         for number in chosen:
-            await dead_letters.replay(number, letters=assembled.system.dead_letters, redis=assembled.redis)
+            partitions = assembled.settings.streams.partitions
+            await dead_letters.replay(number, letters=assembled.system.dead_letters, redis=assembled.redis, partitions=partitions)
         return len(chosen)
 
     console.print(f"{with_app(send)} sent back to their stage.")

@@ -12,10 +12,11 @@ from telegram_assistant.stores.redis.client import Redis
 from telegram_assistant.streams.dead_letters import forget, send_again
 
 
-async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis) -> DeadLetter:
+async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, partitions: int = 1) -> DeadLetter:
     """To the stage that buried it, and to no other that reads the same stream."""
     letter = await _known(dead_letter_id, letters)
-    await send_again(redis, stage=letter.stage, stream=letter.stream, payload=letter.payload)
+    channel_id = letter.channel_id or 0
+    await send_again(redis, stage=letter.stage, stream=letter.stream, payload=letter.payload, channel_id=channel_id, partitions=partitions)
     await _remove(letter, letters, redis)
     return letter
 

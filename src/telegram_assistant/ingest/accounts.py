@@ -10,7 +10,7 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Busy, CannotStart, LeaseLost
 from telegram_assistant.stores.postgres.accounts import Accounts, HeldAccount
 from telegram_assistant.stores.postgres.tenants import Tenants
-from telegram_assistant.supervision import sleep_unless
+from telegram_assistant.supervision import end, sleep_unless
 from telegram_assistant.telegram.vault import Sealed, Vault
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
@@ -92,9 +92,7 @@ class Holder:
     async def _give_back(self, account_ids: list[AccountId]) -> None:
         """Only after its task has ended, and with it the connection."""
         for account_id in account_ids:
-            task = self._working.pop(account_id)
-            task.cancel()
-            await asyncio.wait([task])
+            await end([self._working.pop(account_id)])
             del self._leases[account_id]
             await self._accounts.release(self._owner, account_id)
 

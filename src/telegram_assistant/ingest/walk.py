@@ -5,6 +5,7 @@ leaves no hole, and the next walk goes on where this one was.
 """
 
 import asyncio
+import time
 from datetime import UTC, datetime
 
 from telegram_assistant.domain.ids import MessageId
@@ -20,13 +21,18 @@ log = get_logger()
 
 PART = "channels"
 BETWEEN_WALKS_SECONDS = 5.0
+LIST_AGAIN_SECONDS = 600.0
+"""How long it takes at most until a channel that was joined meanwhile is followed."""
 
 
 async def walk(reader: Reader, *, channels: Channels, landing: Landing, health: Health, stopping: asyncio.Event) -> None:
     """Until told to stop."""
-    joined = await reader.joined()
+    joined: tuple[Readable, ...] = ()
+    looked_at = -LIST_AGAIN_SECONDS
     while not stopping.is_set():
         try:
+            if time.monotonic() - looked_at >= LIST_AGAIN_SECONDS:
+                joined, looked_at = await reader.joined(), time.monotonic()
             for channel in joined:
                 await follow(channel, reader=reader, channels=channels, landing=landing, stopping=stopping)
             health.report(PART, State.OK, f"follows {len(joined)}")
@@ -34,6 +40,8 @@ async def walk(reader: Reader, *, channels: Channels, landing: Landing, health: 
         except Busy as busy:
             health.report(PART, State.FAILING, f"waits {busy.retry_after_seconds:.0f} s: {busy}")
             log.info("ingest_waits", why=str(busy), seconds=round(busy.retry_after_seconds))
+            if not reader.connected:
+                raise
             await sleep_unless(stopping, busy.retry_after_seconds)
 
 

@@ -11,4 +11,6 @@ from telegram_assistant.streams.stage import stage
 async def post_persistence(events: list[PostParsed], *, posts: Posts) -> None:
     """All from the stored rows: what was deleted meanwhile is passed over, what was edited is taken as it is now."""
     stored = await posts.load(list({event.post for event in events}))
-    await posts.save_derived([Derived(one.post, language_of(one.post.text), urls_of(one.post.text, one.post.entities)) for one in stored])
+    await posts.save_derived(
+        [Derived(one.post, one.revision, language_of(one.post.text), urls_of(one.post.text, one.post.entities)) for one in stored]
+    )

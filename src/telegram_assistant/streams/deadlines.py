@@ -22,9 +22,12 @@ class Deadlines:
         try:
             answer = await call
         except asyncio.CancelledError:
-            if not self._was_late(task):
+            late = self._was_late(task)
+            if task.cancelling():  # somebody wants this very task to end, whatever else happened
                 raise
-            raise TimeoutError(f"it took longer than {self._seconds:g} s") from None
+            if late:
+                raise TimeoutError(f"it took longer than {self._seconds:g} s") from None
+            raise RuntimeError("something that it waited for was cancelled") from None
         finally:
             self._begun.pop(task, None)
         self._was_late(task)  # a call that answers although it was cancelled has answered

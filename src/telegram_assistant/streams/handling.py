@@ -132,7 +132,11 @@ class Handling:
             if told is None:
                 return ()
             here = traceparent() or events[0].trace_id
-        return tuple(_traced(event, here) for event in ((told,) if isinstance(told, Event) else told))
+        events_told = (told,) if isinstance(told, Event) else tuple(told)
+        for event in events_told:
+            if type(event) not in self._stage.emits:
+                raise TypeError(f"{self._stage.name} tells {type(event).__name__}, which it does not declare in emits")
+        return tuple(_traced(event, here) for event in events_told)
 
 
 def _traced(event: Event, here: str | None) -> Event:

@@ -24,6 +24,12 @@ def stream_keys(event: type[Event], partitions: int = 1) -> Iterator[tuple[Lane,
             yield lane, stream_key(event, lane, partition, partitions)
 
 
+def repartitioned(key: str, partition: int, partitions: int) -> str:
+    """The key of the same stream under another number of partitions."""
+    whole = key.partition(":{")[0]
+    return whole if partitions == 1 else f"{whole}:{{{partition}}}"
+
+
 def partition_of(channel_id: int, partitions: int) -> int:
     return channel_id % partitions
 

@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 from redis.asyncio import Redis
@@ -31,8 +32,10 @@ for index = 3, #ARGV do
     local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[index], ARGV[index], 1)
     if #pending == 1 and pending[1][2] == ARGV[2] then mine[#mine + 1] = ARGV[index] end
 end
-if #mine > 0 then redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, unpack(mine), 'JUSTID') end
-return #mine
+local renewed = #mine
+mine[renewed + 1] = 'JUSTID'  -- after them in one list: Lua unpacks all of a list in the last place only
+if renewed > 0 then redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, unpack(mine)) end
+return renewed
 """
 
 
@@ -47,9 +50,10 @@ class Reader:
 
     async def read(self, sources: Sequence[Source], room: int) -> list[Entry]:
         """Wait for new entries of one lane; several streams share the room."""
-        by_key = {source.key.encode(): source for source in sources}
-        streams: Any = {source.key: ">" for source in sources}
-        count = max(room // len(sources), 1)
+        some = sources if len(sources) <= room else random.sample(sources, room)  # each may give one
+        by_key = {source.key.encode(): source for source in some}
+        streams: Any = {source.key: ">" for source in some}
+        count = room // len(some)
         try:
             answer: Any = await self._redis.xreadgroup(self._stage.name, self._consumer, streams, count=count, block=self._block_ms)
         except ResponseError as error:
@@ -63,11 +67,20 @@ class Reader:
     async def leave(self, sources: Iterable[Source]) -> None:
         """Hand back what Redis gave us and we never saw, and take our name off the list."""
         redis: Any = self._redis
+        name = self._stage.name
         for source in sources:
-            left: list[Any] = await self._redis.xpending_range(source.key, self._stage.name, "-", "+", MOST_SCANNED, consumername=self._consumer)
-            for one in left:
-                await redis.execute_command(*hand_back(source.key, self._stage.name, one["message_id"], one["times_delivered"]), **RAW)
-            await self._redis.xgroup_delconsumer(source.key, self._stage.name, self._consumer)
+            while left := await redis.xpending_range(source.key, name, "-", "+", MOST_SCANNED, consumername=self._consumer):
+                for one in left:
+                    await redis.execute_command(*hand_back(source.key, name, one["message_id"], one["times_delivered"]), **RAW)
+            await self._redis.xgroup_delconsumer(source.key, name, self._consumer)
+
+
+class Alone(Enum):
+    """Whether this process has nothing else in hand, and will get nothing else."""
+
+    NO = "it works as ever: suspects must wait"
+    SOON = "it reads nothing more, so that it will be alone"
+    YES = "it is alone: one suspect may be taken, and nothing but a suspect"
 
 
 class Claimed(NamedTuple):
@@ -87,7 +100,7 @@ class Reclaimer:
         self._lease_ms = int(lease_seconds * 1000)
         self._tidied_at = time.monotonic()
 
-    async def claim(self, source: Source, room: int, held: Mapping[tuple[str, bytes], Entry]) -> Claimed:
+    async def claim(self, source: Source, room: int, held: Mapping[tuple[str, bytes], Entry], *, alone: Alone) -> Claimed:
         """What is due now, at most as much as there is room for."""
         shortest_ms = int(min(self._stage.backoff_seconds * 500, self._lease_ms))
         try:
@@ -104,24 +117,23 @@ class Reclaimer:
             least_ms = self._due_after_ms(owner, entry_id, delivered)
             if one["time_since_delivered"] < least_ms or (ours and (source.key, entry_id) in held):
                 continue
-            if not ours and owner != RESTING and self.is_suspect(delivered + 1):
-                suspects_wait = True
-                if held or entries:
-                    continue
-            if len(entries) == room:
-                break
+            suspect = not ours and owner != RESTING and self._is_suspect(delivered + 1)
+            suspects_wait = suspects_wait or suspect
+            may_be_taken = alone is Alone.YES if suspect else alone is Alone.NO
+            if not may_be_taken or len(entries) >= room:
+                continue
             # an answer that never arrived was no attempt
             entries += await self._take(source, entry_id, delivered if ours else delivered + 1, least_ms)
-            if suspects_wait and entries:
+            if suspect and entries:
                 break
         return Claimed(entries, suspects_wait)
 
-    def is_suspect(self, deliveries: int) -> bool:
+    def _is_suspect(self, deliveries: int) -> bool:
         """Left behind so often that it may be what kills its processes.
 
         Such an entry gets its last attempts alone: else its neighbours would die with it until they are all buried.
         """
-        return deliveries >= max(self._stage.attempts - 1, 2)
+        return deliveries >= max(self._stage.attempts - 1, min(self._stage.attempts, 3))
 
     def _due_after_ms(self, owner: str, entry_id: bytes, delivered: int) -> int:
         if owner == RESTING:

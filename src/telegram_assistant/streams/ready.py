@@ -14,6 +14,8 @@ from telegram_assistant.streams.entries import Entry
 BULK_SHARE = 8
 """A portion of history is this part of a batch of news."""
 NEWS_ARE_RECENT_SECONDS = 1.0
+LONGEST_REST_SECONDS = 1.0
+"""A portion that took longer has waited for a server, not used one."""
 
 
 class Ready:
@@ -60,8 +62,8 @@ class Ready:
         if taken[0].source.lane is Lane.LIVE:
             self._news_at = time.monotonic()
             return
-        if time.monotonic() - self._news_at < NEWS_ARE_RECENT_SECONDS:
-            await asyncio.sleep(seconds)
+        if time.monotonic() - self._news_at < NEWS_ARE_RECENT_SECONDS and not self._closed:
+            await asyncio.sleep(min(seconds, LONGEST_REST_SECONDS))
         self._at_bulk -= 1
 
     def close(self) -> None:

@@ -159,8 +159,8 @@ class Relay:
         if here is None or epoch is None or text_of(here) != epoch:
             await self.refill()
         elif run_id != known_run:
-            await self._outbox.remember_epoch(epoch, run_id)
             self._count("restarted", await self._outbox.again_recent())
+            await self._outbox.remember_epoch(epoch, run_id)
         elif not self._explained(await look(self._redis, self._stages, self._partitions)):
             self._count("late", await self._outbox.again_late())
 

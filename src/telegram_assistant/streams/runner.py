@@ -19,11 +19,11 @@ from telegram_assistant.streams.entries import Buried, Done, Entry, Outcome
 from telegram_assistant.streams.groups import ensure_groups, sources_of
 from telegram_assistant.streams.handling import Finished, Handling
 from telegram_assistant.streams.keys import stopped_key, text_of
-from telegram_assistant.streams.reading import Reader, Reclaimer, renew_leases
+from telegram_assistant.streams.reading import Alone, Reader, Reclaimer, renew_leases
 from telegram_assistant.streams.ready import Ready
 from telegram_assistant.streams.settling import DeadLetters, Settler
 from telegram_assistant.streams.stage import Stage, part_of
-from telegram_assistant.supervision import Loop, sleep_unless
+from telegram_assistant.supervision import Loop, end, sleep_unless
 from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import StageMetrics
@@ -80,12 +80,13 @@ class Runner:
         """Everything this process owns: waiting, being worked on, or being settled."""
         self._bulk_held = 0
         self._ready = Ready(concurrency=stage.concurrency, batch=stage.batch or 1)
-        self._making_way = False
+        self._making_way_since: float | None = None
         """Nothing new is read: an entry that may kill its process waits to be alone in it."""
         self._room = asyncio.Event()
         self._paused_until = 0.0
         self._buried_in_a_row = 0
         self._noted_at = 0.0
+        self._busy = False
         self._waiting_for_servers: set[Callable[[], Awaitable[None]]] = set()
         self._ending = asyncio.Event()
         """Set when this run is over: the process stops, or the stage does."""
@@ -101,7 +102,7 @@ class Runner:
             await self._wait_while_stopped(stopping)
             self._held.clear()
             self._ready = Ready(concurrency=self.stage.concurrency, batch=self.stage.batch or 1)
-            self._making_way = False
+            self._making_way_since = None
             self._waiting_for_servers.clear()
             self._bulk_held = self._buried_in_a_row = 0
             self._ending.clear()
@@ -126,11 +127,11 @@ class Runner:
                 readers.append(group.create_task(self._again_and_again(self._reclaim)))
                 self._report(State.OK)
                 await self._ending.wait()
-                await _end(readers)
+                await end(readers)
                 self._ready.close()
                 await asyncio.wait(workers)
                 await settler.drained()
-                await _end(keeping)
+                await end(keeping)
         finally:
             async with asyncio.timeout(LEAVING_SECONDS):
                 await self._reader.leave(self._sources)
@@ -175,7 +176,7 @@ class Runner:
         """Fresh news may use all the room; history at most half of it, and none while news are waiting."""
         while True:
             await self._not_paused()
-            room = 0 if self._making_way else self.stage.capacity - len(self._held)
+            room = 0 if self._making_way_since is not None else self.stage.capacity - len(self._held)
             if lane is Lane.BULK:
                 room = 0 if self._ready.news_wait() else min(room, max(self.stage.capacity // 2, 1) - self._bulk_held)
             if room > 0:
@@ -184,22 +185,38 @@ class Runner:
             await self._room.wait()
 
     async def _reclaim(self) -> None:
-        await asyncio.sleep(MAKING_WAY_SECONDS if self._making_way else self._options.reclaim_every_seconds)
+        """What rested long enough, and what was left behind, is taken beside new entries: it has a little room of its own."""
+        await asyncio.sleep(MAKING_WAY_SECONDS if self._making_way_since else self._options.reclaim_every_seconds)
         await self._not_paused()
         if await self._redis.exists(stopped_key(self.stage.name)):
             self._ending.set()
             return
         suspects_wait = False
         for source in self._sources:
-            room = self.stage.capacity - len(self._held)
-            if room > 0:
-                claimed = await self._reclaimer.claim(source, room, self._held)
-                self._take_in(source.lane, claimed.entries)
-                suspects_wait = suspects_wait or claimed.suspects_wait
-        alone = len(self._held) == 1 and self._making_way
-        self._making_way = suspects_wait or alone
+            claimed = await self._reclaimer.claim(source, self._room_for_claims(source.lane), self._held, alone=self._alone())
+            self._take_in(source.lane, claimed.entries)
+            suspects_wait = suspects_wait or claimed.suspects_wait
+        self._make_way(suspects_wait=suspects_wait)
         await self._reclaimer.tidy(self._sources)
-        self._room.set()
+
+    def _room_for_claims(self, lane: Lane) -> int:
+        room = self.stage.capacity + max(self.stage.capacity // 8, 1) - len(self._held)
+        return room if lane is Lane.LIVE else min(room, max(self.stage.capacity // 2, 1) + 1 - self._bulk_held)
+
+    def _alone(self) -> Alone:
+        """Readers that are under way may still bring something: alone is who has read nothing for longer than a read takes."""
+        if self._making_way_since is None:
+            return Alone.NO
+        read_ended = time.monotonic() - self._making_way_since > self._options.block_seconds + MAKING_WAY_SECONDS
+        return Alone.YES if read_ended and not self._held else Alone.SOON
+
+    def _make_way(self, *, suspects_wait: bool) -> None:
+        """For an entry that may kill its process: while one waits, or is in hand, nothing new is read."""
+        if suspects_wait or (self._making_way_since is not None and self._held):
+            self._making_way_since = self._making_way_since or time.monotonic()
+        else:
+            self._making_way_since = None
+            self._room.set()
 
     async def _renew(self) -> None:
         await asyncio.sleep(self._options.lease_seconds / 3)
@@ -232,7 +249,8 @@ class Runner:
         seconds = min(max(busy.retry_after_seconds, 0.05), self._options.longest_busy_seconds)
         if time.monotonic() >= self._paused_until:
             log.info("stage_waits", stage=self.stage.name, why=str(busy), seconds=seconds)
-            self._report(State.OK, f"waits: {busy}")
+            self._report(State.FAILING, f"waits: {busy}")
+            self._busy = True
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
         await sleep_unless(self._ending, seconds)
         return True
@@ -263,18 +281,15 @@ class Runner:
             self._ending.set()
 
     def _note_success(self) -> None:
+        if self._busy:
+            self._busy = False
+            self._report(State.FAILING if self._waiting_for_servers else State.OK)
         if time.monotonic() >= self._noted_at + 1:
             self._noted_at = time.monotonic()
             self._health.note(self._part, last_success=iso(datetime.now(UTC)))
 
     def _report(self, state: State, detail: str = "") -> None:
         self._health.report(self._part, state, detail)
-
-
-async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
 
 
 async def _pass_on(told: asyncio.Event, to: asyncio.Event) -> None:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
 from telegram_assistant.streams.entries import PAYLOAD, Buried, Done, Failed, HandedBack, Outcome
+from telegram_assistant.streams.groups import ensure_groups, is_missing_group
 from telegram_assistant.streams.keys import dead_key, partition_of, stream_key
 from telegram_assistant.telemetry.logging import get_logger
 
@@ -22,6 +24,8 @@ RESTING = "__retry__"
 MOST_AT_ONCE = 500
 RAW = {"parse_justid": True}
 """redis-py must not look for fields in what XCLAIM JUSTID answers."""
+
+type Command = tuple[bytes | str | int, ...]
 
 
 class DeadLetters(Protocol):
@@ -74,6 +78,17 @@ class Settler:
             await self._dead_letters.bury(self._stage, buried)
         for group in self._by_partition(outcomes):
             commands = list(self._commands(group))
+            try:
+                # first what needs the group: where it is gone nothing has been told yet
+                await self._send([command for command in commands if command[0] == "XCLAIM"])
+                await self._send([command for command in commands if command[0] != "XCLAIM"])
+            except ResponseError as error:
+                if is_missing_group(error):
+                    await ensure_groups(self._redis, self._stage, {outcome.entry.source for outcome in group})
+                raise
+
+    async def _send(self, commands: list[Command]) -> None:
+        if commands:
             pipeline: Any = self._redis.pipeline(transaction=len(commands) > 1)
             for command in commands:
                 pipeline.execute_command(*command, **RAW)
@@ -85,7 +100,7 @@ class Settler:
             return [outcomes]
         return [list(group) for _, group in itertools.groupby(sorted(outcomes, key=_partition), key=_partition)]
 
-    def _commands(self, outcomes: list[Outcome]) -> Iterator[tuple[bytes | str | int, ...]]:
+    def _commands(self, outcomes: list[Outcome]) -> Iterator[Command]:
         acknowledged: dict[str, list[bytes]] = {}
         resting: dict[str, list[bytes]] = {}
         for outcome in outcomes:
@@ -114,7 +129,7 @@ class Settler:
             yield "XACK", key, self._stage, *ids
 
 
-def hand_back(key: str, stage: str, entry_id: bytes, deliveries: int) -> tuple[bytes | str | int, ...]:
+def hand_back(key: str, stage: str, entry_id: bytes, deliveries: int) -> Command:
     """Somebody else may begin at once, and this delivery is not counted."""
     return "XCLAIM", key, stage, RESTING, 0, entry_id, "IDLE", 86_400_000, "RETRYCOUNT", max(deliveries - 1, 0), "JUSTID"
 

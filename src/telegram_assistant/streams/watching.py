@@ -12,7 +12,7 @@ from redis.exceptions import RedisError, ResponseError
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.streams.entries import Source
 from telegram_assistant.streams.groups import sources_of
-from telegram_assistant.streams.keys import stopped_key, text_of
+from telegram_assistant.streams.keys import stopped_key, stream_keys, text_of
 from telegram_assistant.streams.settling import RESTING
 from telegram_assistant.streams.stage import Stage, part_of
 from telegram_assistant.supervision import Loop, sleep_unless
@@ -23,6 +23,8 @@ from telegram_assistant.telemetry.metrics import STAGE_LAG, STAGE_OLDEST, STAGE_
 log = get_logger()
 
 WATCH_EVERY_SECONDS = 5.0
+UNREAD_KEPT = 10_000
+"""So much is kept of a stream that no stage reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,10 @@ async def trim(redis: Redis, stages: Sequence[Stage], partitions: int) -> dict[s
         lowest = min((group.needed_from for group in groups if group is not None), key=_order)
         trimmed[key] = await redis.xtrim(key, minid=lowest, approximate=True)
         STREAM_ENTRIES.labels(key).set(await redis.xlen(key))
+    for event in {event for stage in stages for event in stage.emits}:
+        for _, key in stream_keys(event, partitions):
+            if key not in readers:  # told, and nobody of ours listens: kept for whoever looks, not for ever
+                trimmed[key] = await redis.xtrim(key, maxlen=UNREAD_KEPT, approximate=True)
     return trimmed
 
 

@@ -1,15 +1,22 @@
 """Telethon's client, opened for one account and closed again."""
 
+import asyncio
+import random
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from telethon import TelegramClient, errors
+from telethon import TelegramClient, errors, functions
 from telethon.sessions import StringSession
 
 from telegram_assistant import __version__
 from telegram_assistant.errors import Busy, CannotStart
 from telegram_assistant.settings import TelegramSettings
+
+ANSWER_SECONDS = 30.0
+"""Telethon itself would wait for ever."""
+REFUSALS = (errors.UnauthorizedError, errors.AuthKeyError, errors.AuthKeyNotFound)
+"""The login is over. Everything else may be better in a while."""
 
 
 @asynccontextmanager
@@ -40,14 +47,24 @@ async def open_client(settings: TelegramSettings, session_string: str) -> AsyncI
     )
     try:
         try:
-            await client.connect()
-            authorised = await client.is_user_authorized()
-        except (OSError, TimeoutError) as error:
-            raise Busy(f"Telegram does not answer ({type(error).__name__})", retry_after_seconds=10) from error
-        except errors.RPCError as error:
+            async with telegrams_answer():
+                await client.connect()
+                await client(functions.updates.GetStateRequest())
+        except REFUSALS as error:
             raise CannotStart(f"Telegram refuses the session ({type(error).__name__})", remedy="Log in again") from error
-        if not authorised:
-            raise CannotStart("the session is not logged in any more", remedy="Log in again")
         yield client
     finally:
         await client.disconnect()
+
+
+@asynccontextmanager
+async def telegrams_answer() -> AsyncIterator[None]:
+    """What Telegram asks to wait for, and its absence, are Busy."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            yield
+    except (errors.FloodWaitError, errors.FloodPremiumWaitError) as error:
+        wait = error.seconds + random.uniform(0, 3)  # noqa: S311 -- jitter
+        raise Busy(f"Telegram asks to wait {error.seconds} s", retry_after_seconds=wait) from error
+    except (OSError, TimeoutError, errors.ServerError, errors.TimedOutError) as error:
+        raise Busy(f"Telegram does not answer ({type(error).__name__})", retry_after_seconds=10) from error

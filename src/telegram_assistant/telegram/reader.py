@@ -1,28 +1,24 @@
 """Reading channels through one account."""
 
 import asyncio
-import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from telethon import TelegramClient, errors
+from telethon import TelegramClient
 from telethon.tl import types
 
 from telegram_assistant.domain.account import Lease
 from telegram_assistant.domain.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.post import Post
-from telegram_assistant.errors import Busy
 from telegram_assistant.settings import TelegramSettings
-from telegram_assistant.telegram.client import open_client
+from telegram_assistant.telegram.client import open_client, telegrams_answer
 from telegram_assistant.telegram.translate import post_of
 
 PAGE = 100
 BETWEEN_REQUESTS_SECONDS = 1.25
 """One account asks for history four times in five seconds at most: what Telegram lets pass for ever."""
-ANSWER_SECONDS = 30.0
-"""Telethon itself would wait for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +46,15 @@ class Reader:
         self._client = client
         self._lease = lease
 
+    @property
+    def connected(self) -> bool:
+        """False once Telethon has given up: then only a new client helps."""
+        return bool(self._client.is_connected())
+
     async def joined(self) -> tuple[Readable, ...]:
         """The broadcast channels that the account has joined."""
         self._lease.check()
-        async with _telegrams_answer():
+        async with telegrams_answer():
             dialogs = await self._client.get_dialogs()
         return tuple(
             Readable(ChannelId(dialog.entity.id), dialog.entity.title, dialog.entity.access_hash)
@@ -66,7 +67,7 @@ class Reader:
         await asyncio.sleep(BETWEEN_REQUESTS_SECONDS)
         self._lease.check()
         peer = types.InputPeerChannel(channel.channel_id, channel.access_hash)
-        async with _telegrams_answer():
+        async with telegrams_answer():
             messages = await self._client.get_messages(peer, limit=PAGE, min_id=known, reverse=True)
         posts = tuple(post for message in messages if (post := post_of(channel.channel_id, message)) is not None)
         proven = IdRange(MessageId(known + 1), MessageId(max(message.id for message in messages))) if messages else None
@@ -79,16 +80,3 @@ async def open_reader(settings: TelegramSettings, session: str, lease: Lease) ->
     lease.check()
     async with open_client(settings, session) as client:
         yield Reader(client, lease)
-
-
-@asynccontextmanager
-async def _telegrams_answer() -> AsyncIterator[None]:
-    """What Telegram asks to wait for, and its absence, are Busy."""
-    try:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            yield
-    except (errors.FloodWaitError, errors.FloodPremiumWaitError) as error:
-        wait = error.seconds + random.uniform(0, 3)  # noqa: S311 -- jitter
-        raise Busy(f"Telegram asks to wait {error.seconds} s", retry_after_seconds=wait) from error
-    except (OSError, TimeoutError, errors.ServerError, errors.TimedOutError) as error:
-        raise Busy(f"Telegram does not answer ({type(error).__name__})", retry_after_seconds=10) from error

@@ -7,6 +7,9 @@ from telethon.tl import types
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.post import Entity, Origin, Post, PostKind, fingerprint
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
 
 _ENTITY_KINDS = {
     types.MessageEntityUrl: "url",
@@ -31,9 +34,18 @@ _ENTITY_KINDS = {
 
 
 def post_of(channel_id: ChannelId, message: Any) -> Post | None:  # noqa: ANN401 -- Telethon's messages have no common type
-    """The post that a message of a channel is; None for an id that holds nothing."""
+    """The post that a message of a channel is; None for an id that holds nothing. What we cannot read never fails its page."""
     if isinstance(message, types.MessageEmpty):
         return None
+    try:
+        return _post_of(channel_id, message)
+    except Exception:
+        log.exception("message_unreadable", post_id=f"{channel_id}/{message.id}", media=type(getattr(message, "media", None)).__name__)
+        kind, moment = PostKind.UNREADABLE, _utc(message.date)
+        return Post(channel_id=channel_id, message_id=MessageId(message.id), posted_at=moment, content_hash=fingerprint(""), kind=kind)
+
+
+def _post_of(channel_id: ChannelId, message: Any) -> Post:  # noqa: ANN401 -- as above
     service = isinstance(message, types.MessageService)
     media = None if service else message.media
     text = "" if service else message.message or ""
@@ -88,7 +100,8 @@ def _kind_of_document(attributes: list[Any]) -> PostKind:
 
 def _media_ids(media: Any) -> list[int]:  # noqa: ANN401 -- as above
     found = getattr(media, "photo", None) or getattr(media, "document", None) or getattr(media, "poll", None)
-    return [] if found is None else [found.id]
+    number = getattr(found, "id", None)
+    return [] if number is None else [number]
 
 
 def _reply_to(header: Any) -> MessageId | None:  # noqa: ANN401 -- a header of messages or of stories

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from telegram_assistant.domain.ids import PostId
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.streams.entries import Buried
 from telegram_assistant.telemetry.scrubbing import scrub_text
@@ -43,8 +44,8 @@ class DeadLetters:
                 letter.entry.entry_id.decode(),
                 *_post_of(letter.entry.payload),
                 letter.entry.payload,
-                scrub_text(letter.reason),
-                scrub_text(letter.traceback),
+                _storable(letter.reason),
+                _storable(letter.traceback),
                 letter.entry.deliveries,
             )
             for letter in letters
@@ -77,7 +78,12 @@ class DeadLetters:
 def _post_of(payload: bytes) -> tuple[int | None, int | None]:
     """The post that an event is about, if it can be read at all."""
     try:
-        channel, _, message = str(json.loads(payload)["post_id"]).partition("/")
-        return int(channel), int(message)
+        post = PostId.parse(str(json.loads(payload)["post_id"]))
     except (ValueError, KeyError, TypeError):
         return None, None
+    return (post.channel_id, post.message_id) if max(post.channel_id, post.message_id) < 2**63 else (None, None)
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL keeps neither NUL nor half a character; a letter must never be what stops a stage."""
+    return scrub_text(text).replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()

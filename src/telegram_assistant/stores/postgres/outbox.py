@@ -36,13 +36,17 @@ ANNOUNCE_BULK = _MARK.format(
     ) o WHERE a.requested_by IS NOT NULL"""
 )
 
+RECENT = """
+UPDATE outbox SET announced_at = NULL WHERE announced_at > (SELECT max(announced_at) FROM outbox) - interval '10 minutes'
+"""
+
 LATE = """
-UPDATE outbox o SET announced_at = NULL
+UPDATE outbox SET announced_at = NULL
 WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM outbox
+    SELECT o.ctid FROM outbox o
     WHERE announced_at < now() - interval '1 hour' AND created_at < now() - interval '1 hour' AND attempts <= 3
+      AND NOT EXISTS (SELECT 1 FROM dead_letters d WHERE d.channel_id = o.channel_id AND d.message_id = o.message_id)
     LIMIT 1000))
-  AND NOT EXISTS (SELECT 1 FROM dead_letters d WHERE d.channel_id = o.channel_id AND d.message_id = o.message_id)
 """
 
 UNFINISHED_BULK = """
@@ -118,7 +122,8 @@ class Outbox:
         return await self._again("UPDATE outbox SET announced_at = NULL WHERE announced_at IS NOT NULL")
 
     async def again_recent(self) -> int:
-        return await self._again("UPDATE outbox SET announced_at = NULL WHERE announced_at > now() - interval '10 minutes'")
+        """What was announced in the ten minutes before the last announcement: Redis may have been away for long since."""
+        return await self._again(RECENT)
 
     async def again_late(self) -> int:
         return await self._again(LATE)

@@ -15,6 +15,7 @@ class Derived:
     """What follows from a post's text and header."""
 
     post: Post
+    revision: int
     lang: str | None
     urls: tuple[str, ...]
 
@@ -40,29 +41,34 @@ class Posts:
 
     async def save_derived(self, derived: Sequence[Derived]) -> None:
         """Language, links, forwards and words, all of it replaceable: doing it again changes nothing."""
-        posts = [(one.post.channel_id, one.post.message_id, one.post.posted_at, one.lang, one.post.text) for one in derived]
+        posts = [(one.post.channel_id, one.post.message_id, one.revision, one.lang, one.post.text) for one in derived]
         links = [(one.post.channel_id, one.post.message_id, sha256(url.encode()).digest(), url) for one in derived for url in one.urls]
         forwards = [
-            (one.post.channel_id, one.post.message_id, one.post.forwarded_from.channel_id, one.post.forwarded_from.message_id, one.post.posted_at)
+            (one.post.channel_id, one.post.message_id, one.post.forwarded_from.channel_id, one.post.forwarded_from.message_id)
             for one in derived
             if one.post.forwarded_from is not None
         ]
         async with self._transactions.begin() as connection:
-            await connection.execute(SAVE, *_columns(posts, 5), *_columns(links, 4), *_columns(forwards, 5))
+            await connection.execute(SAVE, *_columns(posts, 5), *_columns(links, 4), *_columns(forwards, 4))
 
 
 def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
     return [[row[place] for row in rows] for place in range(count)]
 
 
-# One statement, so one way to the server and back. Links that a post has no more are forgotten, the others left alone.
+# One statement, so one way to the server and back. Only where the post still is at the revision that was thought about: an
+# older thought never overwrites a newer one. Links that a post has no more are forgotten, the others left alone.
 SAVE = """
-WITH derived AS (
-    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[], $5::text[]) AS n(channel_id, message_id, posted_at, lang, text)
+WITH derived AS MATERIALIZED (
+    SELECT p.channel_id, p.message_id, p.posted_at, n.lang, n.text
+    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[]) AS n(channel_id, message_id, revision, lang, text)
+    JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision
+    FOR NO KEY UPDATE OF p
 ),
 given_links AS (
-    SELECT DISTINCT ON (channel_id, message_id, url_hash) *
+    SELECT DISTINCT ON (n.channel_id, n.message_id, n.url_hash) n.*
     FROM unnest($6::bigint[], $7::bigint[], $8::bytea[], $9::text[]) AS n(channel_id, message_id, url_hash, url)
+    JOIN derived d ON d.channel_id = n.channel_id AND d.message_id = n.message_id
 ),
 languages AS (
     UPDATE posts p SET lang = d.lang FROM derived d
@@ -85,6 +91,8 @@ linked AS (
     INSERT INTO post_links (channel_id, message_id, url_hash, url) SELECT * FROM given_links ON CONFLICT DO NOTHING
 )
 INSERT INTO forwards (channel_id, message_id, from_channel_id, from_message_id, posted_at)
-SELECT * FROM unnest($10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::timestamptz[])
+SELECT n.channel_id, n.message_id, n.from_channel_id, n.from_message_id, d.posted_at
+FROM unnest($10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[]) AS n(channel_id, message_id, from_channel_id, from_message_id)
+JOIN derived d ON d.channel_id = n.channel_id AND d.message_id = n.message_id
 ON CONFLICT (channel_id, message_id) DO NOTHING
 """

@@ -3,16 +3,22 @@
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from telegram_simulator.mtproto.crypto import key_id_of
-
-if TYPE_CHECKING:
-    from telegram_simulator.mtproto.connection import Connection
 
 MOST_STRANGERS = 10_000
 MOST_SESSIONS = 64
 REMEMBERED_IDS = 4096
+
+
+class Line(Protocol):
+    """What a key needs to know of a connection that uses it."""
+
+    @property
+    def peer(self) -> str: ...
+    @property
+    def calls(self) -> int: ...
 
 
 class Session:
@@ -66,7 +72,7 @@ class KeyRecord:
     dead: tuple[int, str] | None = None
     """The error that every call gets, once the key is revoked or was used twice at a time."""
     sessions: "OrderedDict[bytes, Session]" = field(default_factory=OrderedDict)
-    connections: list["Connection"] = field(default_factory=list)
+    connections: list[Line] = field(default_factory=list)
     double_use: int = 0
 
     def session(self, session_id: bytes) -> Session:

@@ -11,6 +11,7 @@ from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.events import PostParsed, PostTagged
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
+from telegram_assistant.streams.settling import RESTING
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.streams.watching import trim
 from tests.streams.conftest import KEY, Bench, has, is_stopped, length_is, letters_are, none_pending, parsed, pending_are, publish, until
@@ -221,3 +222,25 @@ async def test_a_reason_that_postgresql_cannot_keep_is_kept_readable(bench: Benc
     async with bench.working(odd):
         await until(lambda: letters_are(bench, "odd", 1))
     assert await bench.letters("odd") == ["a \\0 and a \\ud800"]
+
+
+async def test_what_was_left_behind_is_found_behind_thousands_that_rest(bench: Bench) -> None:
+    done: list[int] = []
+
+    @stage(consumes=PostParsed, concurrency=8)
+    async def patient(event: PostParsed) -> None:
+        done.append(event.post.message_id)
+
+    await publish(bench.redis, [parsed(number) for number in range(1, 1302)])
+    await bench.redis.xgroup_create(KEY, "patient", id="0")
+    streams: Any = {KEY: ">"}
+    await bench.redis.xreadgroup("patient", RESTING, streams, count=1300)
+    entries: Any = await bench.redis.xrange(KEY)
+    for place in range(0, 1300, 100):  # they have failed often, and rest for minutes
+        ids = [entry_id for entry_id, _ in entries[place : min(place + 100, 1300)]]
+        await bench.redis.xclaim(KEY, "patient", RESTING, 0, ids, idle=2000, retrycount=10, justid=True)
+    await bench.redis.xreadgroup("patient", "dead#0001", streams, count=1)
+    await bench.redis.xclaim(KEY, "patient", "dead#0001", 0, [entries[1300][0]], idle=60_000, retrycount=1, justid=True)
+    async with bench.working(patient):
+        await until(lambda: has(done, 1))
+    assert done == [1301]

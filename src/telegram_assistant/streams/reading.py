@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from telegram_assistant.telemetry.logging import get_logger
 log = get_logger()
 
 MOST_SCANNED = 1000
+MOST_PAGES = 20
 TIDY_EVERY_SECONDS = 60
 FORGOTTEN_AFTER_MS = 300_000
 """Consumers that own nothing and were not seen for so long are removed."""
@@ -102,16 +103,9 @@ class Reclaimer:
 
     async def claim(self, source: Source, room: int, held: Mapping[tuple[str, bytes], Entry], *, alone: Alone) -> Claimed:
         """What is due now, at most as much as there is room for."""
-        shortest_ms = int(min(self._stage.backoff_seconds * 500, self._lease_ms))
-        try:
-            pending: list[Any] = await self._redis.xpending_range(source.key, self._stage.name, "-", "+", MOST_SCANNED, idle=shortest_ms)
-        except ResponseError as error:
-            if is_missing_group(error):
-                return Claimed([], suspects_wait=False)
-            raise
         entries: list[Entry] = []
         suspects_wait = False
-        for one in pending:
+        async for one in self._left_alone(source):
             owner, entry_id, delivered = one["consumer"].decode(), one["message_id"], one["times_delivered"]
             ours = owner == self._consumer
             least_ms = self._due_after_ms(owner, entry_id, delivered)
@@ -127,6 +121,23 @@ class Reclaimer:
             if suspect and entries:
                 break
         return Claimed(entries, suspects_wait)
+
+    async def _left_alone(self, source: Source) -> AsyncIterator[Mapping[str, Any]]:
+        """Pending entries that nobody has touched for a while, oldest first, in pages."""
+        idle_ms = int(min(self._stage.backoff_seconds * 500, self._lease_ms))
+        start = "-"
+        for _ in range(MOST_PAGES):
+            try:
+                page: list[Any] = await self._redis.xpending_range(source.key, self._stage.name, start, "+", MOST_SCANNED, idle=idle_ms)
+            except ResponseError as error:
+                if is_missing_group(error):
+                    return
+                raise
+            for one in page:
+                yield one
+            if len(page) < MOST_SCANNED:
+                return
+            start = f"({page[-1]['message_id'].decode()}"
 
     def _is_suspect(self, deliveries: int) -> bool:
         """Left behind so often that it may be what kills its processes.

@@ -29,7 +29,7 @@ from bench.chaos.fleet import Fleet, Proxy
 from bench.chaos.worker import STAGES
 from bench.engines import running_engine
 from bench.harness import arguments, own_database, report
-from telegram_assistant.domain.coverage import proven_by
+from bench.rows import page_of
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.post import Post, fingerprint
@@ -37,7 +37,7 @@ from telegram_assistant.features.dead_letters import discard
 from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.channels import Channel
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim, Page
+from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.watching import look
 
@@ -140,8 +140,7 @@ async def land(bench: Bench, landed: Landed, hand: random.Random, *, until: floa
             for number, text in enumerate(texts, start=1)
         )
         lane = Lane.BULK if hand.random() < 0.2 else Lane.LIVE
-        page = Page(posts=posts, proven=proven_by([post.message_id for post in posts]), read_at=now, lane=lane)
-        await bench.system.landing.land(page, Claim(channel_id, 0))
+        await bench.system.landing.land(page_of(posts, lane=lane), Claim(channel_id, 0))
         for post in posts:
             (landed.poison if post.text in POISON else landed.good).add(f"{channel_id}/{post.message_id}")
         await asyncio.sleep(PAGE / 200)

@@ -18,6 +18,12 @@ BINARIES = {
 }
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @dataclass
 class Engine:
     """One server with its data folder. Stopping it by kill keeps what its append-only file holds."""
@@ -78,10 +84,7 @@ class Engine:
 
 @contextlib.contextmanager
 def running_engine(name: str, folder: Path) -> Iterator[Engine]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    engine = Engine(name, folder, port)
+    engine = Engine(name, folder, free_port())
     engine.start()
     try:
         yield engine

@@ -56,6 +56,11 @@ def cpu_seconds(pid: int) -> float:
     return sum(int(task.read_text(encoding="ascii").split()[0]) for task in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
 
 
+def memory_bytes(pid: int) -> int:
+    """What a process holds in memory now."""
+    return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def own_cpu_seconds() -> float:
     used = os.times()
     return used.user + used.system

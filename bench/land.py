@@ -12,14 +12,13 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 
 from bench.harness import Versions, arguments, cpu_seconds, median, own_cpu_seconds, own_database, report
-from bench.rows import Writer, make_writer, posts_of
-from telegram_assistant.domain.coverage import proven_by
+from bench.rows import Writer, make_writer, page_of, posts_of
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.post import Post
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.channels import Channel
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim, Page
+from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.rows import LANDED, as_columns, unnested
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 
@@ -65,9 +64,7 @@ async def take_turn(
     cpu, began = cpu_seconds(pid) + own_cpu_seconds(), time.perf_counter()
     for posts in pages:
         if system is not None:
-            await system.landing.land(
-                Page(posts=posts, proven=proven_by([post.message_id for post in posts]), read_at=datetime.now(UTC)), Claim(posts[0].channel_id, 0)
-            )
+            await system.landing.land(page_of(posts), Claim(posts[0].channel_id, 0))
         else:
             await plain.execute(BARE, posts[0].channel_id, datetime.now(UTC), *as_columns(posts))
     took, used = time.perf_counter() - began, cpu_seconds(pid) + own_cpu_seconds() - cpu

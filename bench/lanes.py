@@ -19,18 +19,17 @@ from pathlib import Path
 import asyncpg
 from pydantic import SecretStr
 
-from bench.engines import running_engine
+from bench.engines import free_port, running_engine
 from bench.harness import Versions, arguments, median, own_database, percentile, report
-from bench.rows import Writer, make_writer, posts_of
-from bench.soak_streams import end_worker, free_port, start_worker
-from telegram_assistant.domain.coverage import proven_by
+from bench.rows import Writer, make_writer, page_of, posts_of
+from bench.soak_streams import end_worker, start_worker
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.settings import DatabaseSettings
 from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.channels import Channel
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim, Page
+from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 
 NEWS_PER_SECOND = 10
@@ -41,10 +40,9 @@ channel_ids = count(1_000_000)
 
 async def land(system: SystemStores, writer: Writer, channel_id: ChannelId, posts: int, lane: Lane, requested_by: int | None = None) -> None:
     await system.channels.register(Channel(channel_id=channel_id, title="bench"))
-    page = tuple(posts_of(writer, channel_id, first_id=1, count=posts, newest=datetime.now(UTC), span=timedelta(days=1)))
-    proven = proven_by([post.message_id for post in page])
     by = None if requested_by is None else TenantId(requested_by)
-    await system.landing.land(Page(posts=page, proven=proven, read_at=datetime.now(UTC), lane=lane, requested_by=by), Claim(channel_id, 0))
+    page = tuple(posts_of(writer, channel_id, first_id=1, count=posts, newest=datetime.now(UTC), span=timedelta(days=1)))
+    await system.landing.land(page_of(page, lane=lane, requested_by=by), Claim(channel_id, 0))
 
 
 async def one_piece_of_news(system: SystemStores, writer: Writer, admin: "asyncpg.Pool[asyncpg.Record]") -> float:

@@ -19,8 +19,7 @@ from redis.asyncio import Redis
 
 from bench.engines import Engine, running_engine
 from bench.harness import Versions, arguments, cpu_seconds, median, own_cpu_seconds, own_database, percentile, report
-from bench.rows import make_writer, posts_of
-from telegram_assistant.domain.coverage import proven_by
+from bench.rows import make_writer, page_of, posts_of
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
@@ -28,7 +27,7 @@ from telegram_assistant.pipeline import PIPELINE
 from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.channels import Channel
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim, Page
+from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
@@ -135,8 +134,7 @@ async def visible_after(relay: Relay, redis: Redis, system: SystemStores, second
         await system.channels.register(Channel(channel_id=channel_id, title="bench"))
         posts = tuple(posts_of(writer, channel_id, first_id=1, count=AT_ONCE, newest=datetime.now(UTC), span=timedelta(hours=1)))
         await asyncio.sleep(max(0.0, begun + number * AT_ONCE / PER_SECOND - time.perf_counter()))
-        proven = proven_by([post.message_id for post in posts])
-        await system.landing.land(Page(posts=posts, proven=proven, read_at=datetime.now(UTC)), Claim(channel_id, 0))
+        await system.landing.land(page_of(posts), Claim(channel_id, 0))
         now = time.perf_counter()
         committed.update({f"{channel_id}/{post.message_id}": now for post in posts})
     async with asyncio.timeout(30):

@@ -4,11 +4,14 @@ import random
 from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate
+from typing import Any
 
+from telegram_assistant.domain.coverage import proven_by
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.post import Entity, Origin, Post, PostKind, fingerprint
+from telegram_assistant.stores.postgres.landing import Page
 
 RUSSIAN_SHARE = 0.75
 FORWARD_SHARE = 0.15
@@ -149,3 +152,8 @@ def heavy_tailed_counts(seed: int, *, channels: int, posts: int) -> list[int]:
             if counts[lucky] + step >= 1:
                 counts[lucky] += step
     return counts
+
+
+def page_of(posts: tuple[Post, ...], **more: Any) -> Page:
+    """A page of the newest posts, just read, and what it proves."""
+    return Page(**{"posts": posts, "proven": proven_by([post.message_id for post in posts]), "read_at": datetime.now(UTC), **more})

@@ -21,7 +21,7 @@ from telethon.extensions import BinaryReader
 from telethon.sessions import StringSession
 from telethon.tl.functions.messages import GetHistoryRequest
 
-from bench.harness import arguments, cpu_seconds, median, percentile, report
+from bench.harness import arguments, cpu_seconds, median, memory_bytes, percentile, report
 from telegram_simulator.control.client import ControlClient
 
 PHONE = "79990000001"
@@ -39,8 +39,7 @@ class Running:
 
     @property
     def memory_mb(self) -> float:
-        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text(encoding="utf-8").split()[1])
-        return pages * 4096 / 1e6
+        return memory_bytes(self.process.pid) / 1e6
 
 
 @contextmanager

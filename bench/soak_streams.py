@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import os
 import re
-import socket
 import statistics
 import sys
 import tempfile
@@ -21,17 +20,16 @@ from typing import Any
 import httpx
 from redis.asyncio import Redis
 
-from bench.engines import running_engine
-from bench.harness import arguments, own_database, report
-from bench.rows import make_writer, posts_of
-from telegram_assistant.domain.coverage import proven_by
+from bench.engines import free_port, running_engine
+from bench.harness import arguments, memory_bytes, own_database, report
+from bench.rows import make_writer, page_of, posts_of
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.pipeline import PIPELINE
 from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.channels import Channel
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim, Page
+from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.groups import sources_of
 
@@ -56,18 +54,12 @@ class Samples:
         return line.slope * 600 / statistics.fmean(self.last_half(self.rss_mb)) * 100
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 async def start_worker(environ: dict[str, str], port: int, log: Path) -> asyncio.subprocess.Process:
     with log.open("ab") as lines:
         return await asyncio.create_subprocess_exec(
             sys.executable,
-            "-c",
-            "from telegram_assistant.cli import main; main()",
+            "-m",
+            "telegram_assistant",
             "run",
             "--roles",
             "worker",
@@ -105,15 +97,9 @@ async def keep_landing(system: SystemStores) -> None:
         first = number // len(channels) * PAGE + 1
         posts = tuple(posts_of(writer, channel_id, first_id=first, count=PAGE, newest=datetime.now(UTC), span=timedelta(minutes=1)))
         lane = Lane.BULK if number % 5 == 0 else Lane.LIVE
-        page = Page(posts=posts, proven=proven_by([post.message_id for post in posts]), read_at=datetime.now(UTC), lane=lane)
-        await system.landing.land(page, Claim(channel_id, 0))
+        await system.landing.land(page_of(posts, lane=lane), Claim(channel_id, 0))
         number += 1
         await asyncio.sleep(max(0.0, began + number * PAGE / PER_SECOND - time.monotonic()))
-
-
-def rss_mb(pid: int) -> float:
-    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 async def sample(samples: Samples, *, pid: int, port: int, redis: Redis, system: SystemStores) -> None:
@@ -124,7 +110,7 @@ async def sample(samples: Samples, *, pid: int, port: int, redis: Redis, system:
         for source in sources_of(stage, 1):
             consumers = max(consumers, len(await redis.xinfo_consumers(source.key, stage.name)))
     samples.moments.append(time.monotonic())
-    samples.rss_mb.append(rss_mb(pid))
+    samples.rss_mb.append(memory_bytes(pid) / 2**20)
     samples.tasks.append(float(re.findall(r"^asyncio_tasks ([\d.]+)", metrics, re.MULTILINE)[0]))
     samples.consumers.append(consumers)
     samples.waiting.append(await system.outbox.waiting())

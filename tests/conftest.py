@@ -24,6 +24,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 structlog.configure(processors=[structlog.stdlib.add_log_level, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)])
 
+type Admin = asyncpg.Connection[asyncpg.Record]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run laws, fuzzing and comparisons at their full size")
@@ -90,7 +92,7 @@ def system(pool: Pool) -> SystemStores:
 
 
 @pytest.fixture
-async def admin(database: dict[str, str]) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+async def admin(database: dict[str, str]) -> AsyncIterator[Admin]:
     """A superuser's eyes: to see what is really there."""
     connection = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
     yield connection

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bench.rows import make_writer, posts_of
-from telegram_assistant.domain.coverage import proven_by
+from bench.rows import make_writer, page_of, posts_of
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
 from telegram_assistant.domain.post import Post, fingerprint
 from telegram_assistant.stores.postgres.channels import Channel, Subscription
@@ -29,9 +28,7 @@ def make_post(*, channel_id: int = 1, message_id: int = 1, text: str = "Снег
 
 
 def make_page(*posts: Post, **more: Any) -> Page:
-    """A page of the newest posts, and what it proves."""
-    values: dict[str, Any] = {"proven": proven_by([post.message_id for post in posts]), "read_at": datetime.now(UTC), **more}
-    return Page(posts=posts, **values)
+    return page_of(posts, **more)
 
 
 async def make_tenant(system: SystemStores) -> TenantId:

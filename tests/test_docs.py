@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 from redis.asyncio import Redis
 
+from bench.engines import free_port
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostTagged
 from telegram_assistant.stores.postgres.landing import Claim
@@ -21,7 +22,6 @@ from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
 from tests.factories import make_channel, make_page, make_post
 from tests.streams.conftest import until
-from tests.test_roles import free_port
 
 CHECKOUT = Path(__file__).parent.parent
 STAGES = (CHECKOUT / "docs/stages.md").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
+from bench.engines import free_port
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.roles import ROLES, Role, RoleName, run_roles
 from telegram_assistant.settings import read_settings
@@ -18,13 +19,6 @@ from telegram_assistant.supervision import Loop
 from telegram_assistant.telemetry.metrics import CHANNEL_BOUND, CHANNEL_LAST_POST, REGISTRY
 
 API = (Role(RoleName.API, lambda http: http.api_port, lambda _app, _health: ()),)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @dataclass

@@ -1,9 +1,7 @@
 """`tga accounts`."""
 
 import asyncio
-from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from telegram_assistant.assembly import assemble
@@ -13,14 +11,6 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.settings import read_settings
 from telegram_assistant.telegram.vault import vault_of
 from tests.factories import make_tenant
-
-
-@pytest.fixture
-def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: dict[str, str]) -> CliRunner:
-    monkeypatch.chdir(tmp_path)
-    for name in database:
-        monkeypatch.delenv(name, raising=False)
-    return CliRunner(env=dict(database))
 
 
 def make_account(database: dict[str, str]) -> AccountId:

@@ -1,18 +1,9 @@
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from telegram_assistant import __version__
 from telegram_assistant.cli import app
-
-
-@pytest.fixture
-def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: dict[str, str]) -> CliRunner:
-    monkeypatch.chdir(tmp_path)
-    for name in database:
-        monkeypatch.delenv(name, raising=False)
-    return CliRunner(env=dict(database))
 
 
 def test_the_version_is_told(runner: CliRunner) -> None:

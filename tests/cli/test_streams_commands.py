@@ -1,10 +1,8 @@
 """`tga streams`, `tga dead-letters` and `tga search`."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
-import pytest
 from typer.testing import CliRunner
 
 from telegram_assistant.assembly import App, assemble
@@ -22,14 +20,6 @@ from tests.factories import fresh_number, make_channel, make_page, make_post
 from tests.streams.conftest import parsed
 
 KEY = stream_key(PostParsed, Lane.LIVE)
-
-
-@pytest.fixture
-def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: dict[str, str]) -> CliRunner:
-    monkeypatch.chdir(tmp_path)
-    for name in database:
-        monkeypatch.delenv(name, raising=False)
-    return CliRunner(env={**database, "COLUMNS": "200"})
 
 
 def prepare(database: dict[str, str], work: Any) -> Any:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import asyncpg
 import pytest
 
 from telegram_assistant.domain.account import AccountState, Lease
@@ -14,9 +13,8 @@ from telegram_assistant.stores.postgres.accounts import Account
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram.vault import Sealed, Vault, make_key, vault_of
 from telegram_assistant.telemetry.health import Health
+from tests.conftest import Admin
 from tests.streams.conftest import until
-
-type Admin = asyncpg.Connection[asyncpg.Record]
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import asyncpg
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId
@@ -15,11 +14,10 @@ from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telemetry.health import Health
 from telegram_simulator.control.operations import Control
 from telegram_simulator.world.tiny import CITY, TECH
+from tests.conftest import Admin
 from tests.factories import make_tenant
 from tests.streams.conftest import until
 from tests.telegram.conftest import reading
-
-type Admin = asyncpg.Connection[asyncpg.Record]
 
 
 @asynccontextmanager

@@ -1,19 +1,16 @@
 """The way of a post, from Telegram to a person, although every process of ours is killed once on the way."""
 
 import json
-import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import asyncpg
-import httpx
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId
@@ -24,31 +21,13 @@ from telegram_assistant.stores.postgres.channels import Channel, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.telegram.vault import make_key
+from telegram_simulator.control.client import ControlClient
 from tests.servers import OwnServers, own_servers
 
 CITY, TECH = 1_500_000_001, 1_500_000_002
 PHONE = "79990000001"
 
 pytestmark = pytest.mark.serial
-
-
-@dataclass
-class Telegram:
-    """The simulator, through its control door."""
-
-    door: httpx.Client
-
-    def session(self) -> str:
-        self.door.post("/accounts", json={"phone": PHONE, "joined": [CITY, TECH]}).raise_for_status()
-        return str(self.door.post(f"/accounts/{PHONE}/session").json()["session"])
-
-    def post(self, text: str) -> None:
-        self.door.post(f"/channels/{CITY}/posts", json={"text": text}).raise_for_status()
-
-    def truth(self, channel_id: int) -> dict[int, str]:
-        lines = self.door.get("/truth", params={"channel": channel_id}).text.splitlines()
-        rows = [json.loads(line) for line in lines]
-        return {row["message_id"]: row.get("text", "") for row in rows if "message_id" in row and not row.get("deleted")}
 
 
 @contextmanager
@@ -81,14 +60,17 @@ def servers() -> Iterator[OwnServers]:
 
 
 @pytest.fixture
-def telegram(tmp_path: Path) -> Iterator[Telegram]:
-    log = tmp_path / "simulator.log"
-    ports = ("--port", "0", "--second-port", "0", "--control-port", "0")
-    with program("telegram_simulator", "tiny", *ports, environ={"PATH": "/usr/bin:/bin", "PYTHONUNBUFFERED": "1"}, log=log):
-        until(lambda: "control door" in log.read_text(encoding="utf-8"), "the simulator has started")
-        address = re.findall(r"control door +(http://\S+)", log.read_text(encoding="utf-8"))[0]
-        with httpx.Client(base_url=address, timeout=10) as door:
-            yield Telegram(door)
+def telegram(tmp_path: Path) -> Iterator[ControlClient]:
+    where = tmp_path / "where.json"
+    ports = ("--port", "0", "--second-port", "0", "--control-port", "0", "--where", str(where))
+    with program("telegram_simulator", "tiny", *ports, environ={"PATH": "/usr/bin:/bin"}, log=tmp_path / "simulator.log"):
+        until(lambda: where.exists() and bool(where.read_text(encoding="utf-8")), "the simulator has started")
+        with ControlClient(json.loads(where.read_text(encoding="utf-8"))["control"]) as control:
+            yield control
+
+
+def truth_of(telegram: ControlClient, channel_id: int) -> dict[int, str]:
+    return {row["message_id"]: row.get("text", "") for row in telegram.truth(channel_id) if "message_id" in row and not row.get("deleted")}
 
 
 async def ask(settings: Settings, query: str) -> Any:
@@ -112,12 +94,12 @@ def tga(*arguments: str, environ: dict[str, str], folder: Path) -> subprocess.Co
     return subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
 
 
-async def test_a_post_is_found_although_every_process_is_killed_once(servers: OwnServers, telegram: Telegram, tmp_path: Path) -> None:
+async def test_a_post_is_found_although_every_process_is_killed_once(servers: OwnServers, telegram: ControlClient, tmp_path: Path) -> None:
     environ = {
         **servers.environ(),
         "TELEGRAM_API_ID": "1",
         "TELEGRAM_API_HASH": "any",
-        "TELEGRAM_SESSION_STRING": telegram.session(),
+        "TELEGRAM_SESSION_STRING": telegram.session(PHONE, joined=[CITY, TECH]),
         "SESSION_ENCRYPTION_KEY": make_key(),
         "INGEST_PORT": "18611",
         "WORKER_PORT": "18612",
@@ -136,12 +118,12 @@ async def test_a_post_is_found_although_every_process_is_killed_once(servers: Ow
         kill(first_worker)
     with program(*ingest, environ=environ, log=log), program(*worker, environ=environ, log=log):
         servers.kill("redis")
-        telegram.post("Пока хранилище лежало, в парке нашли редкую сойку.")
+        telegram.post(CITY, "Пока хранилище лежало, в парке нашли редкую сойку.")
         servers.run("up", "redis")
         # nobody may use the account of a process that was killed before its lease and a margin are over
         await happened(settings, "SELECT count(*) > 0 FROM posts WHERE text LIKE '%сойку%'", "the new post has landed", seconds=120)
         servers.kill("postgres")
-        telegram.post("Пока лежала база, на площади открыли фонтан с подсветкой.")
+        telegram.post(CITY, "Пока лежала база, на площади открыли фонтан с подсветкой.")
         servers.run("up", "postgres")
         until(lambda: tga("search", "фонтаны", "--tenant", "A", environ=environ, folder=tmp_path).returncode == 0, "the last post is found")
         await happened(settings, "SELECT count(*) = 0 FROM outbox", "nothing is on its way any more")
@@ -150,7 +132,7 @@ async def test_a_post_is_found_although_every_process_is_killed_once(servers: Ow
 
     for channel_id in (CITY, TECH):
         stored = await ask(settings, f"SELECT jsonb_object_agg(message_id, text) FROM posts WHERE channel_id = {channel_id}")
-        assert {int(number): text for number, text in json.loads(stored).items()} == telegram.truth(channel_id)
+        assert {int(number): text for number, text in json.loads(stored).items()} == truth_of(telegram, channel_id)
     found = tga("search", "сойка", "--tenant", "A", environ=environ, folder=tmp_path).stdout
     assert "Городские новости" in found
     assert "https://t.me/gorod_news/41" in found

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import asyncpg
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
@@ -12,10 +11,9 @@ from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.conftest import Admin
 from tests.factories import make_channel, make_page, make_post
 from tests.streams.conftest import parsed
-
-type Admin = asyncpg.Connection[asyncpg.Record]
 
 
 async def persist(system: SystemStores, channel_id: ChannelId, **post: Any) -> PostParsed:

@@ -123,7 +123,7 @@ async def test_a_dead_letter_is_replayed_to_its_own_stage_only(bench: Bench) -> 
         await until(lambda: has(seen["two"], 2))
         broken = False
         newest, older = await bench.system.dead_letters.newest("one")
-        await replay(newest.dead_letter_id, letters=bench.system.dead_letters, redis=bench.redis)
+        await replay(newest.dead_letter_id, letters=bench.system.dead_letters, redis=bench.redis, partitions=1)
         await discard(older.dead_letter_id, letters=bench.system.dead_letters, outbox=bench.system.outbox, redis=bench.redis)
         await until(lambda: has(seen["one"], 1))
         await until(lambda: none_pending(bench, "two"))

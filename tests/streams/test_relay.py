@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import asyncpg
 import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as NoConnection
@@ -24,10 +23,9 @@ from telegram_assistant.streams.relay import Announcement, Relay
 from telegram_assistant.streams.stage import Stage, stage
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
+from tests.conftest import Admin
 from tests.factories import make_channel, make_page, make_post
 from tests.streams.conftest import KEY, Bench, until
-
-type Admin = asyncpg.Connection[asyncpg.Record]
 
 
 @stage(consumes=PostParsed)

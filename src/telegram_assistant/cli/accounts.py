@@ -6,7 +6,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.cli.environment import complaints, console, with_app
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.telegram.vault import make_key

@@ -7,7 +7,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.environment import complaints, console, with_app
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features import dead_letters
 from telegram_assistant.stores.postgres.dead_letters import DeadLetter

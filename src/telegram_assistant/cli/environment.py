@@ -1,9 +1,8 @@
 """Settings for commands: the environment, then `.env`; and clear words when they make no sense."""
 
-import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,10 +10,8 @@ import typer
 from dotenv import dotenv_values
 from rich.console import Console
 
-from telegram_assistant.assembly import App, assemble
-from telegram_assistant.errors import Busy, CannotStart, Rejected, SettingsError
+from telegram_assistant.errors import SettingsError
 from telegram_assistant.settings import Group, Settings, read_group, read_settings, unknown_names
-from telegram_assistant.telemetry.logging import configure_logging
 
 # what goes to a file or another program is not cut to the width of a window
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
@@ -56,23 +53,3 @@ def refuse(why: str, remedy: str) -> typer.Exit:
     """Tell a person why a command cannot go on, and what to do."""
     complaints.print(f"[red]{why}.[/]\n{remedy}.")
     return typer.Exit(1)
-
-
-def with_app[T](work: Callable[[App], Awaitable[T]]) -> T:
-    """Do something with everything connected; what stands in the way is told in words."""
-    settings = settings_or_exit()
-    configure_logging(settings.telemetry)
-
-    async def run() -> T:
-        async with assemble(settings) as app:
-            return await work(app)
-
-    try:
-        return asyncio.run(run())
-    except CannotStart as error:
-        raise refuse(error.why, error.remedy) from error
-    except Rejected as error:
-        complaints.print(f"[red]{error}.[/]")
-        raise typer.Exit(1) from error
-    except Busy as error:
-        raise refuse(str(error), "Try again in a moment; `tga doctor` says more") from error

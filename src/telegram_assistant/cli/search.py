@@ -7,7 +7,8 @@ import typer
 from rich.markup import escape
 
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.environment import complaints, console, with_app
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.search import Found, find
 

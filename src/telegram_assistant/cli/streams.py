@@ -9,7 +9,8 @@ from rich.live import Live
 from rich.table import Table
 
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.environment import complaints, console, with_app
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.pipeline import PIPELINE
 from telegram_assistant.streams.watching import StageState, look, resume
 from telegram_assistant.telemetry.health import Health

@@ -6,7 +6,7 @@ from uuid import UUID, uuid5
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
-from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.ids import PostId
 
 NAMESPACE = UUID("7b0f8c3e-6a52-5d0e-9d55-1f6f3f1c2a10")
 
@@ -58,8 +58,7 @@ class Event(BaseModel):
 
     @property
     def post(self) -> PostId:
-        channel, _, message = self.post_id.partition("/")
-        return PostId(ChannelId(int(channel)), MessageId(int(message)))
+        return PostId.parse(self.post_id)
 
 
 def event_id_of(name: str, post_id: PostId, revision: int, trigger: str = "") -> UUID:

@@ -12,7 +12,7 @@ from telegram_assistant.stores.redis.client import Redis
 from telegram_assistant.streams.dead_letters import forget, send_again
 
 
-async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, partitions: int = 1) -> DeadLetter:
+async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, partitions: int) -> DeadLetter:
     """To the stage that buried it, and to no other that reads the same stream."""
     letter = await _known(dead_letter_id, letters)
     channel_id = letter.channel_id or 0

@@ -5,12 +5,12 @@ from typing import Any
 from redis.asyncio import Redis
 
 from telegram_assistant.streams.entries import ONLY, PAYLOAD
-from telegram_assistant.streams.keys import dead_key, partition_of, repartitioned
+from telegram_assistant.streams.keys import dead_key, repartitioned
 
 
 async def send_again(redis: Redis, *, stage: str, stream: str, payload: bytes, channel_id: int, partitions: int) -> None:
     """Back on its stream, as streams are partitioned now, addressed to one stage: the others pass over it."""
-    await redis.xadd(repartitioned(stream, partition_of(channel_id, partitions), partitions), {PAYLOAD: payload, ONLY: stage})
+    await redis.xadd(repartitioned(stream, channel_id, partitions), {PAYLOAD: payload, ONLY: stage})
 
 
 async def forget(redis: Redis, *, stage: str, entry_id: str) -> None:

@@ -13,8 +13,8 @@ from telegram_assistant.streams.stage import Stage
 def sources_of(stage: Stage, partitions: int) -> Iterator[Source]:
     """Every stream that the stage reads."""
     for event in stage.consumes:
-        for number, (lane, key) in enumerate(stream_keys(event, partitions)):
-            yield Source(key, lane, number % partitions, event)
+        for lane, partition, key in stream_keys(event, partitions):
+            yield Source(key, lane, partition, event)
 
 
 async def ensure_groups(redis: Redis, stage: str, sources: Iterable[Source]) -> None:

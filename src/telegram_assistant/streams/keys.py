@@ -14,28 +14,31 @@ def stream_key(event: type[Event], lane: Lane, partition: int = 0, partitions: i
     key = f"stream:{event.NAME.replace('.', ':')}"
     if lane is Lane.BULK:
         key += ":bulk"
-    return key if partitions == 1 else f"{key}:{{{partition}}}"
+    return _in_partition(key, partition, partitions)
 
 
-def stream_keys(event: type[Event], partitions: int = 1) -> Iterator[tuple[Lane, str]]:
-    """All streams of an event, in both lanes."""
+def stream_of_channel(event: type[Event], lane: Lane, channel_id: int, partitions: int) -> str:
+    """The stream on which an event about this channel travels."""
+    return stream_key(event, lane, channel_id % partitions, partitions)
+
+
+def stream_keys(event: type[Event], partitions: int = 1) -> Iterator[tuple[Lane, int, str]]:
+    """All streams of an event, in both lanes, with their partitions."""
     for lane in Lane:
         for partition in range(partitions):
-            yield lane, stream_key(event, lane, partition, partitions)
+            yield lane, partition, stream_key(event, lane, partition, partitions)
 
 
-def repartitioned(key: str, partition: int, partitions: int) -> str:
+def repartitioned(key: str, channel_id: int, partitions: int) -> str:
     """The key of the same stream under another number of partitions."""
-    whole = key.partition(":{")[0]
-    return whole if partitions == 1 else f"{whole}:{{{partition}}}"
-
-
-def partition_of(channel_id: int, partitions: int) -> int:
-    return channel_id % partitions
+    return _in_partition(key.partition(":{")[0], channel_id % partitions, partitions)
 
 
 def dead_key(stage: str, partition: int = 0, partitions: int = 1) -> str:
-    key = f"stream:dead:{stage}"
+    return _in_partition(f"stream:dead:{stage}", partition, partitions)
+
+
+def _in_partition(key: str, partition: int, partitions: int) -> str:
     return key if partitions == 1 else f"{key}:{{{partition}}}"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.streams.entries import Entry
+from telegram_assistant.streams.stage import Stage
 
 BULK_SHARE = 8
 """A portion of history is this part of a batch of news."""
@@ -21,9 +22,10 @@ LONGEST_REST_SECONDS = 1.0
 class Ready:
     """Between those who read and those who work."""
 
-    def __init__(self, *, concurrency: int, batch: int) -> None:
+    def __init__(self, stage: Stage) -> None:
+        batch = stage.batch or 1
         self._portions = {Lane.LIVE: batch, Lane.BULK: max(batch // BULK_SHARE, 1)}
-        self._most_at_bulk = max(concurrency // 2, 1)
+        self._most_at_bulk = max(stage.concurrency // 2, 1)
         self._at_bulk = 0
         self._lanes: dict[Lane, deque[Entry]] = {lane: deque() for lane in Lane}
         self._sleeping: deque[asyncio.Future[None]] = deque()

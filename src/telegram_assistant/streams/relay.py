@@ -21,7 +21,7 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostParsed
 from telegram_assistant.events.envelope import event_id_of
 from telegram_assistant.streams.entries import PAYLOAD
-from telegram_assistant.streams.keys import EPOCH_KEY, partition_of, stream_key, stream_keys, text_of
+from telegram_assistant.streams.keys import EPOCH_KEY, stream_keys, stream_of_channel, text_of
 from telegram_assistant.streams.stage import Stage
 from telegram_assistant.streams.watching import StageState, look
 from telegram_assistant.supervision import Loop, sleep_unless
@@ -90,6 +90,8 @@ class Relay:
         self._partitions = partitions
         self._most_entries = most_entries
         self._checked_at = 0.0
+        read = {event for stage in stages for event in stage.consumes}
+        self._read_keys = tuple(key for event in read for _, _, key in stream_keys(event, partitions))
 
     def loops(self) -> tuple[Loop, Loop]:
         """One for news, one for history: news never wait for history to be announced."""
@@ -141,7 +143,7 @@ class Relay:
         async def publish(announcements: Sequence[Announcement]) -> None:
             pipeline: Any = self._redis.pipeline(transaction=False)
             for one in announcements:
-                key = stream_key(PostParsed, lane, partition_of(one.post_id.channel_id, self._partitions), self._partitions)
+                key = stream_of_channel(PostParsed, lane, one.post_id.channel_id, self._partitions)
                 pipeline.execute_command("XADD", key, "*", PAYLOAD, parsed_event(one).model_dump_json())
             await pipeline.execute()
 
@@ -152,8 +154,7 @@ class Relay:
 
     async def check(self) -> None:
         """See whether Redis is the one that was filled, and whether anything is overdue without a reason."""
-        info: Any = await self._redis.info("server")
-        run_id = str(info["run_id"])
+        run_id = await self._run_id()
         here = await self._redis.get(EPOCH_KEY)
         epoch, known_run = await self._outbox.known_epoch()
         if here is None or epoch is None or text_of(here) != epoch:
@@ -166,13 +167,17 @@ class Relay:
 
     async def refill(self) -> int:
         """Announce everything again: this Redis has lost what was announced."""
-        info: Any = await self._redis.info("server")
         epoch = secrets.token_hex(8)
-        await self._outbox.remember_epoch(epoch, str(info["run_id"]))
+        await self._outbox.remember_epoch(epoch, await self._run_id())
         count = await self._outbox.again_all()
         await self._redis.set(EPOCH_KEY, epoch)
         self._count("refilled", count)
         return count
+
+    async def _run_id(self) -> str:
+        """Another one after every start of Redis."""
+        info: Any = await self._redis.info("server")
+        return str(info["run_id"])
 
     @staticmethod
     def _explained(states: Sequence[StageState]) -> bool:
@@ -186,9 +191,8 @@ class Relay:
 
     async def _too_full(self) -> str | None:
         """Above the bound posts wait in PostgreSQL, where they are safe; the slowest stage is named."""
-        keys = [key for event in {event for stage in self._stages for event in stage.consumes} for _, key in stream_keys(event, self._partitions)]
         pipeline: Any = self._redis.pipeline(transaction=False)
-        for key in keys:
+        for key in self._read_keys:
             pipeline.execute_command("XLEN", key)
         longest: int = max(await pipeline.execute(), default=0)
         if longest < self._most_entries:

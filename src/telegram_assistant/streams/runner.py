@@ -79,7 +79,7 @@ class Runner:
         self._held: dict[tuple[str, bytes], Entry] = {}
         """Everything this process owns: waiting, being worked on, or being settled."""
         self._bulk_held = 0
-        self._ready = Ready(concurrency=stage.concurrency, batch=stage.batch or 1)
+        self._ready = Ready(stage)
         self._making_way_since: float | None = None
         """Nothing new is read: an entry that may kill its process waits to be alone in it."""
         self._room = asyncio.Event()
@@ -101,7 +101,7 @@ class Runner:
         while not stopping.is_set():
             await self._wait_while_stopped(stopping)
             self._held.clear()
-            self._ready = Ready(concurrency=self.stage.concurrency, batch=self.stage.batch or 1)
+            self._ready = Ready(self.stage)
             self._making_way_since = None
             self._waiting_for_servers.clear()
             self._bulk_held = self._buried_in_a_row = 0

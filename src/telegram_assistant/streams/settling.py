@@ -14,10 +14,7 @@ from redis.exceptions import ResponseError
 
 from telegram_assistant.streams.entries import PAYLOAD, Buried, Done, Failed, HandedBack, Outcome
 from telegram_assistant.streams.groups import ensure_groups, is_missing_group
-from telegram_assistant.streams.keys import dead_key, partition_of, stream_key
-from telegram_assistant.telemetry.logging import get_logger
-
-log = get_logger()
+from telegram_assistant.streams.keys import dead_key, stream_of_channel
 
 RESTING = "__retry__"
 """The consumer that owns entries between a failure and their next attempt."""
@@ -111,8 +108,7 @@ class Settler:
             match outcome:
                 case Done(told=told):
                     for event in told:
-                        partition = partition_of(event.channel_id, self._partitions)
-                        key = stream_key(type(event), entry.source.lane, partition, self._partitions)
+                        key = stream_of_channel(type(event), entry.source.lane, event.channel_id, self._partitions)
                         yield "XADD", key, "*", PAYLOAD, event.model_dump_json()
                     acknowledged.setdefault(entry.source.key, []).append(entry.entry_id)
                 case Buried(reason=reason):

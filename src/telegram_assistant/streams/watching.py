@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,6 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
 from telegram_assistant.domain.lane import Lane
-from telegram_assistant.streams.entries import Source
 from telegram_assistant.streams.groups import sources_of
 from telegram_assistant.streams.keys import stopped_key, stream_keys, text_of
 from telegram_assistant.streams.settling import RESTING
@@ -33,7 +32,6 @@ class StageState:
 
     stage: str
     lane: Lane
-    entries: int
     lag: int
     pending: int
     resting: int
@@ -63,18 +61,17 @@ async def look(redis: Redis, stages: Sequence[Stage], partitions: int) -> list[S
         sources = list(sources_of(stage, partitions))
         for lane in Lane:
             of_lane = [source for source in sources if source.lane is lane]
-            groups = [(source, await _group(redis, source, stage.name)) for source in of_lane]
+            groups = [(source, await _group(redis, source.key, stage.name, await _groups_of(redis, source.key))) for source in of_lane]
             lengths = [await redis.xlen(source.key) for source in of_lane]
-            ages = [_age_seconds(group.oldest_ms) for _, group in groups if group is not None and group.oldest_ms is not None]
+            oldest = min((group.oldest_ms for _, group in groups if group is not None and group.oldest_ms is not None), default=None)
             states.append(
                 StageState(
                     stage=stage.name,
                     lane=lane,
-                    entries=sum(lengths),
                     lag=sum(length if group is None else group.lag for (_, group), length in zip(groups, lengths, strict=True)),
                     pending=sum(group.pending for _, group in groups if group is not None),
                     resting=sum(group.resting for _, group in groups if group is not None),
-                    oldest_seconds=max(ages, default=0.0),
+                    oldest_seconds=0.0 if oldest is None else max(0.0, time.time() - oldest / 1000),
                     consumers=max((group.consumers for _, group in groups if group is not None), default=0),
                     stopped=None if stopped is None else text_of(stopped),
                 )
@@ -82,21 +79,21 @@ async def look(redis: Redis, stages: Sequence[Stage], partitions: int) -> list[S
     return states
 
 
-async def _group(redis: Redis, source: Source, stage: str) -> _Group | None:
-    found: list[Any] = await _groups_of(redis, source.key)
+async def _group(redis: Redis, key: str, stage: str, found: Sequence[Any]) -> _Group | None:
+    """One of the groups that were found on a stream, with what it has in hand."""
     info = next((one for one in found if text_of(one["name"]) == stage), None)
     if info is None:
         return None
-    summary: Any = await redis.xpending(source.key, stage)
+    summary: Any = await redis.xpending(key, stage)
     delivered = text_of(info["last-delivered-id"])
     oldest = text_of(summary["min"]) if summary["pending"] else None
     lag = info["lag"]
     if lag is None:  # Redis cannot tell after deletions in the middle; count then
-        waiting_entries: Any = await redis.xrange(source.key, f"({delivered}", "+", count=10_000)
+        waiting_entries: Any = await redis.xrange(key, f"({delivered}", "+", count=10_000)
         lag = len(waiting_entries)
     waiting = oldest
     if waiting is None and lag:
-        first: Any = await redis.xrange(source.key, f"({delivered}", "+", count=1)
+        first: Any = await redis.xrange(key, f"({delivered}", "+", count=1)
         waiting = text_of(first[0][0]) if first else None
     owners = {text_of(one["name"]): one["pending"] for one in summary["consumers"]}
     return _Group(
@@ -117,35 +114,32 @@ async def _groups_of(redis: Redis, key: str) -> list[Any]:
     return found
 
 
-def _age_seconds(milliseconds: int | None) -> float:
-    return 0.0 if milliseconds is None else max(0.0, time.time() - milliseconds / 1000)
-
-
 async def trim(redis: Redis, stages: Sequence[Stage], partitions: int) -> dict[str, int]:
     """Cut off what every group has finished, and nothing else. A stream whose group is missing is left alone."""
-    readers: dict[str, list[tuple[Source, str]]] = {}
+    readers: dict[str, list[str]] = {}
     for stage in stages:
         for source in sources_of(stage, partitions):
-            readers.setdefault(source.key, []).append((source, stage.name))
+            readers.setdefault(source.key, []).append(stage.name)
     trimmed: dict[str, int] = {}
     for key, expected in readers.items():
-        groups = [await _group(redis, source, name) for source, name in expected]
+        found = await _groups_of(redis, key)
+        groups = [await _group(redis, key, name, found) for name in expected]
         if any(group is None for group in groups):
             continue
-        await _report_strangers(redis, key, {name for _, name in expected})
+        _report_strangers(key, found, expected)
         lowest = min((group.needed_from for group in groups if group is not None), key=_order)
         trimmed[key] = await redis.xtrim(key, minid=lowest, approximate=True)
         STREAM_ENTRIES.labels(key).set(await redis.xlen(key))
     for event in {event for stage in stages for event in stage.emits}:
-        for _, key in stream_keys(event, partitions):
+        for _, _, key in stream_keys(event, partitions):
             if key not in readers:  # told, and nobody of ours listens: kept for whoever looks, not for ever
                 trimmed[key] = await redis.xtrim(key, maxlen=UNREAD_KEPT, approximate=True)
     return trimmed
 
 
-async def _report_strangers(redis: Redis, key: str, expected: Iterable[str]) -> None:
+def _report_strangers(key: str, found: Sequence[Any], expected: Sequence[str]) -> None:
     """A group that no stage of ours has does not hold trimming; its owner should know."""
-    for one in await _groups_of(redis, key):
+    for one in found:
         if text_of(one["name"]) not in expected:
             log.warning("unknown_group", stream=key, group=text_of(one["name"]), why="it may miss entries: trimming does not wait for it")
 

@@ -6,10 +6,9 @@ from datetime import UTC, date, datetime
 from itertools import count
 from typing import Any
 
-import asyncpg
 from asyncpg import Range
 
-type Admin = asyncpg.Connection[asyncpg.Record]
+from tests.conftest import Admin
 
 CLASSES = {"tenant", "subscribed", "system"}
 DEFINER_FUNCTIONS = {"make_partition", "drop_partitions", "search_words"}

@@ -2,15 +2,13 @@
 
 import asyncio
 
-import asyncpg
 import pytest
 
 from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.conftest import Admin
 from tests.factories import make_tenant
-
-type Admin = asyncpg.Connection[asyncpg.Record]
 
 
 @pytest.fixture(autouse=True)

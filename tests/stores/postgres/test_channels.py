@@ -1,6 +1,5 @@
 from datetime import UTC, datetime
 
-import asyncpg
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, TenantId
@@ -8,9 +7,8 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.channels import Channel, Priority, Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
+from tests.conftest import Admin
 from tests.factories import World, fresh_number, make_channel, make_tenant
-
-type Admin = asyncpg.Connection[asyncpg.Record]
 
 
 async def tier_of(admin: Admin, channel_id: ChannelId) -> str:

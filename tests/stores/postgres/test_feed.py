@@ -1,7 +1,6 @@
 import random
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
 import pytest
 
 from telegram_assistant.domain.ids import PostId
@@ -10,6 +9,7 @@ from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.feed import Feed, cursor_of
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
+from tests.conftest import Admin
 from tests.factories import World, make_channel, make_page, make_post, make_tenant
 
 
@@ -49,7 +49,7 @@ async def test_a_post_comes_back_as_it_was_stored(world: World) -> None:
     assert newest.revision == 1
 
 
-async def test_a_deleted_post_stays_in_the_feed_and_is_marked(world: World, admin: "asyncpg.Connection[asyncpg.Record]", now: datetime) -> None:
+async def test_a_deleted_post_stays_in_the_feed_and_is_marked(world: World, admin: Admin, now: datetime) -> None:
     newest = (await world.stores_a.feed.newest(limit=1))[0].post.id
     await admin.execute("UPDATE posts SET deleted_at = $3 WHERE channel_id = $1 AND message_id = $2", newest.channel_id, newest.message_id, now)
     again = (await world.stores_a.feed.newest(limit=1))[0]

@@ -12,8 +12,9 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
 from telegram_assistant.stores.postgres.stores import TenantStores
+from tests.conftest import Admin
 from tests.factories import World
-from tests.stores.postgres.catalogue import Admin, Table, complaints, insert_row, tables
+from tests.stores.postgres.catalogue import Table, complaints, insert_row, tables
 
 NOBODY = TenantId(0)
 

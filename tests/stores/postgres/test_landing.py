@@ -1,6 +1,5 @@
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
 import pytest
 
 from telegram_assistant.domain.coverage import IdRange
@@ -8,9 +7,8 @@ from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.errors import LeaseLost
 from telegram_assistant.stores.postgres.landing import Claim, Landed, RunEnds
 from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.conftest import Admin
 from tests.factories import make_channel, make_page, make_post
-
-type Admin = asyncpg.Connection[asyncpg.Record]
 
 
 async def outbox_of(admin: Admin, channel_id: ChannelId) -> list[tuple[int, int, str]]:

@@ -8,9 +8,8 @@ from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.stores.postgres.partitions import BY_MONTH, months_from
 from telegram_assistant.stores.postgres.raw_messages import RawMessage
 from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.conftest import Admin
 from tests.factories import fresh_number
-
-type Admin = asyncpg.Connection[asyncpg.Record]
 
 
 async def partitions_of(admin: Admin, table: str) -> set[str]:

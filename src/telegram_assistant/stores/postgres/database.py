@@ -76,20 +76,14 @@ class Transactions:
 
 
 class SystemTransactions(Transactions):
-    """As tga_system: ingest, workers, jobs."""
+    """As tga_system: ingest, workers, jobs.
 
-    def __init__(self, pool: Pool) -> None:
-        super().__init__(pool, "BEGIN; SET LOCAL ROLE tga_system")
-
-
-class RepeatableTransactions(SystemTransactions):
-    """As tga_system, for what is simply done again if a crash forgets it: the commit does not wait for the disk.
-
-    Commits stay in their order, so one that did wait is never kept without those before it.
+    A repeatable one is for what is simply done again if a crash forgets it: its commit does not wait for the disk. Commits
+    stay in their order, so one that did wait is never kept without those before it.
     """
 
-    def __init__(self, pool: Pool) -> None:
-        Transactions.__init__(self, pool, "BEGIN; SET LOCAL ROLE tga_system; SET LOCAL synchronous_commit = off")
+    def __init__(self, pool: Pool, *, repeatable: bool = False) -> None:
+        super().__init__(pool, "BEGIN; SET LOCAL ROLE tga_system" + ("; SET LOCAL synchronous_commit = off" if repeatable else ""))
 
 
 class TenantTransactions(Transactions):

@@ -7,7 +7,7 @@ from telegram_assistant.stores.postgres.accounts import Accounts
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.channels import Channels, Followed
 from telegram_assistant.stores.postgres.coverage import CoverageLedger
-from telegram_assistant.stores.postgres.database import Pool, RepeatableTransactions, SystemTransactions, TenantTransactions
+from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
 from telegram_assistant.stores.postgres.dead_letters import DeadLetters
 from telegram_assistant.stores.postgres.feed import Feed
 from telegram_assistant.stores.postgres.job_runs import JobRuns
@@ -49,7 +49,7 @@ class TenantStores:
 
 def system_stores(pool: Pool, bell: Bell) -> SystemStores:
     transactions = SystemTransactions(pool)
-    repeatable = RepeatableTransactions(pool)
+    repeatable = SystemTransactions(pool, repeatable=True)
     return SystemStores(
         tenants=Tenants(transactions),
         accounts=Accounts(transactions),

@@ -1,0 +1,31 @@
+"""Commands that need the servers. Apart from the others, which start without loading what talks to them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import typer
+
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.cli.environment import complaints, refuse, settings_or_exit
+from telegram_assistant.errors import Busy, CannotStart, Rejected
+from telegram_assistant.telemetry.logging import configure_logging
+
+
+def with_app[T](work: Callable[[App], Awaitable[T]]) -> T:
+    """Do something with everything connected; what stands in the way is told in words."""
+    settings = settings_or_exit()
+    configure_logging(settings.telemetry)
+
+    async def run() -> T:
+        async with assemble(settings) as app:
+            return await work(app)
+
+    try:
+        return asyncio.run(run())
+    except CannotStart as error:
+        raise refuse(error.why, error.remedy) from error
+    except Rejected as error:
+        complaints.print(f"[red]{error}.[/]")
+        raise typer.Exit(1) from error
+    except Busy as error:
+        raise refuse(str(error), "Try again in a moment; `tga doctor` says more") from error

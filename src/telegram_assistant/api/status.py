@@ -1,5 +1,6 @@
 """What every role answers over HTTP: /health, /health/details, /ready, /metrics."""
 
+import asyncio
 import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable
@@ -36,7 +37,8 @@ def status_app(*, role: str, instance: str, health: Health, operator_key: Secret
         return JSONResponse({"status": "ready"})
 
     async def metrics(request: Request) -> Response:
-        body, content_type = exposition(request.headers.get("accept", ""))
+        # Tens of thousands of lines; whatever else this process does goes on meanwhile.
+        body, content_type = await asyncio.to_thread(exposition, request.headers.get("accept", ""))
         return Response(body, headers={"Content-Type": content_type})
 
     async def guard(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:

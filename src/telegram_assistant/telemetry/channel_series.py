@@ -1,14 +1,30 @@
-"""Metric series per channel that cannot grow without bound: a million channels would kill any Prometheus."""
+"""Metric series per channel that cannot grow without bound: a million channels would kill any Prometheus.
 
+What is counted (counters, histograms) has a series of its own for the first channels and one for all others. What is
+(gauges, ages) is shown for the worst channels, and summed up over all. A broken gauge never stops parsing: nothing
+here raises; what goes wrong is logged once per metric, and the other metrics are shown as ever.
+"""
+
+import math
 import threading
-from collections.abc import Callable, Iterable
-from heapq import nlargest
+import time
+from abc import abstractmethod
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from heapq import nlargest, nsmallest
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+
+from telegram_assistant.telemetry.logging import get_logger
 
 OTHER = "other"
+
+log = get_logger()
 
 
 class Bound:
@@ -20,61 +36,218 @@ class Bound:
 
 class _ChannelSeries(Collector):
     def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry) -> None:
-        self._name = name
+        self.name = name
         self._about = about
         self._bound = bound
-        self._values: dict[int, float] = {}
         self._lock = threading.Lock()
+        self._told = False
         registry.register(self)
 
     def describe(self) -> Iterable[Metric]:
         return ()
 
+    def collect(self) -> Iterable[Metric]:
+        families: list[Metric] = []
+        with self._careful():
+            families.append(self._family())
+        return families
 
-class ChannelCounter(_ChannelSeries):
-    """A counter whose channels beyond the bound are counted together as `other`."""
+    @abstractmethod
+    def _family(self) -> Metric: ...
+
+    @contextmanager
+    def _careful(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            if not self._told:
+                log.exception("metric_broken", metric=self.name)
+            self._told = True
+
+
+class _ChannelCounts(_ChannelSeries):
+    """What only grows, so it may never move from one series to another: who came first keeps a series of its own."""
 
     def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry) -> None:
         super().__init__(name, about, bound=bound, registry=registry)
-        self._others = 0.0
+        self._own: set[int] = set()
 
-    def add(self, channel_id: int, amount: float = 1.0) -> None:
-        with self._lock:
-            if channel_id in self._values or len(self._values) < self._bound.channels:
-                self._values[channel_id] = self._values.get(channel_id, 0.0) + amount
-            else:
-                self._others += amount
-
-    def collect(self) -> Iterable[Metric]:
-        family = CounterMetricFamily(self._name, self._about, labels=["channel_id"])
-        with self._lock:
-            for channel_id, value in self._values.items():
-                family.add_metric([str(channel_id)], value)
-            if self._others:
-                family.add_metric([OTHER], self._others)
-        yield family
+    def _label(self, channel_id: int) -> str:
+        if channel_id not in self._own and len(self._own) >= self._bound.channels:
+            return OTHER
+        self._own.add(channel_id)
+        return str(channel_id)
 
 
-class ChannelGauge(_ChannelSeries):
-    """A gauge that shows the worst channels when there are too many; `badness` says which value is worse."""
+class ChannelCounter(_ChannelCounts):
+    """A counter whose channels beyond the bound are counted together as `other`."""
 
-    def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry, badness: Callable[[float], float] = float) -> None:
+    def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry, labels: Sequence[str] = ()) -> None:
         super().__init__(name, about, bound=bound, registry=registry)
-        self._badness = badness
+        self._labels = tuple(labels)
+        self._values: dict[tuple[str, ...], float] = {}
+
+    def add(self, channel_id: int, amount: float = 1.0, **labels: str) -> None:
+        with self._careful(), self._lock:
+            growth = _not_negative(amount)
+            others = tuple(labels[name] for name in self._labels)
+            series = (self._label(channel_id), *others)
+            self._values[series] = self._values.get(series, 0.0) + growth
+
+    def _family(self) -> Metric:
+        family = CounterMetricFamily(self.name, self._about, labels=["channel_id", *self._labels])
+        with self._lock:
+            for series, value in self._values.items():
+                family.add_metric(series, value)
+        return family
+
+
+class ChannelHistogram(_ChannelCounts):
+    """A histogram whose channels beyond the bound are observed together as `other`."""
+
+    def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry, buckets: Sequence[float]) -> None:
+        super().__init__(name, about, bound=bound, registry=registry)
+        self._limits = (*buckets, math.inf)
+        self._counts: dict[str, list[int]] = {}
+        self._sums: dict[str, float] = {}
+
+    def observe(self, channel_id: int, value: float) -> None:
+        with self._careful(), self._lock:
+            seen = _not_negative(value)
+            series = self._label(channel_id)
+            self._counts.setdefault(series, [0] * len(self._limits))[bisect_left(self._limits, seen)] += 1
+            self._sums[series] = self._sums.get(series, 0.0) + seen
+
+    def _family(self) -> Metric:
+        family = HistogramMetricFamily(self.name, self._about, labels=["channel_id"])
+        with self._lock:
+            for series, counts in self._counts.items():
+                upto = zip(map(floatToGoString, self._limits), accumulate(counts), strict=True)
+                family.add_metric([series], list(upto), self._sums[series])
+        return family
+
+
+class ChannelState(_ChannelSeries):
+    """What is known of every channel now. Beyond the bound the worst are shown, or those that the metric beside it shows.
+
+    Whoever stops reading a channel forgets it here.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        about: str,
+        *,
+        bound: Bound,
+        registry: CollectorRegistry,
+        lowest_is_worst: bool = False,
+        beside: "ChannelState | None" = None,
+    ) -> None:
+        super().__init__(name, about, bound=bound, registry=registry)
+        self._values: dict[int, float] = {}
+        self._worst = nsmallest if lowest_is_worst else nlargest
+        self._beside = beside
+
+    def forget(self, channel_id: int) -> None:
+        with self._careful(), self._lock:
+            self._values.pop(channel_id, None)
+
+    def all(self) -> list[float]:
+        """The values of all channels, shown or not."""
+        values: list[float] = []
+        with self._careful():
+            with self._lock:
+                stored = list(self._values.values())
+            values.extend(self._as_shown(stored))
+        return values
+
+    def shown(self) -> Iterable[int]:
+        """The channels that have a series."""
+        with self._lock:
+            known = dict(self._values)
+        if len(known) <= self._bound.channels:
+            return known
+        if self._beside is not None:
+            return self._beside.shown()
+        return self._worst(self._bound.channels, known, key=known.__getitem__)
+
+    def _as_shown(self, stored: list[float]) -> list[float]:
+        return stored
+
+    def _put(self, channel_id: int, value: float) -> None:
+        if not math.isfinite(value):
+            raise ValueError(f"{value} says nothing")
+        self._values[channel_id] = float(value)
+
+    def _family(self) -> Metric:
+        family = GaugeMetricFamily(self.name, self._about, labels=["channel_id"])
+        shown = self.shown()
+        with self._lock:
+            stored = {channel_id: self._values[channel_id] for channel_id in shown if channel_id in self._values}
+        for channel_id, value in zip(stored, self._as_shown(list(stored.values())), strict=True):
+            family.add_metric([str(channel_id)], value)
+        return family
+
+
+class ChannelGauge(ChannelState):
+    """A value per channel that stays until it is set anew."""
 
     def set(self, channel_id: int, value: float) -> None:
-        with self._lock:
-            self._values[channel_id] = value
+        with self._careful(), self._lock:
+            self._put(channel_id, value)
 
     def raise_to(self, channel_id: int, value: float) -> None:
         """Set it unless it is higher already."""
-        with self._lock:
-            self._values[channel_id] = max(value, self._values.get(channel_id, value))
+        with self._careful(), self._lock:
+            self._put(channel_id, max(value, self._values.get(channel_id, value)))
+
+
+class ChannelAge(ChannelState):
+    """Seconds since a moment, computed when somebody looks, so that they go on growing when nothing else does."""
+
+    def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry, now: Callable[[], float] = time.time) -> None:
+        super().__init__(name, about, bound=bound, registry=registry, lowest_is_worst=True)
+        self._now = now
+
+    def since(self, channel_id: int, moment: float) -> None:
+        """The channel's age counts from this Unix time."""
+        with self._careful(), self._lock:
+            self._put(channel_id, moment)
+
+    def longest(self) -> float:
+        """The age of the worst channel; 0 without any."""
+        return max(self.all(), default=0.0)
+
+    def _as_shown(self, stored: list[float]) -> list[float]:
+        now = self._now()
+        return [now - moment if moment < now else 0.0 for moment in stored]
+
+
+class ChannelAggregates(Collector):
+    """What the bound cuts off can still be seen as a whole: how many channels, the least, the mean and the most."""
+
+    def __init__(self, name: str, about: str, *, of: Sequence[ChannelState], registry: CollectorRegistry) -> None:
+        self._name = name
+        self._about = about
+        self._of = of
+        registry.register(self)
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
 
     def collect(self) -> Iterable[Metric]:
-        family = GaugeMetricFamily(self._name, self._about, labels=["channel_id"])
-        with self._lock:
-            worst = nlargest(self._bound.channels, self._values.items(), key=lambda item: self._badness(item[1]))
-        for channel_id, value in worst:
-            family.add_metric([str(channel_id)], value)
-        yield family
+        family = GaugeMetricFamily(self._name, self._about, labels=["metric", "stat"])
+        for state in self._of:
+            values = state.all()
+            family.add_metric([state.name, "channels"], len(values))
+            if values:
+                family.add_metric([state.name, "min"], min(values))
+                family.add_metric([state.name, "mean"], sum(values) / len(values))
+                family.add_metric([state.name, "max"], max(values))
+        return (family,)
+
+
+def _not_negative(value: float) -> float:
+    if not 0 <= value < math.inf:
+        raise ValueError(f"{value} cannot be counted")
+    return float(value)

@@ -1,13 +1,15 @@
 """All metrics, declared here and nowhere else. Labels come from small closed sets.
 
-Names of the parser and the scheduler are public interface: dashboards are built on them. They join this
-list with the code that moves them.
+Names of the parser and the scheduler are public interface: dashboards are built on them.
 """
+
+from collections.abc import Sequence
+from itertools import product
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, GCCollector, Histogram, Info, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 
-from telegram_assistant.telemetry.channel_series import Bound, ChannelGauge
+from telegram_assistant.telemetry.channel_series import Bound, ChannelAge, ChannelAggregates, ChannelCounter, ChannelGauge, ChannelHistogram
 
 REGISTRY = CollectorRegistry(auto_describe=True)
 ProcessCollector(registry=REGISTRY)
@@ -16,6 +18,12 @@ GCCollector(registry=REGISTRY)
 
 CHANNEL_BOUND = Bound(1000)
 LATENCIES = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+def _from_zero(metric: Counter | Histogram, *labels: Sequence[str]) -> None:
+    """A series that begins with its first event hides that event from rate() and increase(): closed sets begin at zero."""
+    for values in product(*labels):
+        metric.labels(*values)
 
 
 def exposition(accept: str) -> tuple[bytes, str]:
@@ -61,10 +69,116 @@ class StageMetrics:
 
 
 POSTS_LANDED = Counter("posts_landed_total", "Posts written by landing, by outcome (inserted, changed).", ["outcome"], registry=REGISTRY)
+
+_MODES = ("historical", "incremental")
+PARSER_RUNS = Counter(
+    "parser_runs_total", "Runs over one channel, by how they ended (ok, empty, failed, flood, skipped).", ["mode", "status"], registry=REGISTRY
+)
+POSTS_PARSED = Counter("posts_parsed_total", "Posts inserted; what an overlap reads again counts nothing.", ["mode"], registry=REGISTRY)
+PARSING_DURATION = Histogram(
+    "parsing_duration_seconds",
+    "Time of one run, without the waits that Telegram asked for.",
+    ["mode"],
+    registry=REGISTRY,
+    buckets=(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0, 120.0, 300.0, 600.0),
+)
+PARSER_RETRIES = Counter(
+    "parser_retries_total", "Requests tried again, by reason (floodwait, timeout, connection, network).", ["reason"], registry=REGISTRY
+)
+MODE_FORCED = Counter(
+    "parser_mode_forced_total", "Channels whose mode was forced to historical, once per change (stale_lpa).", ["reason"], registry=REGISTRY
+)
+SCHEDULER_LOCK = Counter(
+    "scheduler_lock_acquired_total", "Attempts to become the one who plans (acquired, missed, error).", ["status"], registry=REGISTRY
+)
+LAST_TICK = Gauge("scheduler_last_tick_ts_seconds", "Unix time of the last tick of any instance; 0 before the first.", registry=REGISTRY)
+SCHEDULER_INTERVAL = Gauge("scheduler_interval_seconds", "Planned time between ticks; 0 where no scheduler runs.", registry=REGISTRY)
+POST_LAG = Histogram(
+    "post_lag_seconds",
+    "How old a live post was when it was stored, by the tier of its channel (high, normal, low).",
+    ["tier"],
+    registry=REGISTRY,
+    buckets=(5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200),
+)
+CHANNELS = Gauge(
+    "channels_by_status",
+    "Channels that this process is to read (active: as planned; failing: the last run failed; parked: after too many) or cannot (suspended).",
+    ["status"],
+    registry=REGISTRY,
+)
+ACCOUNT_BLOCKED = Gauge(
+    "account_blocked_until_seconds",
+    "Unix time until which Telegram wants no such request of this account.",
+    ["account_id", "method"],
+    registry=REGISTRY,
+)
+_from_zero(PARSER_RUNS, _MODES, ("ok", "empty", "failed", "flood", "skipped"))
+_from_zero(POSTS_PARSED, _MODES)
+_from_zero(PARSING_DURATION, _MODES)
+_from_zero(PARSER_RETRIES, ("floodwait", "timeout", "connection", "network"))
+_from_zero(MODE_FORCED, ("stale_lpa",))
+_from_zero(SCHEDULER_LOCK, ("acquired", "missed", "error"))
+_from_zero(POST_LAG, ("high", "normal", "low"))
+
+FLOODWAIT_SECONDS = ChannelCounter(
+    "parser_floodwait_seconds_total", "Seconds that Telegram made a channel's runs wait.", bound=CHANNEL_BOUND, registry=REGISTRY
+)
+BACKFILL_JOBS = ChannelCounter(
+    "backfill_jobs_total",
+    "Backfills, by what became of them (enqueued, completed, failed).",
+    bound=CHANNEL_BOUND,
+    registry=REGISTRY,
+    labels=["status"],
+)
+INTERARRIVAL = ChannelHistogram(
+    "interarrival_seconds",
+    "Time between two posts of a channel.",
+    bound=CHANNEL_BOUND,
+    registry=REGISTRY,
+    buckets=(60, 300, 900, 3600, 10800, 21600, 43200, 86400),
+)
 CHANNEL_LAST_POST = ChannelGauge(
     "channel_last_post_timestamp_seconds",
     "Unix time of the newest post that this process has landed; beyond the bound, the channels silent for longest.",
     bound=CHANNEL_BOUND,
     registry=REGISTRY,
-    badness=lambda moment: -moment,
+    lowest_is_worst=True,
 )
+LAST_SUCCESS = ChannelGauge(
+    "parser_last_success_seconds",
+    "Unix time of the last successful run; beyond the bound, the channels unread for longest.",
+    bound=CHANNEL_BOUND,
+    registry=REGISTRY,
+    lowest_is_worst=True,
+)
+HWM_AGE = ChannelAge(
+    "parser_hwm_age_seconds",
+    "Age of the crash mark of a run that has not finished; none when nothing is half read.",
+    bound=CHANNEL_BOUND,
+    registry=REGISTRY,
+)
+WATERMARK_AGE = ChannelAge(
+    "incremental_watermark_age_seconds", "Time since the start of the last run that stored something.", bound=CHANNEL_BOUND, registry=REGISTRY
+)
+CHANNEL_GAP = ChannelAge("channel_gap_seconds", "Time since the channel's last post.", bound=CHANNEL_BOUND, registry=REGISTRY)
+ADAPTIVE_THRESHOLD = ChannelGauge(
+    "adaptive_threshold_seconds", "Gap above which a channel is unusually silent.", bound=CHANNEL_BOUND, registry=REGISTRY, beside=CHANNEL_GAP
+)
+MISSING_DURATION = Gauge(
+    "posts_missing_duration_seconds", "The longest gap of any channel; kept for old dashboards, channel_gap_seconds says which.", registry=REGISTRY
+)
+MISSING_DURATION.set_function(CHANNEL_GAP.longest)
+
+_STATES = (CHANNEL_LAST_POST, LAST_SUCCESS, HWM_AGE, WATERMARK_AGE, CHANNEL_GAP, ADAPTIVE_THRESHOLD)
+ChannelAggregates(
+    "channel_aggregate",
+    "Each gauge per channel over all channels, those beyond the bound included (channels, min, mean, max).",
+    of=_STATES,
+    registry=REGISTRY,
+)
+
+
+def forget_channel(channel_id: int) -> None:
+    """This process no longer reads the channel; what it has counted stays counted."""
+    for state in _STATES:
+        state.forget(channel_id)

@@ -45,7 +45,7 @@ format: install  ## format and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 
 .PHONY: generate
-generate: install  ## write the files that are made from code (.env.example)
+generate: install  ## write the files that are made from code (.env.example, the dashboard)
 	$(BIN)/python scripts/generate
 
 .PHONY: test

@@ -30,12 +30,12 @@ from bench.chaos.worker import STAGES
 from bench.engines import running_engine
 from bench.harness import arguments, own_database, report
 from bench.rows import page_of
+from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.post import Post, fingerprint
 from telegram_assistant.features.dead_letters import discard
 from telegram_assistant.stores.postgres.bell import hung_bell
-from telegram_assistant.stores.postgres.channels import Channel
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores

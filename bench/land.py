@@ -13,10 +13,10 @@ import asyncpg
 
 from bench.harness import Versions, arguments, cpu_seconds, median, own_cpu_seconds, own_database, report
 from bench.rows import Writer, make_writer, page_of, posts_of
+from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.post import Post
 from telegram_assistant.stores.postgres.bell import Bell
-from telegram_assistant.stores.postgres.channels import Channel
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.rows import LANDED, as_columns, unnested

@@ -23,11 +23,11 @@ from bench.engines import free_port, running_engine
 from bench.harness import Versions, arguments, median, own_database, percentile, report
 from bench.rows import Writer, make_writer, page_of, posts_of
 from bench.soak_streams import end_worker, start_worker
+from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.settings import DatabaseSettings
 from telegram_assistant.stores.postgres.bell import hung_bell
-from telegram_assistant.stores.postgres.channels import Channel
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores

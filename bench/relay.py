@@ -20,12 +20,12 @@ from redis.asyncio import Redis
 from bench.engines import Engine, running_engine
 from bench.harness import Versions, arguments, cpu_seconds, median, own_cpu_seconds, own_database, percentile, report
 from bench.rows import make_writer, page_of, posts_of
+from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.pipeline import PIPELINE
 from telegram_assistant.stores.postgres.bell import hung_bell
-from telegram_assistant.stores.postgres.channels import Channel
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores

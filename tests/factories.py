@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bench.rows import make_writer, page_of, posts_of
+from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
 from telegram_assistant.domain.post import Post, fingerprint
-from telegram_assistant.stores.postgres.channels import Channel, Subscription
+from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.landing import Claim, Page
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores

@@ -9,6 +9,16 @@ from telegram_assistant.settings import effective, read_settings, unknown_names,
 
 NEEDED = {"DATABASE_URL": "postgresql://u:p4ss@db/x", "REDIS_URL": "redis://:r3dis@cache:6379/0"}
 TESTS = Path(__file__).parent
+EXAMPLES = {
+    "DATABASE_ADMIN_URL": "postgresql://a@db/x",
+    "TZ": "Asia/Tokyo",
+    "QUIET_HOURS_TZ": "Asia/Tokyo",
+    "TELEGRAM_DC_ADDR": "127.0.0.1",
+    "TELEGRAM_PROXY_TYPE": "http",
+    "LOG_LEVEL": "error",
+    "PARSER_MODE_OVERRIDE": "historical",
+    "PARSER_SCHEDULER_POLICY": "classic",
+}
 
 
 def test_every_problem_is_told_at_once_and_in_words() -> None:
@@ -31,7 +41,7 @@ def test_a_wrong_secret_is_not_repeated() -> None:
 @pytest.mark.parametrize("name", [variable.name for variable in variables()])
 def test_every_variable_can_come_from_a_file(name: str, tmp_path: Path) -> None:
     known = {variable.name: variable for variable in variables()}[name]
-    value = NEEDED.get(name) or {"DATABASE_ADMIN_URL": "postgresql://a@db/x", "TZ": "Asia/Tokyo", "LOG_LEVEL": "error"}.get(name, "7")
+    value = NEEDED.get(name) or EXAMPLES.get(name, "7")
     value = "false" if known.default == "true" else value
     file = tmp_path / "value"
     file.write_text(f"{value}\n", encoding="utf-8")
@@ -50,6 +60,13 @@ def test_a_value_and_a_file_together_are_a_mistake() -> None:
 def test_a_file_that_cannot_be_read_is_named_by_its_variable() -> None:
     with pytest.raises(SettingsError, match="OPERATOR_KEY_FILE cannot be read: No such file"):
         read_settings({**NEEDED, "OPERATOR_KEY_FILE": "/nowhere/key"})
+
+
+def test_a_second_spelling_is_read_and_both_at_once_are_a_mistake() -> None:
+    assert read_settings({**NEEDED, "PARSER_LPA_MAX_AGE_HOURS": "5"}) == read_settings({**NEEDED, "LPA_MAX_AGE_HOURS": "5"})
+    assert unknown_names({"PARSER_LPA_MAX_AGE_HOURS": "5"}) == []
+    with pytest.raises(SettingsError, match="LPA_MAX_AGE_HOURS and PARSER_LPA_MAX_AGE_HOURS are both set"):
+        read_settings({**NEEDED, "PARSER_LPA_MAX_AGE_HOURS": "5", "LPA_MAX_AGE_HOURS": "5"})
 
 
 def test_an_empty_value_is_no_value() -> None:

@@ -2,8 +2,11 @@
 
     AssistantError
     ├── Busy            wait: the other side cannot answer now; nobody's fault, no attempt is used up
+    │   └── Flooded     Telegram asks to wait: nothing is sent until then
     ├── Rejected        never: this input cannot be processed, however often it is tried
+    │   └── AccessLost  this account may not read the channel any more; another one might
     ├── LeaseLost       stop: somebody else owns this work now; what is in hand must not be written
+    ├── AccountRefused  Telegram does not accept the login any more; a person must look at the account
     ├── SettingsError   the environment does not make sense; every problem is listed at once
     └── CannotStart     a role cannot begin; the text says why and what to do
 
@@ -25,12 +28,28 @@ class Busy(AssistantError):
         self.retry_after_seconds = retry_after_seconds
 
 
+class Flooded(Busy):
+    """Telegram asks this account to leave a method alone; nothing is sent before `retry_after_seconds` are over."""
+
+
 class Rejected(AssistantError):
     """This input can never be processed; the text says why."""
 
 
+class AccessLost(Rejected):
+    """An account may not read a channel any more; another one might."""
+
+
 class LeaseLost(AssistantError):
     """Another process owns this work now."""
+
+
+class AccountRefused(AssistantError):
+    """Telegram does not accept the login any more. `state` is the AccountState to park the account in."""
+
+    def __init__(self, why: str, *, state: str) -> None:
+        super().__init__(why)
+        self.state = state
 
 
 class SettingsError(AssistantError):

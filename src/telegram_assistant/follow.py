@@ -1,14 +1,35 @@
-"""The ingest role: the loops that follow Telegram."""
+"""The ingest role: the loops that follow Telegram, and the desk at which each account works."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.account import Lease
+from telegram_assistant.domain.account import AccountState, Lease, masked
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.errors import AccountRefused, Rejected
 from telegram_assistant.ingest.accounts import PART, Holder, adopt
-from telegram_assistant.ingest.walk import walk
-from telegram_assistant.supervision import Loop
-from telegram_assistant.telegram.reader import open_reader
-from telegram_assistant.telegram.vault import vault_of
+from telegram_assistant.ingest.backfill import Backfiller
+from telegram_assistant.ingest.finding import Finder
+from telegram_assistant.ingest.logins import PART as LOGINS
+from telegram_assistant.ingest.logins import LoginDesk
+from telegram_assistant.ingest.pace import Pace
+from telegram_assistant.ingest.poll import Poller
+from telegram_assistant.ingest.reading import Desk, Reading
+from telegram_assistant.ingest.silence import Silence
+from telegram_assistant.ingest.tick import PART as SCHEDULER
+from telegram_assistant.ingest.tick import Scheduler
+from telegram_assistant.stores.postgres.accounts import HeldAccount
+from telegram_assistant.stores.postgres.logins import Owner
+from telegram_assistant.stores.redis.marks import Marks
+from telegram_assistant.stores.redis.scheduler import SchedulerLock
+from telegram_assistant.supervision import Loop, end
+from telegram_assistant.telegram.client import open_line
+from telegram_assistant.telegram.line import Line
+from telegram_assistant.telegram.login import Login, log_out, open_login, whoami
+from telegram_assistant.telegram.reader import Reader
+from telegram_assistant.telegram.vault import Vault, vault_of
 from telegram_assistant.telemetry.health import Health, State
 
 
@@ -18,19 +39,111 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     given = telegram.session_string.get_secret_value()
     key = telegram.encryption_key.get_secret_value()
     if not (key or given):
-        health.report(PART, State.OK, "no account: set TELEGRAM_API_ID, TELEGRAM_API_HASH, TELEGRAM_SESSION_STRING and SESSION_ENCRYPTION_KEY")
+        health.report(PART, State.OK, "no account: set TELEGRAM_API_ID, TELEGRAM_API_HASH and SESSION_ENCRYPTION_KEY, then `tga accounts login`")
         return ()
     vault = vault_of(key)
+    slots = asyncio.Semaphore(app.settings.parser.concurrency)
 
-    async def use(session: str, lease: Lease, stopping: asyncio.Event) -> None:
-        async with open_reader(telegram, session, lease) as reader:
-            await walk(reader, channels=system.channels, landing=system.landing, health=health, stopping=stopping)
+    def line_of(held: HeldAccount, session: str, lease: Lease) -> AbstractAsyncContextManager[Line]:
+        return open_line(telegram, session, lease, account_id=held.account_id, limits=system.limits, states=system.push_states)
 
-    holder = Holder(use, owner=app.instance, accounts=system.accounts, vault=vault, health=health)
+    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        async with line_of(held, session, lease) as line:
+            if held.user_id is None:
+                await _identify(held.account_id, line, vault=vault, app=app)
+            await at_work(app, Mine(held.account_id, held.lease_epoch, lease), line, slots=slots, stopping=stopping)
+
+    async def leave(held: HeldAccount, session: str, lease: Lease) -> None:
+        async with line_of(held, session, lease) as line:
+            await log_out(line)
+
+    def login_to(account_id: AccountId) -> AbstractAsyncContextManager[Login]:
+        return open_login(telegram, account_id=account_id, limits=system.limits, states=system.push_states)
+
+    holder = Holder(use, leave, owner=app.instance, accounts=system.accounts, vault=vault, health=health)
+    logins = LoginDesk(login_to, owner=app.instance, logins=system.logins, accounts=system.accounts, vault=vault, health=health)
 
     async def run(stopping: asyncio.Event) -> None:
         if given:
             await adopt(given, accounts=system.accounts, tenants=system.tenants, vault=vault)
         await holder.run(stopping)
 
-    return (Loop(PART, run),)
+    return (Loop(PART, run), Loop(LOGINS, logins.run), Loop(SCHEDULER, scheduler_of(app, health).run))
+
+
+async def _identify(account_id: AccountId, line: Line, *, vault: Vault, app: App) -> None:
+    """An adopted session does not say whose it is. Known, it is found again when the same number logs in."""
+    me = await whoami(line)
+    try:
+        await app.system.logins.identify(account_id, Owner(me.user_id, masked(me.phone), vault.prints(me.phone)[0]))
+    except Rejected as error:
+        raise AccountRefused(str(error), state=AccountState.QUARANTINED) from error
+
+
+def scheduler_of(app: App, health: Health) -> Scheduler:
+    lock = SchedulerLock(app.redis, app.instance)
+    return Scheduler(settings=app.settings.parser, lock=lock, planning=app.system.planning, health=health, clock=_now)
+
+
+@dataclass(frozen=True, slots=True)
+class Mine:
+    """An account that this process may use: under which epoch, and for how long."""
+
+    account_id: AccountId
+    lease_epoch: int
+    lease: Lease
+
+
+async def at_work(app: App, mine: Mine, line: Line, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> None:
+    """One account: it reads what is due, and finds what people ask for, side by side. The trouble of one is the end of both."""
+    reader = Reader(line)
+    reading = Reading(desk_of(app, mine, reader, slots=slots, stopping=stopping), stopping)
+    tasks = (asyncio.create_task(reading.run()), asyncio.create_task(finder_of(app, mine, reader).run(stopping)))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        await end(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
+
+
+def finder_of(app: App, mine: Mine, reader: Reader) -> Finder:
+    system = app.system
+    return Finder(reader, account_id=mine.account_id, wishes=system.wishes, channels=system.channels, planning=system.planning, clock=_now)
+
+
+def desk_of(app: App, mine: Mine, reader: Reader, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> Desk:
+    settings, system, marks = app.settings.parser, app.system, Marks(app.redis)
+    silence = Silence(settings=settings, marks=marks, statistics=system.statistics)
+    pace = Pace(mine.account_id, settings=settings, schedule=system.schedule, silence=silence)
+    return Desk(
+        account_id=mine.account_id,
+        lease_epoch=mine.lease_epoch,
+        lease=mine.lease,
+        line=reader.line,
+        poller=Poller(reader, settings=settings, landing=system.landing, marks=marks, silence=silence, pace=pace, stopping=stopping, clock=_now),
+        backfiller=Backfiller(
+            reader,
+            account_id=mine.account_id,
+            lease_epoch=mine.lease_epoch,
+            owner=app.instance,
+            backfills=system.backfills,
+            landing=system.landing,
+            marks=marks,
+            clock=_now,
+        ),
+        pace=pace,
+        silence=silence,
+        schedule=system.schedule,
+        backfills=system.backfills,
+        marks=marks,
+        raw_archive=system.raw_archive,
+        settings=settings,
+        slots=slots,
+        clock=_now,
+    )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

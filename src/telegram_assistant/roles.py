@@ -18,7 +18,8 @@ from enum import StrEnum
 import uvicorn
 
 from telegram_assistant import __version__, clock, follow, work
-from telegram_assistant.api.status import status_app
+from telegram_assistant.api.ingest import ingest_pages
+from telegram_assistant.api.status import Pages, status_app
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import HttpSettings, Settings
@@ -45,10 +46,11 @@ class Role:
     name: RoleName
     port: Callable[[HttpSettings], int]
     loops: Callable[[App, Health], tuple[Loop, ...]]
+    pages: Callable[[App], Pages] = lambda _app: Pages()
 
 
 ROLES = (
-    Role(RoleName.INGEST, lambda http: http.ingest_port, follow.loops),
+    Role(RoleName.INGEST, lambda http: http.ingest_port, follow.loops, ingest_pages),
     Role(RoleName.WORKER, lambda http: http.worker_port, work.loops),
     Role(RoleName.API, lambda http: http.api_port, lambda app, health: (clock.keep_time(app, health),)),
 )
@@ -84,7 +86,7 @@ def _start(role: Role, listener: socket.socket, *, app: App, group: asyncio.Task
     health = Health(probes=app.probes)
     stopping = asyncio.Event()
     loops = [group.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in role.loops(app, health)]
-    site = status_app(role=role.name, instance=app.instance, health=health, operator_key=app.settings.http.operator_key)
+    site = status_app(role=role.name, instance=app.instance, health=health, operator_key=app.settings.http.operator_key, pages=role.pages(app))
     server = _Server(uvicorn.Config(site, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5))
     group.create_task(server.serve(sockets=[listener]))
     health.take_traffic()

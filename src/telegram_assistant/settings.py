@@ -10,6 +10,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit, urlunsplit
@@ -25,9 +26,9 @@ OURS = ("PARSER_", "FEATURE_")
 """Prefixes that only this program uses: a name with one of them that is not known here is a mistake."""
 
 
-def variable(name: str, default: Any = ..., *, help: str, **rules: Any) -> Any:  # noqa: A002, ANN401 -- pydantic's own Field is typed so
-    """Declare one environment variable."""
-    return Field(default, description=help, json_schema_extra={"variable": name}, **rules)
+def variable(name: str, default: Any = ..., *, help: str, also: str = "", **rules: Any) -> Any:  # noqa: A002, ANN401 -- pydantic's own Field is typed so
+    """Declare one environment variable; `also` is a second spelling that people use."""
+    return Field(default, description=help, json_schema_extra={"variable": name, "also": also}, **rules)
 
 
 def _known_zone(name: str) -> str:
@@ -36,6 +37,13 @@ def _known_zone(name: str) -> str:
     except (ValueError, OSError, KeyError) as error:
         raise ValueError("this is no time zone; write it like Europe/Moscow or UTC") from error
     return name
+
+
+def _ipv4(address: str) -> str:
+    try:
+        return str(IPv4Address(address))
+    except ValueError as error:
+        raise ValueError("this is no IPv4 address; a name will not do") from error
 
 
 def _url_of(*schemes: str) -> AfterValidator:
@@ -59,6 +67,29 @@ class LogLevel(StrEnum):
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
+
+
+class ModeOverride(StrEnum):
+    """What an operator may fix for all channels."""
+
+    AUTO = "auto"
+    HISTORICAL = "historical"
+    INCREMENTAL = "incremental"
+
+
+class SchedulerPolicy(StrEnum):
+    """How it is decided which channel is read next."""
+
+    FRESH = "fresh"
+    CLASSIC = "classic"
+
+
+class ProxyType(StrEnum):
+    """How a proxy is spoken to."""
+
+    SOCKS5 = "socks5"
+    SOCKS4 = "socks4"
+    HTTP = "http"
 
 
 class Group(BaseModel):
@@ -101,8 +132,48 @@ class TelegramSettings(Group):
         SecretStr(""),
         help="Key that sessions are kept under, from `tga accounts key`. To change it, put the new one in front, with a comma between.",
     )
-    dc_addr: str = variable("TELEGRAM_DC_ADDR", "", help="IP address of a simulator. Empty: Telegram itself.")
+    proxy_addr: str = variable("TELEGRAM_PROXY_ADDR", "", help="Proxy to reach Telegram through. Empty: no proxy.")
+    proxy_port: Port = variable("TELEGRAM_PROXY_PORT", 1080, help="Its port.")
+    proxy_type: ProxyType = variable("TELEGRAM_PROXY_TYPE", ProxyType.SOCKS5, help="socks5, socks4 or http.")
+    proxy_username: str = variable("TELEGRAM_PROXY_USERNAME", "", help="Its user, if it asks for one.")
+    proxy_password: SecretStr = variable("TELEGRAM_PROXY_PASSWORD", SecretStr(""), help="The user's password.")
+    dc_addr: Annotated[str, AfterValidator(_ipv4)] = variable("TELEGRAM_DC_ADDR", "", help="IPv4 address of a simulator. Empty: Telegram itself.")
     dc_port: Port = variable("TELEGRAM_DC_PORT", 443, help="Its port.")
+    dc_public_key: str = variable(
+        "TELEGRAM_DC_PUBLIC_KEY", "", help="Its public key (PEM), for logging in there; TELEGRAM_DC_PUBLIC_KEY_FILE is easier. Empty: Telegram's own."
+    )
+
+
+class ParserSettings(Group):
+    """How channels are followed."""
+
+    incremental: bool = variable(
+        "FEATURE_INCREMENTAL_PARSING_ENABLED", default=True, help="false: every run reads its whole window again (PARSER_HISTORICAL_HOURS)."
+    )
+    adaptive: bool = variable(
+        "FEATURE_ADAPTIVE_THRESHOLDS_ENABLED", default=True, help="false: silence is worth a look after 1 hour, and runs overlap by 5 minutes."
+    )
+    mode: ModeOverride = variable("PARSER_MODE_OVERRIDE", ModeOverride.AUTO, help="auto, historical or incremental, for all channels.")
+    interval_seconds: int = variable(
+        "PARSER_SCHEDULER_INTERVAL_SEC", 300, help="Seconds between two plans; with the classic policy also between two polls.", ge=1
+    )
+    policy: SchedulerPolicy = variable(
+        "PARSER_SCHEDULER_POLICY", SchedulerPolicy.FRESH, help="fresh: lively channels are read more often. classic: all of them at every tick."
+    )
+    concurrency: int = variable("PARSER_MAX_CONCURRENCY", 4, help="Channels read at once by one process.", ge=1, le=1000)
+    attempts: int = variable("PARSER_RETRY_MAX", 3, help="Attempts in all, per channel and run. What Telegram asks to wait for uses none.", ge=1)
+    historical_hours: int = variable("PARSER_HISTORICAL_HOURS", 24, help="What a historical run reads at least.", ge=1)
+    window_days: int = variable("PARSER_STATS_WINDOW_DAYS", 14, help="How many days of posts tell how silent a channel usually is.", ge=1)
+    max_age_hours: int = variable(
+        "LPA_MAX_AGE_HOURS",
+        48,
+        also="PARSER_LPA_MAX_AGE_HOURS",
+        help="A channel that was not read for so long is read in historical mode.",
+        ge=1,
+    )
+    quiet_zone: Annotated[str, AfterValidator(_known_zone)] = variable(
+        "QUIET_HOURS_TZ", "Europe/Moscow", help="Zone of night and weekend, when silence is usual."
+    )
 
 
 class StreamSettings(Group):
@@ -191,6 +262,7 @@ class Settings(Group):
     database: DatabaseSettings
     redis: RedisSettings
     telegram: TelegramSettings
+    parser: ParserSettings
     streams: StreamSettings
     files: FilesSettings
     graph: GraphSettings
@@ -210,6 +282,7 @@ class Variable:
     default: str
     required: bool
     secret: bool
+    also: str
 
 
 def variables() -> Iterator[Variable]:
@@ -224,6 +297,7 @@ def variables() -> Iterator[Variable]:
                 default="" if field.is_required() else plain(field.default),
                 required=field.is_required(),
                 secret="SecretStr" in repr(field.annotation),
+                also=_spelling_of(field, "also"),
             )
 
 
@@ -244,7 +318,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
 def read_group[G: Group](group: type[G], environ: Mapping[str, str]) -> G:
     """Only these settings, for a command that needs no others."""
     problems: list[str] = []
-    values = {name: value for name, field in group.model_fields.items() if (value := _value_of(_name_of(field), environ, problems))}
+    values = {name: value for name, field in group.model_fields.items() if (value := _value_of(field, environ, problems))}
     if not problems:
         try:
             return group.model_validate(values)
@@ -256,7 +330,8 @@ def read_group[G: Group](group: type[G], environ: Mapping[str, str]) -> G:
 def unknown_names(environ: Mapping[str, str]) -> list[str]:
     """Sentences about names that look like ours and are not known, so that a typing error is not silent."""
     names = [known.name for known in variables()]
-    known_names = {*names, *(f"{name}_FILE" for name in names)}
+    spelled = [*names, *(known.also for known in variables() if known.also)]
+    known_names = {*spelled, *(f"{name}_FILE" for name in spelled)}
     sentences = []
     for name in sorted(environ):
         if name.startswith(OURS) and name not in known_names:
@@ -302,7 +377,16 @@ def _hidden(value: SecretStr | None) -> str:
     return HIDDEN
 
 
-def _value_of(name: str, environ: Mapping[str, str], problems: list[str]) -> str:
+def _value_of(field: FieldInfo, environ: Mapping[str, str], problems: list[str]) -> str:
+    name, also = _name_of(field), _spelling_of(field, "also")
+    if also and (environ.get(also) or environ.get(f"{also}_FILE")):
+        if environ.get(name) or environ.get(f"{name}_FILE"):
+            problems.append(f"{name} and {also} are both set; keep one")
+        return _text_of(also, environ, problems)
+    return _text_of(name, environ, problems)
+
+
+def _text_of(name: str, environ: Mapping[str, str], problems: list[str]) -> str:
     value, file_name = environ.get(name, ""), environ.get(f"{name}_FILE", "")
     if value and file_name:
         problems.append(f"{name} and {name}_FILE are both set; keep one")
@@ -329,6 +413,10 @@ def _group_type(field: FieldInfo) -> type[Group]:
 
 
 def _name_of(field: FieldInfo) -> str:
+    return _spelling_of(field, "variable")
+
+
+def _spelling_of(field: FieldInfo, which: str) -> str:
     extra = field.json_schema_extra
     assert isinstance(extra, dict)  # every field is declared by variable()
-    return str(extra["variable"])
+    return str(extra[which])

@@ -13,6 +13,8 @@ class Failure:
     code: int
     message: str
     phone: str | None = None
+    after: int = 0
+    """So many calls are answered first."""
 
 
 @dataclass(slots=True)
@@ -30,6 +32,9 @@ class Faults:
         """The failure that this call gets, if any; each is used up by calls."""
         for failure in self.failures:
             if failure.method == method and failure.phone in {None, phone}:
+                if failure.after > 0:
+                    failure.after -= 1
+                    continue
                 failure.left -= 1
                 if failure.left <= 0:
                     self.failures.remove(failure)

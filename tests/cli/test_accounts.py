@@ -1,42 +1,101 @@
-"""`tga accounts`."""
+"""`tga accounts`, but for logging in."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
+import pytest
 from typer.testing import CliRunner
 
-from telegram_assistant.assembly import assemble
+from telegram_assistant.assembly import App, assemble
 from telegram_assistant.cli import app
 from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.budget import Kept
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.settings import read_settings
 from telegram_assistant.telegram.vault import vault_of
 from tests.factories import make_tenant
 
+type Ask = Callable[..., tuple[int, str]]
 
-def make_account(database: dict[str, str]) -> AccountId:
-    async def run() -> AccountId:
+
+def done[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) -> T:
+    async def run() -> T:
         async with assemble(read_settings(database)) as assembled:
-            account_id = await assembled.system.accounts.add(await make_tenant(assembled.system))
-            await assembled.system.accounts.set_state(account_id, AccountState.BANNED, "Telegram says so")
-            return account_id
+            return await work(assembled)
 
     return asyncio.run(run())
 
 
-def test_accounts_are_listed_paused_and_resumed(runner: CliRunner, database: dict[str, str]) -> None:
-    account_id = make_account(database)
+@pytest.fixture
+def account_id(database: dict[str, str]) -> AccountId:
+    async def make(assembled: App) -> AccountId:
+        accounts = assembled.system.accounts
+        account_id = await accounts.add(await make_tenant(assembled.system))
+        await accounts.save_session(account_id, key_id="k", session=b"sealed")
+        await accounts.set_state(account_id, AccountState.BANNED, "Telegram says so")
+        return account_id
 
-    def line() -> str:
-        return next(line for line in runner.invoke(app, ["accounts", "list"]).stdout.splitlines() if line.startswith(f"│{account_id} "))
+    return done(database, make)
 
+
+@pytest.fixture
+def line(runner: CliRunner, account_id: AccountId) -> Callable[[], str]:
+    """The account's line in the list."""
+
+    def read() -> str:
+        shown = runner.invoke(app, ["accounts", "list"], env={"TZ": "Europe/Moscow"}).stdout
+        return next(line for line in shown.splitlines() if line.startswith(f"│{account_id} "))
+
+    return read
+
+
+@pytest.fixture
+def ask(runner: CliRunner, account_id: AccountId) -> Ask:
+    def run(command: str, *more: str) -> tuple[int, str]:
+        result = runner.invoke(app, ["accounts", command, str(account_id), *more])
+        return result.exit_code, result.stdout + result.stderr
+
+    return run
+
+
+def test_the_list_says_what_is_wrong(line: Callable[[], str]) -> None:
     assert "banned" in line()
     assert "Telegram says so" in line()
-    assert runner.invoke(app, ["accounts", "pause", str(account_id)]).stdout == f"account {account_id} is paused.\n"
-    assert "paused" in line()
-    assert runner.invoke(app, ["accounts", "resume", str(account_id)]).exit_code == 0
+
+
+def test_the_list_says_what_is_left_alone_and_until_when(line: Callable[[], str], database: dict[str, str], account_id: AccountId) -> None:
+    done(database, lambda assembled: assembled.system.limits.keep(account_id, "contacts.resolveUsername", Kept(blocked_seconds=12_167)))
+    done(database, lambda assembled: assembled.system.limits.keep(account_id, "messages.getHistory", Kept(pace=0.7)))
+    assert "contacts.resolveUsername until 20" in line()
+    assert "(3 h)" in line()
+    assert "messages.getHistory" not in line()
+
+
+def test_accounts_are_paused_resumed_and_put_in_quarantine(line: Callable[[], str], ask: Ask, account_id: AccountId) -> None:
+    assert ask("resume") == (0, f"account {account_id} will be used again.\n")
     assert "active" in line()
+    assert ask("pause") == (0, f"account {account_id} is paused.\n")
+    assert "paused" in line()
+    assert ask("quarantine", "it answers strangely") == (0, f"account {account_id} is in quarantine.\n")
+    assert "quarantined" in line()
+    assert "it answers strangely" in line()
+    assert ask("pause") == (1, f"account {account_id} is quarantined; it cannot become paused.\n")
+
+
+def test_an_account_is_logged_out_by_who_holds_it(line: Callable[[], str], ask: Ask, account_id: AccountId) -> None:
+    assert ask("logout") == (0, f"account {account_id} will be logged out.\n")
+    assert "logging out" in line()
+
+
+def test_a_reset_lets_one_log_in_again(line: Callable[[], str], ask: Ask, account_id: AccountId) -> None:
+    assert ask("reset") == (0, f"account {account_id} can be logged in again.\n")
+    assert "new" in line()
+    assert ask("resume")[0] == 1
+
+
+def test_an_account_that_there_is_not(runner: CliRunner) -> None:
     unknown = runner.invoke(app, ["accounts", "pause", "999999999"])
-    assert (unknown.exit_code, unknown.stderr) == (1, "There is no account 999999999.\n")
+    assert (unknown.exit_code, unknown.stderr) == (1, "there is no account 999999999.\n")
 
 
 def test_a_key_is_printed_that_works_and_never_twice_the_same(runner: CliRunner) -> None:

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -38,7 +39,8 @@ def test_wrong_settings_are_told_with_exit_code_2(runner: CliRunner) -> None:
 
 def test_migrating_a_migrated_database_says_where_it_is(runner: CliRunner) -> None:
     told = runner.invoke(app, ["migrate"])
-    assert (told.exit_code, told.stdout) == (0, "the schema is at 0004\n")
+    assert told.exit_code == 0
+    assert re.fullmatch(r"the schema is at \d{4}\n", told.stdout)
 
 
 def test_migrating_needs_the_database_settings_only(runner: CliRunner) -> None:

@@ -1,5 +1,19 @@
 """Following channels of a simulator into a real database."""
 
-from tests.telegram.conftest import account, control, fresh_config, rsa_key, sim
+from collections.abc import AsyncIterator
 
-__all__ = ["account", "control", "fresh_config", "rsa_key", "sim"]
+import pytest
+
+from telegram_assistant.settings import Settings
+from telegram_simulator.simulator import Simulator
+from tests.conftest import Admin
+from tests.ingest.office import Office, open_office
+from tests.telegram.conftest import account, account_id, control, fresh_config, lines, readers, rsa_key, sim, skipping, telethons_config
+
+__all__ = ["account", "account_id", "control", "fresh_config", "lines", "readers", "rsa_key", "sim", "skipping", "telethons_config"]
+
+
+@pytest.fixture
+async def office(installation: Settings, sim: Simulator, admin: Admin) -> AsyncIterator[Office]:
+    async with open_office(installation, sim, admin) as opened:
+        yield opened

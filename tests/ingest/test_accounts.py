@@ -1,15 +1,17 @@
 """The accounts of a process: taken, used, renewed, given back."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+import structlog
 
-from telegram_assistant.domain.account import AccountState, Lease
-from telegram_assistant.errors import CannotStart
-from telegram_assistant.ingest.accounts import Holder, Use, adopt
-from telegram_assistant.stores.postgres.accounts import Account
+from telegram_assistant.domain.account import LEASE_SECONDS, AccountState, Lease
+from telegram_assistant.errors import AccountRefused, CannotStart
+from telegram_assistant.ingest.accounts import Holder, Leave, Use, adopt
+from telegram_assistant.stores.postgres.accounts import Account, HeldAccount
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram.vault import Sealed, Vault, make_key, vault_of
 from telegram_assistant.telemetry.health import Health
@@ -27,10 +29,15 @@ def vault() -> Vault:
     return vault_of(make_key())
 
 
+async def nobody_leaves(held: HeldAccount, session: str, lease: Lease) -> None:
+    del held, session, lease
+    raise AssertionError("nobody has asked for it")
+
+
 @asynccontextmanager
-async def holding(use: Use, system: SystemStores, vault: Vault, owner: str = "first#1") -> AsyncIterator[asyncio.Event]:
+async def holding(use: Use, system: SystemStores, vault: Vault, owner: str = "first#1", leave: Leave = nobody_leaves) -> AsyncIterator[asyncio.Event]:
     stopping = asyncio.Event()
-    holder = Holder(use, owner=owner, accounts=system.accounts, vault=vault, health=Health(probes={}), look_seconds=0.05)
+    holder = Holder(use, leave, owner=owner, accounts=system.accounts, vault=vault, health=Health(probes={}), look_seconds=0.05)
     task = asyncio.create_task(holder.run(stopping))
     try:
         yield stopping
@@ -60,7 +67,8 @@ async def test_an_account_is_used_by_one_process_and_handed_over_when_it_stops(s
     using: list[str] = []
 
     def user(name: str) -> Use:
-        async def use(session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+            del held
             lease.check()
             using.append(f"{name} {session}")
             await stopping.wait()
@@ -77,21 +85,78 @@ async def test_an_account_is_used_by_one_process_and_handed_over_when_it_stops(s
     assert (await only_account(system)).lease_owner is None
 
 
-async def test_a_session_of_no_use_parks_the_account_and_says_why(system: SystemStores, vault: Vault) -> None:
+@pytest.mark.parametrize(
+    ("raised", "state"),
+    [
+        (AccountRefused("Telegram has banned it", state=AccountState.BANNED), AccountState.BANNED),
+        (AccountRefused("Telegram has frozen it", state=AccountState.QUARANTINED), AccountState.QUARANTINED),
+        (AccountRefused("the key was used twice", state=AccountState.LOGGED_OUT), AccountState.LOGGED_OUT),
+        (CannotStart("there is no application", remedy="Set it"), AccountState.QUARANTINED),
+    ],
+    ids=["banned", "frozen", "logged out", "no settings"],
+)
+async def test_an_account_of_no_use_is_parked_says_why_once_and_is_not_tried_again(
+    system: SystemStores, vault: Vault, raised: Exception, state: AccountState
+) -> None:
     await adopt("the session", accounts=system.accounts, tenants=system.tenants, vault=vault)
     tries: list[str] = []
 
-    async def use(session: str, lease: Lease, stopping: asyncio.Event) -> None:
-        del lease, stopping
+    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        del held, lease, stopping
         tries.append(session)
-        raise CannotStart("Telegram refuses the session (UserDeactivatedBanError)", remedy="Log in again")
+        raise raised
+
+    with structlog.testing.capture_logs() as logged:
+        async with holding(use, system, vault):
+            await until(lambda: _in_state(system, state))
+            await asyncio.sleep(0.3)
+    assert (await only_account(system)).state_reason == str(raised)
+    assert tries == ["the session"]
+    assert [one["why"] for one in logged if one["event"] == "account_parked"] == [str(raised)]
+
+
+async def test_an_account_is_logged_out_by_whoever_holds_it_and_its_session_is_forgotten(system: SystemStores, vault: Vault, admin: Admin) -> None:
+    await adopt("the session", accounts=system.accounts, tenants=system.tenants, vault=vault)
+    account = await only_account(system)
+    await system.accounts.change(account.account_id, AccountState.LOGGING_OUT)
+    left: list[str] = []
+
+    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        raise AssertionError((held, session, lease, stopping))
+
+    async def leave(held: HeldAccount, session: str, lease: Lease) -> None:
+        lease.check()
+        assert held.account_id == account.account_id
+        left.append(session)
+
+    async with holding(use, system, vault, leave=leave):
+        await until(lambda: _in_state(system, AccountState.LOGGED_OUT))
+    assert left == ["the session"]
+    assert await admin.fetchval("SELECT session FROM telegram_accounts") is None
+
+
+async def test_a_lease_that_was_lost_ends_the_work_before_the_account_is_taken_again(system: SystemStores, vault: Vault, admin: Admin) -> None:
+    """As after a database that was away for long: the same process may get the account back."""
+    await adopt("the session", accounts=system.accounts, tenants=system.tenants, vault=vault)
+    using = most = 0
+
+    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        nonlocal using, most
+        del held, session
+        using += 1
+        most = max(most, using)
+        lease.extend(time.monotonic() - LEASE_SECONDS)
+        try:
+            await stopping.wait()
+        finally:
+            using -= 1
 
     async with holding(use, system, vault):
-        await until(lambda: _in_state(system, AccountState.LOGGED_OUT))
-        await asyncio.sleep(0.3)
-    account = await only_account(system)
-    assert "UserDeactivatedBanError" in (account.state_reason or "")
-    assert tries == ["the session"]
+        for _ in range(3):
+            await until(lambda: _used(lambda: using))
+            await admin.execute("UPDATE telegram_accounts SET lease_until = now() - interval '16 seconds' WHERE lease_until IS NOT NULL")
+            await asyncio.sleep(0.15)
+    assert most == 1
 
 
 async def test_a_session_under_an_old_key_is_sealed_anew_when_it_is_used(system: SystemStores, admin: Admin) -> None:
@@ -99,8 +164,8 @@ async def test_a_session_under_an_old_key_is_sealed_anew_when_it_is_used(system:
     await adopt("the session", accounts=system.accounts, tenants=system.tenants, vault=vault_of(old))
     used = asyncio.Event()
 
-    async def use(session: str, lease: Lease, stopping: asyncio.Event) -> None:
-        del lease
+    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        del held, lease
         assert session == "the session"
         used.set()
         await stopping.wait()
@@ -114,6 +179,10 @@ async def test_a_session_under_an_old_key_is_sealed_anew_when_it_is_used(system:
 
 async def _is(items: list[str], expected: list[str]) -> bool:
     return items == expected
+
+
+async def _used(count: Callable[[], int]) -> bool:
+    return count() > 0
 
 
 async def _in_state(system: SystemStores, state: AccountState) -> bool:

@@ -9,6 +9,8 @@ from telegram_simulator.control.seeing import state
 from telegram_simulator.simulator import Simulator
 from tests.simulator.conftest import PHONE, MakeClient, session_for
 
+SESAME = "сезам"
+
 
 async def test_a_wrong_code_is_refused_and_the_right_one_still_works(make_client: MakeClient) -> None:
     client = await make_client(phone=None)
@@ -23,6 +25,19 @@ async def test_a_code_of_another_request_has_expired(make_client: MakeClient) ->
     await client.send_code_request("+79995550103")
     with pytest.raises(errors.PhoneCodeExpiredError):
         await client.sign_in("+79995550103", "12345", phone_code_hash="older")
+
+
+async def test_an_account_with_a_password_is_asked_for_it_after_the_code(control: Control, make_client: MakeClient) -> None:
+    control.account("79995550105", password=SESAME)
+    client = await make_client(phone=None)
+    await client.send_code_request("+79995550105")
+    with pytest.raises(errors.SessionPasswordNeededError):
+        await client.sign_in("+79995550105", "12345")
+    assert await client.get_me() is None
+    with pytest.raises(errors.PasswordHashInvalidError):
+        await client.sign_in(password=SESAME + "!")
+    assert (await client.sign_in(password=SESAME)).first_name == "Reader 0105"
+    assert (await client.get_me()).phone == "79995550105"
 
 
 async def test_nonsense_and_banned_numbers_get_no_code(control: Control, make_client: MakeClient) -> None:

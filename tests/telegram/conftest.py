@@ -1,26 +1,59 @@
-"""Our reader, against a simulator in the test's own process."""
+"""Our side of Telegram, against a simulator in the test's own process."""
 
+import asyncio
 import time
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from telegram_assistant.domain.account import Lease
+from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.settings import TelegramSettings
-from telegram_assistant.telegram.reader import Reader, open_reader
+from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.telegram import client
+from telegram_assistant.telegram.client import open_line
+from telegram_assistant.telegram.line import Clock, Line
+from telegram_assistant.telegram.reader import Reader
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY, TECH
-from tests.simulator.conftest import PHONE, control, fresh_config, rsa_key, sim
+from tests.factories import make_tenant
+from tests.simulator.conftest import PHONE, control, rsa_key, sim
+from tests.simulator.conftest import fresh_config as telethons_config
 
-__all__ = ["control", "fresh_config", "rsa_key", "sim"]
+__all__ = ["control", "rsa_key", "sim", "telethons_config"]
 
 
-def reading(account: TelegramSettings, **changed: object) -> AbstractAsyncContextManager[Reader]:
-    """A reader with a fresh lease."""
-    settings = account.model_copy(update=changed)
-    return open_reader(settings, settings.session_string.get_secret_value(), Lease(begun=time.monotonic()))
+@pytest.fixture(autouse=True)
+def fresh_config() -> Iterator[None]:
+    """As for Telethon's own class, for ours."""
+    yield
+    client.Client._config = None  # noqa: SLF001 -- there is no public way
+
+
+@dataclass
+class Skipping:
+    """A clock whose waits are over at once; it remembers them."""
+
+    waits: list[float] = field(default_factory=list)
+
+    def now(self) -> float:
+        return time.monotonic() + sum(self.waits)
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        await asyncio.sleep(0)
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(now=self.now, sleep=self.sleep, answer_seconds=5.0)
+
+
+type Lines = Callable[..., AbstractAsyncContextManager[Line]]
 
 
 @pytest.fixture
@@ -29,3 +62,45 @@ def account(sim: Simulator, control: Control) -> TelegramSettings:
     assert sim.ports
     control.account(PHONE, joined=[CITY, TECH])
     return TelegramSettings(api_id=1, api_hash=SecretStr("any"), session_string=SecretStr(control.session_string(PHONE)))
+
+
+@pytest.fixture
+async def account_id(system: SystemStores) -> AccountId:
+    return await system.accounts.add(await make_tenant(system))
+
+
+@pytest.fixture
+def skipping() -> Skipping:
+    return Skipping()
+
+
+@pytest.fixture
+def lines(account: TelegramSettings, account_id: AccountId, system: SystemStores, skipping: Skipping) -> Lines:
+    """Opens lines of that account: with a fresh lease and waits that are over at once, unless told otherwise."""
+
+    def line(*, lease: Lease | None = None, clock: Clock | None = None, number: AccountId = account_id, **changed: Any) -> Any:
+        settings = account.model_copy(update=changed)
+        return open_line(
+            settings,
+            settings.session_string.get_secret_value(),
+            lease or Lease(begun=time.monotonic()),
+            account_id=number,
+            limits=system.limits,
+            states=system.push_states,
+            clock=clock or skipping.clock,
+        )
+
+    return line
+
+
+type Readers = Callable[..., AbstractAsyncContextManager[Reader]]
+
+
+@pytest.fixture
+def readers(lines: Lines) -> Readers:
+    @asynccontextmanager
+    async def reader(**options: Any) -> AsyncIterator[Reader]:
+        async with lines(**options) as line:
+            yield Reader(line)
+
+    return reader

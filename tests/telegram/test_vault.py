@@ -54,6 +54,15 @@ def test_what_is_no_key_is_told_in_words_and_not_repeated(text: str) -> None:
     assert not text.strip(" ,") or text not in str(told.value)
 
 
+def test_a_number_is_known_again_under_an_old_key_and_is_not_told() -> None:
+    old, new = make_key(), make_key()
+    (before,) = vault_of(old).prints("+7 999 555-01-02")
+    prints = vault_of(f"{new},{old}").prints("+79995550102")
+    assert prints[1] == before
+    assert prints[0] == vault_of(new).prints("79995550102")[0]
+    assert vault_of(old).prints("+79995550103") != [before]
+
+
 def test_the_name_of_a_key_does_not_tell_it() -> None:
     key = make_key()
     assert vault_of(key).seal(SESSION, account_id=1).key_id not in key

@@ -3,7 +3,8 @@
 import asyncio
 import ipaddress
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pydantic import SecretStr
 from starlette.applications import Starlette
@@ -14,21 +15,34 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from telegram_assistant import __version__
-from telegram_assistant.telemetry.health import Health
+from telegram_assistant.telemetry.health import Fact, Health
 from telegram_assistant.telemetry.metrics import exposition
 
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 
 
-def status_app(*, role: str, instance: str, health: Health, operator_key: SecretStr) -> Starlette:
+type Section = Callable[[], Awaitable[Mapping[str, Fact]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """What a role adds: sections of its health by name, each with a `status`, and routes of its own."""
+
+    sections: Mapping[str, Section] = field(default_factory=dict)
+    routes: Sequence[Route] = ()
+
+
+def status_app(*, role: str, instance: str, health: Health, operator_key: SecretStr, pages: Pages) -> Starlette:
     """Open to this machine; from elsewhere with the operator's key."""
     who = {"role": role, "instance": instance.partition("#")[0], "version": __version__}
 
     async def alive(_request: Request) -> Response:
-        return JSONResponse({"status": health.state.value, **who})
+        sections = {name: {"status": (await section())["status"]} for name, section in pages.sections.items()}
+        return JSONResponse({"status": health.state.value, **who, **sections})
 
     async def details(_request: Request) -> Response:
-        return JSONResponse({"status": health.state.value, **who, "parts": health.parts()})
+        sections = {name: dict(await section()) for name, section in pages.sections.items()}
+        return JSONResponse({"status": health.state.value, **who, **sections, "parts": health.parts()})
 
     async def ready(_request: Request) -> Response:
         obstacles = await health.why_not_ready()
@@ -45,19 +59,29 @@ def status_app(*, role: str, instance: str, health: Health, operator_key: Secret
         if may_ask(request, operator_key):
             return await answer(request)
         hint = "send `Authorization: Bearer` with the value of OPERATOR_KEY" if operator_key.get_secret_value() else "set OPERATOR_KEY"
-        refusal = {"title": "Only for the operator", "status": 401, "detail": f"Asked from another machine; {hint}."}
-        return JSONResponse(refusal, status_code=401, headers={"WWW-Authenticate": "Bearer"}, media_type="application/problem+json")
+        return problem(401, "Only for the operator", f"Asked from another machine; {hint}.")
 
-    routes = [Route("/health", alive), Route("/health/details", details), Route("/ready", ready), Route("/metrics", metrics)]
+    routes = [Route("/health", alive), Route("/health/details", details), Route("/ready", ready), Route("/metrics", metrics), *pages.routes]
     return Starlette(routes=routes, middleware=[Middleware(BaseHTTPMiddleware, dispatch=guard)])
 
 
 def may_ask(request: Request, operator_key: SecretStr) -> bool:
     """A request that a proxy on this machine passes on is not from this machine."""
-    key = operator_key.get_secret_value()
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    if key and scheme.lower() == "bearer" and secrets.compare_digest(given.encode(), key.encode()):
+    if has_key(request, operator_key):
         return True
     if any(name in request.headers for name in FORWARDED) or request.client is None:
         return False
     return ipaddress.ip_address(request.client.host).is_loopback
+
+
+def has_key(request: Request, operator_key: SecretStr) -> bool:
+    key = operator_key.get_secret_value()
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    return bool(key) and scheme.lower() == "bearer" and secrets.compare_digest(given.encode(), key.encode())
+
+
+def problem(status: int, title: str, detail: str) -> JSONResponse:
+    """What went wrong, for people and programs (RFC 9457)."""
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None  # noqa: PLR2004 -- Unauthorized
+    told = {"title": title, "status": status, "detail": detail}
+    return JSONResponse(told, status_code=status, headers=headers, media_type="application/problem+json")

@@ -30,6 +30,8 @@ class Lazy:
 COMMANDS = {
     "run": Lazy("run:run", "Run the program until it is told to stop."),
     "accounts": Lazy("accounts:app", "Accounts that read: list, pause, resume, make a key."),
+    "channels": Lazy("channels:app", "Channels that are followed: add, list, import, coverage, poll, verify."),
+    "scheduler": Lazy("scheduler:app", "How planning goes; start it over."),
     "search": Lazy("search:search", "Find posts by words, for one tenant."),
     "streams": Lazy("streams:app", "Watch the stages at work; refill, resume."),
     "dead-letters": Lazy("dead_letters:app", "Events that a stage could not process: look, replay, discard."),

@@ -1,49 +1,90 @@
 """`tga accounts`: the accounts that read."""
 
+from datetime import UTC, datetime
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
+from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import with_app
-from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.login import log_in
 from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.stores.postgres.accounts import Account
+from telegram_assistant.stores.postgres.limits import Block
 from telegram_assistant.telegram.vault import make_key
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Accounts that read.")
 
 Number = Annotated[int, typer.Argument(help="A number from `tga accounts list`.")]
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+
+
+@app.command()
+def login(
+    phone: Annotated[str | None, typer.Option(help="With + and the country code. Asked for when it is not given.")] = None,
+    tenant: Annotated[str, typer.Option(help="Whose account it will be.")] = "default",
+) -> None:
+    """Log an account in, by phone, code and two-step password. The ingest role must be running."""
+    done = with_app(lambda assembled: log_in(assembled, tenant=tenant, phone=phone))
+    console.print(f"account {done.account_id} ({done.phone_masked}) is logged in; the ingest role begins to use it.")
 
 
 @app.command(name="list")
 def show_list() -> None:
-    """Every account, who uses it, and what is wrong with it."""
-    accounts = with_app(lambda assembled: assembled.system.accounts.all())
+    """Every account, who uses it, what it waits for, and what is wrong with it."""
+
+    async def read(assembled: App) -> tuple[tuple[Account, ...], tuple[Block, ...], ZoneInfo]:
+        zone = ZoneInfo(assembled.settings.telemetry.time_zone)
+        return await assembled.system.accounts.all(), await assembled.system.limits.blocks(), zone
+
+    accounts, blocks, zone = with_app(read)
     if not accounts:
-        console.print("There are no accounts. Set TELEGRAM_SESSION_STRING and SESSION_ENCRYPTION_KEY, then start the ingest role.")
+        console.print("There are no accounts. Set SESSION_ENCRYPTION_KEY, start the ingest role, then run `tga accounts login`.")
         return
     table = Table(pad_edge=False)
-    for name in ("account", "tenant", "phone", "state", "used by", "why"):
+    for name in ("account", "tenant", "phone", "state", "used by", "leaves alone", "why"):
         table.add_column(name)
     for one in accounts:
         state = f"[green]{one.state}[/]" if one.state is AccountState.ACTIVE else f"[yellow]{one.state}[/]"
-        cells = (str(one.account_id), one.tenant, one.phone_masked or "–", state, one.lease_owner or "–", escape(one.state_reason or ""))
-        table.add_row(*cells)
+        waits = "\n".join(_in_words(block, zone) for block in blocks if block.account_id == one.account_id)
+        why = escape(one.state_reason or "")
+        table.add_row(str(one.account_id), one.tenant, one.phone_masked or "–", state, one.lease_owner or "–", waits or "–", why)
     console.print(table)
 
 
 @app.command()
 def pause(account: Number) -> None:
     """Stop using an account; whoever uses it lets go within 20 seconds."""
-    _set(account, AccountState.PAUSED, f"account {account} is paused")
+    _change(account, AccountState.PAUSED, "is paused")
 
 
 @app.command()
 def resume(account: Number) -> None:
     """Use an account again."""
-    _set(account, AccountState.ACTIVE, f"account {account} will be used again")
+    _change(account, AccountState.ACTIVE, "will be used again")
+
+
+@app.command()
+def quarantine(account: Number, why: Annotated[str, typer.Argument(help="For those who come later.")] = "by hand") -> None:
+    """Stop using an account until somebody has looked into it. The login is kept."""
+    _change(account, AccountState.QUARANTINED, "is in quarantine", why)
+
+
+@app.command()
+def logout(account: Number) -> None:
+    """End an account's session at Telegram and forget it. The ingest role does it within half a minute."""
+    _change(account, AccountState.LOGGING_OUT, "will be logged out")
+
+
+@app.command()
+def reset(account: Number) -> None:
+    """Forget the login of an account that is not in use, so that one can log in again. Its channels are kept."""
+    _change(account, AccountState.NEW, "can be logged in again")
 
 
 @app.command()
@@ -52,8 +93,12 @@ def key() -> None:
     console.print(make_key())
 
 
-def _set(account: int, state: AccountState, told: str) -> None:
-    if not with_app(lambda assembled: assembled.system.accounts.set_state(AccountId(account), state)):
-        complaints.print(f"[red]There is no account {account}.[/]")
-        raise typer.Exit(1)
-    console.print(f"{told}.")
+def _change(account: int, state: AccountState, told: str, why: str | None = None) -> None:
+    with_app(lambda assembled: assembled.system.accounts.change(AccountId(account), state, why))
+    console.print(f"account {account} {told}.")
+
+
+def _in_words(block: Block, zone: ZoneInfo) -> str:
+    left = (block.until - datetime.now(UTC)).total_seconds()
+    long = f"{left / DAY:.0f} days" if left > 2 * DAY else f"{left / HOUR:.0f} h" if left > 2 * HOUR else f"{max(1, left / MINUTE):.0f} min"
+    return f"{block.method} until {block.until.astimezone(zone):%Y-%m-%d %H:%M} ({long})"

@@ -1,7 +1,7 @@
 """An account that reads, and the right to use it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from telegram_assistant.errors import LeaseLost
@@ -13,13 +13,27 @@ MARGIN_SECONDS = 15.0
 
 
 class AccountState(StrEnum):
-    """Whether an account may be used; every state but active waits for a person."""
+    """Whether an account may be used; every state but active and logging out waits for a person."""
 
     NEW = "new"
     ACTIVE = "active"
     PAUSED = "paused"
+    QUARANTINED = "quarantined"
+    """Not to be used for now; the session is kept."""
+    LOGGING_OUT = "logging out"
+    """Whoever takes it next ends the session at Telegram and forgets it."""
     LOGGED_OUT = "logged out"
     BANNED = "banned"
+
+
+BEFORE: Mapping[AccountState, frozenset[AccountState]] = {
+    AccountState.PAUSED: frozenset({AccountState.ACTIVE}),
+    AccountState.ACTIVE: frozenset(AccountState) - {AccountState.NEW},
+    AccountState.QUARANTINED: frozenset(AccountState) - {AccountState.NEW, AccountState.LOGGED_OUT},
+    AccountState.LOGGING_OUT: frozenset(AccountState) - {AccountState.NEW},
+    AccountState.NEW: frozenset(AccountState) - {AccountState.ACTIVE, AccountState.LOGGING_OUT},
+}
+"""From which states a person may bring an account into another one."""
 
 
 class Lease:
@@ -33,7 +47,18 @@ class Lease:
         """It was renewed by a request that began at that moment."""
         self._end = begun + LEASE_SECONDS
 
+    @property
+    def seconds_left(self) -> float:
+        """How long the account may be used still, unless the lease is renewed."""
+        return self._end - MARGIN_SECONDS - self._now()
+
     def check(self) -> None:
         """Before every request to Telegram: LeaseLost when somebody else may have begun to use the account."""
-        if self._now() >= self._end - MARGIN_SECONDS:
+        if self.seconds_left <= 0:
             raise LeaseLost("the lease of the account is over")
+
+
+def masked(phone: str) -> str:
+    """A phone number as people may see it: +7999*****01."""
+    digits = "".join(character for character in phone if character.isdecimal())
+    return f"+{digits[:4]}{'*' * (len(digits) - 6)}{digits[-2:]}"

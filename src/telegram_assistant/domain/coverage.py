@@ -6,6 +6,8 @@ page does not contain does not exist. Ids between two messages of a page are del
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 
 from telegram_assistant.domain.ids import MessageId
 
@@ -44,3 +46,80 @@ def proven_by(ids: Sequence[MessageId], *, below: MessageId | None = None) -> Id
         return None if below is None else IdRange(MessageId(1), MessageId(below - 1))
     high = max(ids) if below is None else MessageId(below - 1)
     return IdRange(min(ids), high)
+
+
+def without(gaps: Sequence[IdRange], proven: IdRange | None) -> tuple[IdRange, ...]:
+    """What is left of the gaps, in their order, once more is proven."""
+    if proven is None:
+        return tuple(gaps)
+    left = []
+    for gap in gaps:
+        if proven.high < gap.high:
+            left.append(IdRange(MessageId(max(gap.low, proven.high + 1)), gap.high))
+        if proven.low > gap.low:
+            left.append(IdRange(gap.low, MessageId(min(gap.high, proven.low - 1))))
+    return tuple(left)
+
+
+class CoverageState(StrEnum):
+    """How complete a channel is, for a person."""
+
+    COMPLETE = "complete"
+    """Everything since the floor is stored."""
+    FILLING = "filling"
+    MISSING = "missing"
+    """Something is known to be missing, and nobody can fetch it at this moment."""
+    WAITING = "waiting"
+    """Nothing was read so far."""
+    UNREADABLE = "unreadable"
+    """No account can open the channel."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoverageFacts:
+    """What is known about a channel's completeness, in numbers and moments."""
+
+    has_account: bool
+    was_read: bool
+    missing_ids: int
+    lost_reason: str | None = None
+    lost_at: datetime | None = None
+    parked_reason: str | None = None
+    parked_until: datetime | None = None
+    is_filling: bool = False
+    fill_error: str | None = None
+    fill_again_at: datetime | None = None
+    blocked_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageStatus:
+    """The state, and why it is so; `until` is when it may change by itself, or since when it holds for what is unreadable."""
+
+    state: CoverageState
+    why: str = ""
+    until: datetime | None = None
+
+
+def status_of(facts: CoverageFacts) -> CoverageStatus:
+    """In the order in which a person would want to know."""
+    if not facts.has_account:
+        return CoverageStatus(CoverageState.UNREADABLE, facts.lost_reason or "no account can open it yet", facts.lost_at)
+    why, until = _obstacle(facts)
+    if not facts.was_read:
+        return CoverageStatus(CoverageState.WAITING, why or "the first poll is to come", until)
+    if not facts.missing_ids:
+        return CoverageStatus(CoverageState.COMPLETE, why, until)
+    if facts.is_filling and not why:
+        return CoverageStatus(CoverageState.FILLING, f"{facts.missing_ids} message ids to read")
+    return CoverageStatus(CoverageState.MISSING, why or "the next plan fills it", until)
+
+
+def _obstacle(facts: CoverageFacts) -> tuple[str, datetime | None]:
+    if facts.parked_reason:
+        return facts.parked_reason, facts.parked_until
+    if facts.blocked_until:
+        return "Telegram asks the account to wait", facts.blocked_until
+    if facts.fill_error:
+        return facts.fill_error, facts.fill_again_at
+    return "", None

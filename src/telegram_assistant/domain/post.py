@@ -11,6 +11,9 @@ from enum import StrEnum
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 
 type Json = str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None
+type Facts = dict[str, Json]
+
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class PostKind(StrEnum):
@@ -31,16 +34,24 @@ class PostKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A marked piece of text: a link, bold words, a mention. Offsets count UTF-16 units, as Telegram does."""
+    """A marked piece of text: a link, bold words, a mention. Offsets count UTF-16 units, as Telegram does.
+
+    `detail` is what else its kind says: whom a name mentions, which custom emoji, the language of code.
+    """
 
     kind: str
     offset: int
     length: int
     url: str | None = None
+    detail: str | int | None = None
 
     def as_json(self) -> dict[str, Json]:
         plain: dict[str, Json] = {"kind": self.kind, "offset": self.offset, "length": self.length}
-        return plain if self.url is None else {**plain, "url": self.url}
+        if self.url is not None:
+            plain["url"] = self.url
+        if self.detail is not None:
+            plain["detail"] = self.detail
+        return plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +87,9 @@ class Post:
 
 
 def fingerprint(text: str, entities: Sequence[Entity] = (), media_ids: Sequence[int] = ()) -> bytes:
-    """SHA-256 of what a reader sees. Views, reactions and the edit date are left out on purpose: they are no edit."""
+    """SHA-256 of what a reader sees. Views, reactions and the edit date are left out on purpose: they are no edit.
+
+    An entity's detail is left out too: posts stored before it was kept would all look edited.
+    """
     seen = [unicodedata.normalize("NFC", text), [[e.kind, e.offset, e.length, e.url] for e in entities], list(media_ids)]
-    return hashlib.sha256(json.dumps(seen, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256(_as_json(seen).encode("utf-8", "surrogatepass")).digest()

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from telegram_assistant.domain.account import RENEW_SECONDS, AccountState, Lease
 from telegram_assistant.domain.ids import AccountId
-from telegram_assistant.errors import Busy, CannotStart, LeaseLost
+from telegram_assistant.errors import AccountRefused, Busy, CannotStart, LeaseLost
 from telegram_assistant.stores.postgres.accounts import Accounts, HeldAccount
 from telegram_assistant.stores.postgres.tenants import Tenants
 from telegram_assistant.supervision import end, sleep_unless
@@ -23,9 +23,15 @@ FIRST_TENANT = "default"
 
 
 class Use(Protocol):
-    """What is done with an account, until told to stop. CannotStart: the session is of no use any more."""
+    """What is done with an account, until told to stop. AccountRefused or CannotStart: it is of no use any more."""
 
-    def __call__(self, session: str, lease: Lease, stopping: asyncio.Event) -> Awaitable[None]: ...
+    def __call__(self, held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> Awaitable[None]: ...
+
+
+class Leave(Protocol):
+    """Ends the session of an account at Telegram."""
+
+    def __call__(self, held: HeldAccount, session: str, lease: Lease) -> Awaitable[None]: ...
 
 
 async def adopt(session: str, *, accounts: Accounts, tenants: Tenants, vault: Vault) -> None:
@@ -44,8 +50,11 @@ async def adopt(session: str, *, accounts: Accounts, tenants: Tenants, vault: Va
 class Holder:
     """Takes every account that it can get, and keeps each at work in a task of its own."""
 
-    def __init__(self, use: Use, *, owner: str, accounts: Accounts, vault: Vault, health: Health, look_seconds: float = LOOK_SECONDS) -> None:
+    def __init__(
+        self, use: Use, leave: Leave, *, owner: str, accounts: Accounts, vault: Vault, health: Health, look_seconds: float = LOOK_SECONDS
+    ) -> None:
         self._use = use
+        self._leave = leave
         self._owner = owner
         self._accounts = accounts
         self._vault = vault
@@ -77,6 +86,8 @@ class Holder:
             self._health.report(PART, State.OK, f"uses {len(self._working)}")
 
     async def _take(self, stopping: asyncio.Event) -> None:
+        # What we have lost is let go before we may get it back: one login must not be used twice in one process either.
+        await self._give_back([account_id for account_id, lease in self._leases.items() if lease.seconds_left <= 0])
         begun = time.monotonic()
         for held in await self._accounts.take(self._owner):
             lease = self._leases[held.account_id] = Lease(begun=begun)
@@ -94,23 +105,47 @@ class Holder:
         for account_id in account_ids:
             await end([self._working.pop(account_id)])
             del self._leases[account_id]
-            await self._accounts.release(self._owner, account_id)
+            try:
+                await self._accounts.release(self._owner, account_id)
+            except Busy as busy:
+                log.warning("lease_not_released", account_id=account_id, why=f"{busy}; it runs out by itself")
 
     async def _work(self, held: HeldAccount, lease: Lease, stopping: asyncio.Event) -> None:
         account_id = held.account_id
         try:
-            sealed = Sealed(held.key_id, held.session)
-            session = self._vault.open(sealed, account_id=account_id)
-            if self._vault.is_outdated(sealed):
-                anew = self._vault.seal(session, account_id=account_id)
-                await self._accounts.save_session(account_id, key_id=anew.key_id, session=anew.content)
-            await self._use(session, lease, stopping)
+            session = await self._opened(held)
+            if held.state is AccountState.LOGGING_OUT:
+                await self._leave(held, session, lease)
+                await self._accounts.forget_session(account_id, AccountState.LOGGED_OUT, "logged out by hand")
+                log.info("account_logged_out", account_id=account_id)
+            else:
+                await self._use(held, session, lease, stopping)
+        except AccountRefused as error:
+            await self._park(account_id, AccountState(error.state), str(error))
         except CannotStart as error:
-            log.warning("account_parked", account_id=account_id, why=error.why, what_to_do=error.remedy)
-            await self._accounts.set_state(account_id, AccountState.LOGGED_OUT, str(error))
+            await self._park(account_id, AccountState.QUARANTINED, str(error))
         except LeaseLost:
             log.warning("lease_lost", account_id=account_id)
         except Busy as busy:
             log.info("account_waits", account_id=account_id, why=str(busy))
         except Exception:
             log.exception("account_failed", account_id=account_id)
+
+    async def _opened(self, held: HeldAccount) -> str:
+        sealed = Sealed(held.key_id, held.session)
+        session = self._vault.open(sealed, account_id=held.account_id)
+        if self._vault.is_outdated(sealed):
+            anew = self._vault.seal(session, account_id=held.account_id)
+            await self._accounts.save_session(held.account_id, key_id=anew.key_id, session=anew.content)
+        return session
+
+    async def _park(self, account_id: AccountId, state: AccountState, why: str) -> None:
+        """For a person to see. Nothing else is tried with the account, so this must not get lost."""
+        log.warning("account_parked", account_id=account_id, state=state.value, why=why)
+        while True:
+            try:
+                await self._accounts.set_state(account_id, state, why)
+            except Busy as busy:
+                await asyncio.sleep(busy.retry_after_seconds)
+            else:
+                return

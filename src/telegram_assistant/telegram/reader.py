@@ -1,24 +1,34 @@
-"""Reading channels through one account."""
+"""Reading channels through one account's line."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
-from telethon import TelegramClient
+from telethon import errors, functions
 from telethon.tl import types
 
-from telegram_assistant.domain.account import Lease
-from telegram_assistant.domain.coverage import IdRange
+from telegram_assistant.domain.channel import Channel, FoundChannel
+from telegram_assistant.domain.coverage import IdRange, proven_by
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.post import Post
-from telegram_assistant.settings import TelegramSettings
-from telegram_assistant.telegram.client import open_client, telegrams_answer
+from telegram_assistant.errors import AccessLost, Rejected
+from telegram_assistant.telegram.line import Line
 from telegram_assistant.telegram.translate import post_of
 
 PAGE = 100
-BETWEEN_REQUESTS_SECONDS = 1.25
-"""One account asks for history four times in five seconds at most: what Telegram lets pass for ever."""
+"""Telegram gives no more at once."""
+
+CLOSED = (
+    errors.ChannelPrivateError,
+    errors.ChannelInvalidError,
+    errors.ChannelBannedError,
+    errors.ChatForbiddenError,
+    errors.PeerIdInvalidError,
+    errors.UserBannedInChannelError,
+)
+NO_SUCH_NAME = (errors.UsernameNotOccupiedError, errors.UsernameInvalidError)
+NO_SUCH_INVITE = (errors.InviteHashExpiredError, errors.InviteHashInvalidError, errors.InviteHashEmptyError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,57 +36,143 @@ class Readable:
     """A channel as this account may address it."""
 
     channel_id: ChannelId
-    title: str
     access_hash: int
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """One page, and the ids that it proves."""
+class HistoryPage:
+    """One page of a channel, newest first, and the ids that it proves."""
 
     posts: tuple[Post, ...]
     proven: IdRange | None
-    more: bool
+    messages: Mapping[int, Any]
+    """As Telegram sent them, by id."""
+
+    @property
+    def oldest_at(self) -> datetime | None:
+        return min((post.posted_at for post in self.posts), default=None)
 
 
 class Reader:
-    """One account's eyes."""
+    """One account's eyes. What Telegram does not let it see is AccessLost or Rejected; Busy is whatever passes."""
 
-    def __init__(self, client: TelegramClient, lease: Lease) -> None:
-        self._client = client
-        self._lease = lease
+    def __init__(self, line: Line) -> None:
+        self.line = line
 
-    @property
-    def connected(self) -> bool:
-        """False once Telethon has given up: then only a new client helps."""
-        return bool(self._client.is_connected())
+    async def newest(self, channel: Readable) -> HistoryPage:
+        """The newest page. One that holds all there is proves everything from the first id on."""
+        answer = await self._history(channel)
+        page = _page(channel, answer.messages, below=None)
+        if page.proven is not None and getattr(answer, "count", 0) <= len(answer.messages):
+            return HistoryPage(page.posts, IdRange(MessageId(1), page.proven.high), page.messages)
+        return page
 
-    async def joined(self) -> tuple[Readable, ...]:
-        """The broadcast channels that the account has joined."""
-        self._lease.check()
-        async with telegrams_answer():
-            dialogs = await self._client.get_dialogs()
-        return tuple(
-            Readable(ChannelId(dialog.entity.id), dialog.entity.title, dialog.entity.access_hash)
-            for dialog in dialogs
-            if isinstance(dialog.entity, types.Channel) and dialog.entity.broadcast
-        )
+    async def below(self, channel: Readable, message_id: MessageId) -> HistoryPage:
+        """The page that comes just before an id."""
+        answer = await self._history(channel, offset_id=message_id)
+        return _page(channel, answer.messages, below=message_id)
 
-    async def after(self, channel: Readable, known: MessageId) -> Read:
-        """The next posts above an id, oldest first."""
-        await asyncio.sleep(BETWEEN_REQUESTS_SECONDS)
-        self._lease.check()
+    async def above(self, channel: Readable, message_id: MessageId) -> HistoryPage:
+        """The page that comes just after an id: its lowest message is the first that exists above."""
+        answer = await self._history(channel, offset_id=message_id + 1, add_offset=-PAGE)
+        messages = [message for message in answer.messages if message.id > message_id]
+        page = _page(channel, messages, below=None)
+        proven = IdRange(MessageId(message_id + 1), page.proven.high) if page.proven else None
+        return HistoryPage(page.posts, proven, page.messages)
+
+    async def last_before(self, channel: Readable, moment: datetime) -> MessageId:
+        """The newest message that is older than that; 0 when there is none."""
+        answer = await self._history(channel, offset_date=moment, limit=1)
+        return MessageId(max((message.id for message in answer.messages), default=0))
+
+    async def resolve(self, username: str) -> FoundChannel:
+        """Look a public name up. This is the request that Telegram counts most strictly: once per account and name, ever."""
+        try:
+            answer = await self.line.ask(functions.contacts.ResolveUsernameRequest(username))
+        except NO_SUCH_NAME as error:
+            raise Rejected(f"there is no @{username} on Telegram") from error
+        found = [_found(chat) for chat in answer.chats if _is_channel(chat)]
+        if not found:
+            raise Rejected(f"@{username} is no channel")
+        return found[0]
+
+    async def join(self, invite: str) -> FoundChannel:
+        """Open a private channel by its invitation, and join it unless the account is in already."""
+        try:
+            seen = await self.line.ask(functions.messages.CheckChatInviteRequest(invite))
+            if isinstance(seen, types.ChatInvite):
+                if not seen.broadcast:
+                    raise Rejected("the invitation leads to a group, not to a channel")
+                answer = await self.line.ask(functions.messages.ImportChatInviteRequest(invite))
+                chats = answer.chats
+            else:
+                chats = [seen.chat]
+        except NO_SUCH_INVITE as error:
+            raise Rejected("the invitation is not valid any more") from error
+        except errors.InviteRequestSentError as error:
+            raise Rejected("the channel's owner has to approve the account first; ask again when that is done") from error
+        except errors.ChannelsTooMuchError as error:
+            raise Rejected("the account has joined as many channels as Telegram allows") from error
+        return _found(chats[0])
+
+    async def joined(self, after: "DialogCursor | None" = None) -> "tuple[tuple[FoundChannel, ...], DialogCursor | None]":
+        """One page of the channels that the account has joined, and where the next page begins."""
+        cursor = after or DialogCursor(None, 0, 0, 0)
+        peer = types.InputPeerChannel(cursor.channel_id, cursor.access_hash) if cursor.channel_id else types.InputPeerEmpty()
+        request = functions.messages.GetDialogsRequest(cursor.date, cursor.message_id, peer, limit=PAGE, hash=0)
+        answer = await self.line.ask(request)
+        chats = {chat.id: chat for chat in answer.chats}
+        found = tuple(_found(chat) for chat in chats.values() if _is_channel(chat))
+        if not isinstance(answer, types.messages.DialogsSlice) or len(answer.dialogs) < PAGE:
+            return found, None
+        return found, _cursor_after(answer, chats)
+
+    async def _history(
+        self, channel: Readable, *, offset_id: int = 0, offset_date: datetime | None = None, add_offset: int = 0, limit: int = PAGE
+    ) -> Any:  # noqa: ANN401 -- one of Telethon's answers
         peer = types.InputPeerChannel(channel.channel_id, channel.access_hash)
-        async with telegrams_answer():
-            messages = await self._client.get_messages(peer, limit=PAGE, min_id=known, reverse=True)
-        posts = tuple(post for message in messages if (post := post_of(channel.channel_id, message)) is not None)
-        proven = IdRange(MessageId(known + 1), MessageId(max(message.id for message in messages))) if messages else None
-        return Read(posts, proven, more=len(messages) == PAGE)
+        request = functions.messages.GetHistoryRequest(peer, offset_id, offset_date, add_offset, limit, max_id=0, min_id=0, hash=0)
+        try:
+            return await self.line.ask(request)
+        except CLOSED as error:
+            raise AccessLost(f"Telegram does not let this account read the channel ({type(error).__name__.removesuffix('Error')})") from error
 
 
-@asynccontextmanager
-async def open_reader(settings: TelegramSettings, session: str, lease: Lease) -> AsyncIterator[Reader]:
-    """A reader for one account. It asks nothing once the lease is over."""
-    lease.check()
-    async with open_client(settings, session) as client:
-        yield Reader(client, lease)
+@dataclass(frozen=True, slots=True)
+class DialogCursor:
+    """Where the next page of joined channels begins."""
+
+    date: datetime | None
+    message_id: int
+    channel_id: int
+    access_hash: int
+
+
+def _cursor_after(answer: types.messages.DialogsSlice, chats: dict[int, Any]) -> DialogCursor | None:
+    dates = {(message.peer_id.channel_id, message.id): message.date for message in answer.messages if isinstance(message.peer_id, types.PeerChannel)}
+    for last in reversed(answer.dialogs):
+        if isinstance(last.peer, types.PeerChannel) and (date := dates.get((last.peer.channel_id, last.top_message))) is not None:
+            return DialogCursor(date, last.top_message, last.peer.channel_id, chats[last.peer.channel_id].access_hash or 0)
+    return None
+
+
+def _page(channel: Readable, messages: list[Any], *, below: MessageId | None) -> HistoryPage:
+    posts = tuple(post for message in messages if (post := post_of(channel.channel_id, message)) is not None)
+    return HistoryPage(posts, proven_by([MessageId(message.id) for message in messages], below=below), {message.id: message for message in messages})
+
+
+def _is_channel(chat: Any) -> bool:  # noqa: ANN401 -- one of Telethon's chats
+    return isinstance(chat, types.Channel) and bool(chat.broadcast) and chat.access_hash is not None and not chat.min
+
+
+def _found(chat: types.Channel) -> FoundChannel:
+    usernames = [one.username for one in chat.usernames or () if one.active]
+    username = chat.username or (usernames[0] if usernames else None)
+    channel = Channel(
+        channel_id=ChannelId(chat.id),
+        title=chat.title,
+        username=username,
+        is_private=username is None,
+        protected=bool(chat.noforwards),
+    )
+    return FoundChannel(channel, chat.access_hash or 0, joined=not chat.left)

@@ -7,6 +7,7 @@ front; sessions are sealed anew when they are next used, and the old key can go.
 import base64
 import binascii
 import hashlib
+import hmac
 import os
 from dataclasses import dataclass
 
@@ -30,14 +31,14 @@ class Sealed:
 class Vault:
     """Seals and opens."""
 
-    def __init__(self, keys: dict[str, AESGCM], current: str) -> None:
+    def __init__(self, keys: dict[str, bytes], current: str) -> None:
         self._keys = keys
         self._current = current
 
     def seal(self, session: str, *, account_id: int) -> Sealed:
         """For one account: moved to another account's row, it does not open."""
         nonce = os.urandom(NONCE_BYTES)
-        return Sealed(self._current, nonce + self._keys[self._current].encrypt(nonce, session.encode(), _bound_to(account_id)))
+        return Sealed(self._current, nonce + AESGCM(self._keys[self._current]).encrypt(nonce, session.encode(), _bound_to(account_id)))
 
     def open(self, sealed: Sealed, *, account_id: int) -> str:
         """CannotStart when the key is gone or the content was tampered with."""
@@ -46,12 +47,18 @@ class Vault:
             raise CannotStart(f"account {account_id} was sealed with the key {sealed.key_id}, which is not set", remedy=REMEDY)
         nonce, content = sealed.content[:NONCE_BYTES], sealed.content[NONCE_BYTES:]
         try:
-            return key.decrypt(nonce, content, _bound_to(account_id)).decode()
+            return AESGCM(key).decrypt(nonce, content, _bound_to(account_id)).decode()
         except InvalidTag as error:
             raise CannotStart(f"the session of account {account_id} was changed by somebody else", remedy="Log in again") from error
 
     def is_outdated(self, sealed: Sealed) -> bool:
         return sealed.key_id != self._current
+
+    def prints(self, phone: str) -> list[bytes]:
+        """By what a phone number is known again without being kept, under every key; under the present one first."""
+        digits = "".join(character for character in phone if character.isdecimal())
+        names = sorted(self._keys, key=lambda name: name != self._current)
+        return [hmac.digest(self._keys[name], b"phone " + digits.encode(), "sha256") for name in names]
 
 
 def vault_of(text: str) -> Vault:
@@ -59,8 +66,7 @@ def vault_of(text: str) -> Vault:
     keys = [_key(part.strip()) for part in text.split(",") if part.strip()]
     if not keys:
         raise CannotStart("sessions cannot be kept without a key", remedy=REMEDY)
-    named = {_name(key): AESGCM(key) for key in keys}
-    return Vault(named, _name(keys[0]))
+    return Vault({_name(key): key for key in keys}, _name(keys[0]))
 
 
 def make_key() -> str:

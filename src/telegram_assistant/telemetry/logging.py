@@ -20,6 +20,8 @@ get_logger = structlog.stdlib.get_logger
 
 CHATTY = ("apscheduler", "uvicorn", "telethon", "neo4j", "alembic.runtime.plugins")
 """Libraries whose information is noise for an operator; their warnings are kept."""
+SILENT = ("telethon.network",)
+"""What becomes of a connection is told by the line that uses it, in its own words."""
 
 
 def configure_logging(settings: TelemetrySettings, *, stream: TextIO | None = None, pretty: bool | None = None) -> None:
@@ -53,6 +55,8 @@ def configure_logging(settings: TelemetrySettings, *, stream: TextIO | None = No
     root.setLevel(level)
     for name in CHATTY:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    for name in SILENT:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.captureWarnings(capture=True)
     structlog.configure(
         processors=[structlog.stdlib.filter_by_level, *before, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

@@ -112,6 +112,7 @@ ACCOUNT_BLOCKED = Gauge(
     ["account_id", "method"],
     registry=REGISTRY,
 )
+MARKS_UNREADABLE = Counter("parser_marks_unreadable_total", "Marks in Redis that made no sense and were ignored.", registry=REGISTRY)
 _from_zero(PARSER_RUNS, _MODES, ("ok", "empty", "failed", "flood", "skipped"))
 _from_zero(POSTS_PARSED, _MODES)
 _from_zero(PARSING_DURATION, _MODES)

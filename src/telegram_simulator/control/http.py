@@ -26,7 +26,7 @@ GET    /truth?channel=ID&files=1 every post with all its texts, JSON lines
 GET    /key                      the server's public key (PEM), for TELEGRAM_DC_PUBLIC_KEY
 GET    /where                    addresses of the data centres
 
-POST   /accounts                 {phone, premium?, state?, joined?}   states: ok frozen banned revoked unregistered
+POST   /accounts                 {phone, premium?, state?, joined?, password?}   states: ok frozen banned revoked unregistered
 POST   /accounts/PHONE/session   a login as a Telethon session string
 POST   /channels                 {title, username?, invite?}
 PATCH  /channels/ID              {title?, username?, private?, protected?, ban?, unban?}
@@ -39,7 +39,7 @@ POST   /churn                    {edits?, deletions?, seed?}   many silent chang
 
 POST   /connections/drop         {phone?, abruptly?}
 POST   /trouble                  {latency_seconds?, refuse_connections?, too_many_connections?, drop_updates?, clock_skew_seconds?}
-POST   /failures                 {method, times?, code, message, phone?}   the next calls of a method fail
+POST   /failures                 {method, times?, code, message, phone?, after?}   the next calls of a method fail
 POST   /limits                   {method, rules: [[calls, seconds, wait], ...]}
 DELETE /limits                   forget all waits
 POST   /files/expire             file references expire
@@ -60,6 +60,7 @@ class AccountBody(Body):
     premium: bool | None = None
     state: str | None = None
     joined: list[int] | None = None
+    password: str | None = None
 
 
 class ChannelBody(Body):
@@ -129,6 +130,7 @@ class FailureBody(Body):
     message: str
     times: int = 1
     phone: str | None = None
+    after: int = 0
 
 
 class LimitBody(Body):
@@ -201,7 +203,7 @@ def _people(control: Control) -> list[Route]:
     def change_account(body: AccountBody, _request: Request) -> Any:
         if body.state is not None and body.state not in TROUBLES:
             raise NoSuchThing(f"state {body.state}; there are: {', '.join(TROUBLES)}")
-        return control.account(body.phone, premium=body.premium, state=body.state, joined=body.joined)
+        return control.account(body.phone, premium=body.premium, state=body.state, joined=body.joined, password=body.password)
 
     def session(_body: Body, request: Request) -> Any:
         return {"session": control.session_string(request.path_params["phone"])}

@@ -192,9 +192,19 @@ class Control:
             channel.banned.discard(unban)
         self._simulator.forget_ready()
 
-    def account(self, phone: str, *, premium: bool | None = None, state: str | None = None, joined: Sequence[int] | None = None) -> dict[str, Any]:
-        """Make or change an account. States: ok, frozen, banned, revoked, unregistered."""
+    def account(
+        self,
+        phone: str,
+        *,
+        premium: bool | None = None,
+        state: str | None = None,
+        joined: Sequence[int] | None = None,
+        password: str | None = None,
+    ) -> dict[str, Any]:
+        """Make or change an account. States: ok, frozen, banned, revoked, unregistered. A password is asked for after the code."""
         account = self._world.account(phone)
+        if password is not None:
+            account.password = password or None
         if premium is not None:
             account.premium = premium
         if state is not None:
@@ -227,8 +237,9 @@ class Control:
 
     # --- trouble ---
 
-    def fail(self, method: str, *, times: int = 1, code: int, message: str, phone: str | None = None) -> None:
-        self._simulator.faults.failures.append(Failure(method, times, code, message, phone))
+    def fail(self, method: str, *, times: int = 1, code: int, message: str, phone: str | None = None, after: int = 0) -> None:
+        """The next calls of a method fail, or those after the next so many."""
+        self._simulator.faults.failures.append(Failure(method, times, code, message, phone, after))
 
     def set_limit(self, method: str, rules: Sequence[tuple[int, float, int]]) -> None:
         """Rules as (calls, seconds, wait); none lets everything through."""

@@ -67,6 +67,9 @@ def sign_in(request: Any, caller: Caller) -> bytes:
     if request.phone_code != LOGIN_CODE:
         raise RpcError(400, "PHONE_CODE_INVALID")
     account.code_hash = None
+    if account.password is not None:
+        caller.record.awaits_password = account.phone
+        raise RpcError(401, "SESSION_PASSWORD_NEEDED")
     caller.server.keys.log_in(caller.record, account.phone)
     return bytes(types.auth.Authorization(user=user_object(account, is_self=True)))
 

@@ -68,6 +68,8 @@ class KeyRecord:
     dc_id: int
     key_id: bytes = b""
     phone: str | None = None
+    awaits_password: str | None = None
+    """The phone that has given its code, and not its password yet."""
     layer: int | None = None
     dead: tuple[int, str] | None = None
     """The error that every call gets, once the key is revoked or was used twice at a time."""

@@ -5,7 +5,9 @@ import asyncio
 import pytest
 
 from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.budget import Kept
 from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.stores import SystemStores
 from tests.conftest import Admin
 from tests.factories import make_tenant
@@ -30,7 +32,7 @@ async def pass_time(admin: Admin, seconds: float) -> None:
 async def test_an_account_is_taken_by_one_and_only_when_it_is_active(system: SystemStores) -> None:
     active = await make_account(system)
     for state in AccountState:
-        if state is not AccountState.ACTIVE:
+        if state not in {AccountState.ACTIVE, AccountState.LOGGING_OUT}:
             await make_account(system, state)
     taken = await asyncio.gather(*(system.accounts.take(f"host#{number}") for number in range(8)))
     assert [held.account_id for some in taken for held in some] == [active]
@@ -44,7 +46,7 @@ async def test_a_silent_holder_loses_it_a_margin_after_the_end(system: SystemSto
     taken = await system.accounts.take("second#2")
     assert bool(taken) is free
     if taken:
-        assert taken[0].lease_epoch == held.lease_epoch + 1
+        assert taken[0].lease_epoch > held.lease_epoch
         assert await system.accounts.renew("first#1") == frozenset()
 
 
@@ -75,3 +77,50 @@ async def test_the_list_tells_who_uses_an_account_and_nothing_of_its_session(sys
     (account,) = await system.accounts.all()
     assert (account.state, account.lease_owner) == (AccountState.ACTIVE, "first#1")
     assert "sealed" not in repr(account)
+
+
+async def test_epochs_of_different_accounts_are_never_equal(system: SystemStores) -> None:
+    for _ in range(3):
+        await make_account(system)
+    epochs = []
+    for number in range(3):
+        held = await system.accounts.take(f"host#{number}")
+        epochs += [one.lease_epoch for one in held]
+        for one in held:
+            await system.accounts.release(f"host#{number}", one.account_id)
+    assert len(set(epochs)) == len(epochs) == 9
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (AccountState.BANNED, AccountState.PAUSED, "is banned; it cannot become paused"),
+        (AccountState.ACTIVE, AccountState.NEW, "is active; log it out first"),
+        (AccountState.NEW, AccountState.ACTIVE, "is new; it cannot become active"),
+    ],
+)
+async def test_a_person_may_not_do_what_makes_no_sense(system: SystemStores, before: AccountState, after: AccountState, words: str) -> None:
+    account_id = await make_account(system, before)
+    with pytest.raises(Rejected, match=words):
+        await system.accounts.change(account_id, after)
+
+
+async def test_an_account_without_a_login_cannot_be_used(system: SystemStores) -> None:
+    account_id = await make_account(system, AccountState.LOGGED_OUT)
+    await system.accounts.forget_session(account_id, AccountState.LOGGED_OUT)
+    with pytest.raises(Rejected, match="tga accounts login"):
+        await system.accounts.change(account_id, AccountState.ACTIVE)
+    with pytest.raises(Rejected, match="there is no account 999999999"):
+        await system.accounts.change(AccountId(999999999), AccountState.ACTIVE)
+
+
+async def test_a_reset_forgets_the_login_and_keeps_what_the_account_can_open(system: SystemStores, admin: Admin) -> None:
+    account_id = await make_account(system, AccountState.BANNED)
+    await admin.execute("INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)", account_id)
+    await system.limits.keep(account_id, "messages.getHistory", Kept(blocked_seconds=600))
+    await system.accounts.change(account_id, AccountState.NEW)
+    row = await admin.fetchrow("SELECT state, session, key_id FROM telegram_accounts")
+    assert row is not None
+    assert tuple(row) == ("new", None, None)
+    assert await admin.fetchval("SELECT access_hash FROM account_channels WHERE account_id = $1", account_id) == 70
+    assert [block.method for block in await system.limits.blocks()] == ["messages.getHistory"]

@@ -2,9 +2,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.priority import Priority
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.channels import Channel, Priority, Subscription
+from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
 from tests.conftest import Admin
@@ -15,8 +17,10 @@ async def tier_of(admin: Admin, channel_id: ChannelId) -> str:
     return str(await admin.fetchval("SELECT tier FROM poll_schedule WHERE channel_id = $1", channel_id))
 
 
-async def test_a_new_channel_is_due_at_once(system: SystemStores, admin: Admin) -> None:
+async def test_a_channel_is_due_as_soon_as_somebody_follows_it(system: SystemStores, admin: Admin) -> None:
     channel_id = await make_channel(system)
+    assert not await admin.fetchval("SELECT next_poll_at <= now() FROM poll_schedule WHERE channel_id = $1", channel_id)
+    await system.channels.subscribe(await make_tenant(system), Subscription(channel_id=channel_id))
     assert await admin.fetchval("SELECT next_poll_at <= now() FROM poll_schedule WHERE channel_id = $1", channel_id)
 
 

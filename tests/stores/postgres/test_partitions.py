@@ -6,7 +6,7 @@ import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.stores.postgres.partitions import BY_MONTH, months_from
-from telegram_assistant.stores.postgres.raw_messages import RawMessage
+from telegram_assistant.stores.postgres.raw_messages import RawMessages
 from telegram_assistant.stores.postgres.stores import SystemStores
 from tests.conftest import Admin
 from tests.factories import fresh_number
@@ -27,7 +27,7 @@ async def test_the_months_ahead_are_made_once(system: SystemStores, admin: Admin
 
 async def test_rows_that_came_early_move_into_their_month(system: SystemStores, admin: Admin) -> None:
     channel_id, read_at = ChannelId(fresh_number()), datetime(2035, 5, 5, tzinfo=UTC)
-    await system.raw_messages.keep([RawMessage(channel_id, MessageId(1), read_at, 229, b"x")])
+    await system.raw_archive.keep([RawMessages(channel_id, MessageId(1), MessageId(1), read_at, 229, b"x")])
     where = "SELECT tableoid::regclass::text FROM post_raw WHERE channel_id = $1"
     assert await admin.fetchval(where, channel_id) == "post_raw_rest"
     await system.partitions.keep_up(read_at)

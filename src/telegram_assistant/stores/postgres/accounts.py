@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from telegram_assistant.domain.account import LEASE_SECONDS, MARGIN_SECONDS, AccountState
+from telegram_assistant.domain.account import BEFORE, LEASE_SECONDS, MARGIN_SECONDS, AccountState
 from telegram_assistant.domain.ids import AccountId, TenantId
+from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
@@ -27,9 +28,11 @@ class HeldAccount:
 
     account_id: AccountId
     tenant_id: TenantId
+    state: AccountState
     lease_epoch: int
     key_id: str
     session: bytes
+    user_id: int | None
 
 
 class Accounts:
@@ -47,13 +50,56 @@ class Accounts:
         async with self._transactions.begin() as connection:
             await connection.execute("UPDATE telegram_accounts SET key_id = $2, session = $3 WHERE account_id = $1", account_id, key_id, session)
 
-    async def set_state(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> bool:
-        """False when there is no such account."""
+    async def forget_session(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
+        """Nobody is logged in any more. Channels and access hashes stay: they are good for the next login of the same account."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute(
+            await connection.execute(
+                "UPDATE telegram_accounts SET key_id = NULL, session = NULL, state = $2, state_reason = $3 WHERE account_id = $1",
+                account_id,
+                state.value,
+                reason,
+            )
+
+    async def set_state(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
+        """What the holder of the account has found out."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
                 "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE account_id = $1", account_id, state.value, reason
             )
-        return bool(done == "UPDATE 1")
+
+    async def change(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
+        """What a person wants. Rejected, in words, where it makes no sense."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                "SELECT state, session IS NULL AS empty FROM telegram_accounts WHERE account_id = $1 FOR UPDATE", account_id
+            )
+            if row is None:
+                raise Rejected(f"there is no account {account_id}")
+            before = AccountState(row["state"])
+            if before not in BEFORE[state]:
+                instead = "log it out first" if state is AccountState.NEW else f"it cannot become {state}"
+                raise Rejected(f"account {account_id} is {before}; {instead}")
+            if row["empty"] and state is not AccountState.NEW:
+                raise Rejected(f"account {account_id} has no login; use `tga accounts login`")
+            await connection.execute(
+                """
+                UPDATE telegram_accounts
+                SET state = $2, state_reason = $3,
+                    key_id = CASE WHEN $2 <> 'new' THEN key_id END, session = CASE WHEN $2 <> 'new' THEN session END
+                WHERE account_id = $1
+                """,
+                account_id,
+                state.value,
+                reason,
+            )
+            if state is AccountState.NEW:
+                await connection.execute(
+                    """
+                    UPDATE login_attempts SET state = 'failed', error = 'the account was reset', answer = NULL
+                    WHERE account_id = $1 AND state NOT IN ('done', 'failed', 'expired')
+                    """,
+                    account_id,
+                )
 
     async def all(self) -> tuple[Account, ...]:
         async with self._transactions.begin() as connection:
@@ -67,22 +113,24 @@ class Accounts:
         return tuple(Account(**{**dict(row), "state": AccountState(row["state"])}) for row in rows)
 
     async def take(self, owner: str) -> tuple[HeldAccount, ...]:
-        """Every active account that nobody holds, or whose holder has been silent for so long that it must have stopped."""
+        """Every account to be used that nobody holds, or whose holder has been silent for so long that it must have stopped."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
-                UPDATE telegram_accounts SET lease_owner = $1, lease_epoch = lease_epoch + 1, lease_until = now() + make_interval(secs => $2)
+                UPDATE telegram_accounts
+                SET lease_owner = $1, lease_epoch = nextval('lease_epochs'), lease_until = now() + make_interval(secs => $2)
                 WHERE account_id IN (
                     SELECT account_id FROM telegram_accounts
-                    WHERE state = 'active' AND session IS NOT NULL AND (lease_until IS NULL OR lease_until < now() - make_interval(secs => $3))
+                    WHERE state IN ('active', 'logging out') AND session IS NOT NULL
+                      AND (lease_until IS NULL OR lease_until < now() - make_interval(secs => $3))
                     FOR UPDATE SKIP LOCKED)
-                RETURNING account_id, tenant_id, lease_epoch, key_id, session
+                RETURNING account_id, tenant_id, state, lease_epoch, key_id, session, user_id
                 """,
                 owner,
                 LEASE_SECONDS,
                 MARGIN_SECONDS,
             )
-        return tuple(HeldAccount(**dict(row)) for row in rows)
+        return tuple(HeldAccount(**{**dict(row), "state": AccountState(row["state"])}) for row in rows)
 
     async def renew(self, owner: str) -> frozenset[AccountId]:
         """Those that the owner still holds and may go on using."""

@@ -4,17 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
+from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
+from telegram_assistant.domain.priority import WEIGHTS, Priority
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
-
-
-class Priority(StrEnum):
-    """How soon a tenant wants a channel's news; also the channel's tier: the highest among its subscribers."""
-
-    HIGH = "high"
-    NORMAL = "normal"
-    LOW = "low"
+from telegram_assistant.stores.postgres.database import Connection, SystemTransactions, TenantTransactions
 
 
 class AiPolicy(StrEnum):
@@ -23,18 +17,6 @@ class AiPolicy(StrEnum):
     OFF = "off"
     LOCAL = "local"
     PROVIDER = "provider"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Channel:
-    """A channel as Telegram describes it."""
-
-    channel_id: ChannelId
-    title: str
-    username: str | None = None
-    kind: str = "channel"
-    is_private: bool = False
-    protected: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +46,6 @@ class FollowedChannel:
     newest_posted_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """How far a channel is stored, and the epoch under which it may be written."""
-
-    newest_message_id: MessageId | None
-    lease_epoch: int
-
-
 class Channels:
     """Registers channels and subscriptions. A system store."""
 
@@ -79,26 +53,34 @@ class Channels:
         self._transactions = transactions
 
     async def register(self, channel: Channel) -> None:
-        """Remember a channel, or what has changed about it; it becomes due at once when it is new."""
+        """Remember a channel, or what has changed about it."""
         async with self._transactions.begin() as connection:
+            await _register(connection, channel)
+
+    async def open_to(self, account_id: AccountId, channel: Channel, access_hash: int, *, joined: bool, read_at: datetime) -> None:
+        """An account has found the channel: its access hash is valid for this account only."""
+        async with self._transactions.begin() as connection:
+            await _register(connection, channel)
             await connection.execute(
                 """
-                WITH known AS (
-                    INSERT INTO channels (channel_id, title, username, kind, is_private, protected)
-                    VALUES ($1, $2, $3, $4, $5, $6)
-                    ON CONFLICT (channel_id) DO UPDATE
-                    SET title = excluded.title, username = excluded.username, kind = excluded.kind,
-                        is_private = excluded.is_private, protected = excluded.protected
-                )
-                INSERT INTO poll_schedule (channel_id) VALUES ($1) ON CONFLICT DO NOTHING
+                INSERT INTO account_channels (account_id, channel_id, access_hash, joined, read_at) VALUES ($1, $2, $3, $4, $5)
+                ON CONFLICT (account_id, channel_id) DO UPDATE
+                SET access_hash = excluded.access_hash, joined = excluded.joined, read_at = excluded.read_at, lost_at = NULL, lost_reason = NULL
                 """,
+                account_id,
                 channel.channel_id,
-                channel.title,
-                channel.username,
-                channel.kind,
-                channel.is_private,
-                channel.protected,
+                access_hash,
+                joined,
+                read_at,
             )
+
+    async def named(self, username: str) -> Channel | None:
+        """A public channel that was found before, by whichever account: a name is resolved once."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                "SELECT channel_id, title, username, kind, is_private, protected FROM channels WHERE lower(username) = lower($1)", username
+            )
+        return Channel(**dict(row)) if row else None
 
     async def subscribe(self, tenant_id: TenantId, wish: Subscription) -> None:
         """Follow a channel. A private one only where one of the tenant's own accounts has read it lately."""
@@ -127,18 +109,6 @@ class Channels:
                 raise Rejected(f"channel {wish.channel_id} is not known here, or is private and none of the tenant's accounts reads it")
             await connection.execute(SET_TIER, wish.channel_id)
 
-    async def head(self, channel_id: ChannelId) -> Head | None:
-        """None where nobody subscribes to the channel."""
-        async with self._transactions.begin() as connection:
-            row = await connection.fetchrow(
-                """
-                SELECT c.newest_message_id, p.lease_epoch FROM channels c JOIN poll_schedule p USING (channel_id)
-                WHERE channel_id = $1 AND EXISTS (SELECT 1 FROM subscriptions s WHERE s.channel_id = c.channel_id AND s.active)
-                """,
-                channel_id,
-            )
-        return Head(**dict(row)) if row else None
-
     async def unsubscribe(self, tenant_id: TenantId, channel_id: ChannelId) -> None:
         """Stop following; the posts stay for other subscribers."""
         async with self._transactions.begin() as connection:
@@ -146,13 +116,40 @@ class Channels:
             await connection.execute(SET_TIER, channel_id)
 
 
-SET_TIER = """
+async def _register(connection: Connection, channel: Channel) -> None:
+    await connection.execute(
+        """
+        WITH known AS (
+            INSERT INTO channels (channel_id, title, username, kind, is_private, protected)
+            VALUES ($1, $2, $3, $4, $5, $6)
+            ON CONFLICT (channel_id) DO UPDATE
+            SET title = excluded.title, username = excluded.username, kind = excluded.kind,
+                is_private = excluded.is_private, protected = excluded.protected
+        )
+        INSERT INTO poll_schedule (channel_id) VALUES ($1) ON CONFLICT DO NOTHING
+        """,
+        channel.channel_id,
+        channel.title,
+        channel.username,
+        channel.kind,
+        channel.is_private,
+        channel.protected,
+    )
+
+
+SET_TIER = f"""
+WITH wanted AS (
+    SELECT s.priority AS tier FROM subscriptions s WHERE s.channel_id = $1 AND s.active
+    ORDER BY array_position(ARRAY['high', 'normal', 'low'], s.priority) LIMIT 1
+),
+known AS (UPDATE channels SET is_active = EXISTS (SELECT 1 FROM wanted) WHERE channel_id = $1)
 UPDATE poll_schedule p
-SET tier = coalesce((
-    SELECT s.priority FROM subscriptions s WHERE s.channel_id = p.channel_id AND s.active
-    ORDER BY array_position(ARRAY['high', 'normal', 'low'], s.priority) LIMIT 1), 'low')
+SET tier = coalesce((SELECT tier FROM wanted), 'low'),
+    weight = CASE (SELECT tier FROM wanted) {" ".join(f"WHEN '{one}' THEN {weight}" for one, weight in WEIGHTS.items())} ELSE 0 END,
+    next_poll_at = CASE WHEN NOT EXISTS (SELECT 1 FROM wanted) THEN 'infinity' WHEN p.next_poll_at = 'infinity' THEN now() ELSE p.next_poll_at END
 WHERE p.channel_id = $1
 """
+"""A channel that nobody follows is never due."""
 
 
 class Followed:

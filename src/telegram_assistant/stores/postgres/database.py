@@ -37,6 +37,10 @@ OUTAGES = (
 )
 
 
+RELEASED = "released back to the pool"
+"""What asyncpg says of a connection that the server has closed between two statements: its pool has taken it back already."""
+
+
 @asynccontextmanager
 async def open_pool(settings: DatabaseSettings) -> AsyncIterator[Pool]:
     """Connect, and close again at the end. CannotStart when PostgreSQL cannot be used."""
@@ -108,3 +112,7 @@ async def _transaction(pool: Pool, opening: str) -> AsyncIterator[Connection]:
                 raise RuntimeError("the transaction had failed before its commit, and an error inside it was swallowed")
     except OUTAGES as error:
         raise Busy(f"PostgreSQL does not answer ({type(error).__name__})", retry_after_seconds=1.0) from error
+    except asyncpg.InterfaceError as error:
+        if RELEASED not in str(error):
+            raise
+        raise Busy("PostgreSQL has closed the connection", retry_after_seconds=1.0) from error

@@ -7,9 +7,10 @@ from telegram_assistant.domain.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.post import Post
+from telegram_assistant.domain.rhythm import Rhythm
 from telegram_assistant.errors import LeaseLost
 from telegram_assistant.stores.postgres.bell import Bell
-from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
 from telegram_assistant.stores.postgres.rows import LANDED, as_columns, unnested
 from telegram_assistant.telemetry.metrics import CHANNEL_LAST_POST, POSTS_LANDED
 
@@ -22,6 +23,16 @@ class Claim:
     lease_epoch: int
 
 
+@dataclass(frozen=True, slots=True)
+class BackfillClaim:
+    """The right to write a channel's past: a job, the epoch under which it was claimed, and how far down it has come."""
+
+    channel_id: ChannelId
+    backfill_id: int
+    lease_epoch: int
+    below: MessageId | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """One page of a channel's history. `proven` is what it proves to be read (domain.coverage.proven_by)."""
@@ -30,17 +41,20 @@ class Page:
     proven: IdRange | None
     read_at: datetime
     floor_id: MessageId | None = None
+    floor_at: datetime | None = None
+    """Everything since then is wanted, and the floor is where it begins."""
     lane: Lane = Lane.LIVE
     requested_by: TenantId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnds:
-    """Says that this page is the last one of a run, and when the channel is due again."""
+    """Says that this page is the last one of a run, when the channel is due again, and how lively it is."""
 
     started_at: datetime
     next_poll_at: datetime
     stored_before: bool = False
+    rhythm: Rhythm | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +65,29 @@ class Landed:
     changed: int
 
 
-# The first statement is the channel's lock, the fence against an owner of the past, and the poll's completion.
+# The first statement is the channel's lock, the fence against an owner of the past, and the poll's completion. Whoever was
+# asked for while the poll was under way is read again at once.
 FENCE = """
 UPDATE poll_schedule
-SET last_polled_at = coalesce($3, last_polled_at),
-    next_poll_at = coalesce($4, next_poll_at),
-    fail_count = CASE WHEN $3::timestamptz IS NULL THEN fail_count ELSE 0 END
+SET last_polled_at = coalesce($4, last_polled_at),
+    next_poll_at = CASE WHEN $3::timestamptz IS NULL THEN next_poll_at WHEN asked_at > $3 THEN now() ELSE $5 END,
+    asked_mode = CASE WHEN $3::timestamptz IS NULL OR asked_at > $3 THEN asked_mode END,
+    fail_count = CASE WHEN $3::timestamptz IS NULL THEN fail_count ELSE 0 END,
+    observed_since = coalesce(to_timestamp($6), observed_since),
+    level = coalesce($7, level), level_at = coalesce(to_timestamp($8), level_at),
+    burst = coalesce($9, burst), burst_at = coalesce(to_timestamp($10), burst_at)
 WHERE channel_id = $1 AND lease_epoch = $2
+"""
+
+FENCE_BACKFILL = """
+WITH locked AS (SELECT channel_id FROM poll_schedule WHERE channel_id = $1 FOR NO KEY UPDATE)
+UPDATE backfills b SET below = coalesce($4, below)
+FROM locked WHERE b.backfill_id = $2 AND b.lease_epoch = $3 AND b.state = 'open' AND b.channel_id = locked.channel_id
 """
 
 LAND = f"""
 WITH page AS (
-    SELECT * FROM {unnested(10)} AS p({LANDED})
+    SELECT * FROM {unnested(11)} AS p({LANDED})
     WHERE NOT EXISTS (SELECT 1 FROM erasures e WHERE e.channel_id = $1 AND e.ids @> p.message_id)
 ),
 replaced AS (
@@ -87,11 +112,11 @@ landed AS (
     RETURNING message_id, posted_at, revision
 ),
 ledger AS (
-    INSERT INTO coverage AS c (channel_id, floor_id, verified, verified_at)
-    SELECT $1, coalesce($3::bigint, $4::bigint), int8multirange(int8range($4::bigint, $5::bigint, '[]')), $2 WHERE $4::bigint IS NOT NULL
+    INSERT INTO coverage AS c (channel_id, floor_id, verified, verified_at, floor_at)
+    SELECT $1, coalesce($3::bigint, $4::bigint), int8multirange(int8range($4::bigint, $5::bigint, '[]')), $2, $10 WHERE $4::bigint IS NOT NULL
     ON CONFLICT (channel_id) DO UPDATE
     SET verified = c.verified + excluded.verified, verified_at = excluded.verified_at,
-        floor_id = least(c.floor_id, $3::bigint)
+        floor_id = least(c.floor_id, $3::bigint), floor_at = least(c.floor_at, $10)
     WHERE NOT c.verified @> excluded.verified OR $3::bigint < c.floor_id
 ),
 queued AS (
@@ -107,7 +132,9 @@ head AS (
     UPDATE channels c
     SET newest_message_id = greatest(c.newest_message_id, t.newest_id),
         newest_posted_at = greatest(c.newest_posted_at, t.newest_at),
-        last_parsed_at = greatest(c.last_parsed_at, $8)
+        last_parsed_at = greatest(c.last_parsed_at, $8),
+        parked_reason = CASE WHEN $8::timestamptz IS NULL THEN c.parked_reason END,
+        parked_until = CASE WHEN $8::timestamptz IS NULL THEN c.parked_until END
     FROM total t
     WHERE c.channel_id = $1 AND (t.newest_id IS NOT NULL OR $9)
 )
@@ -122,7 +149,7 @@ class Landing:
         self._transactions = transactions
         self._bell = bell
 
-    async def land(self, page: Page, claim: Claim, *, ends: RunEnds | None = None) -> Landed:
+    async def land(self, page: Page, claim: Claim | BackfillClaim, *, ends: RunEnds | None = None) -> Landed:
         """Store the page's posts, what it proves, and their announcement; LeaseLost if the claim is of the past.
 
         Landing the same page twice changes nothing the second time.
@@ -139,12 +166,10 @@ class Landing:
             page.requested_by,
             ends.started_at if ends else None,
             ends.stored_before if ends else False,
+            page.floor_at,
         )
         async with self._transactions.begin() as connection:
-            fenced = await connection.execute(
-                FENCE, claim.channel_id, claim.lease_epoch, page.read_at if ends else None, ends.next_poll_at if ends else None
-            )
-            if fenced != "UPDATE 1":
+            if not await _is_ours(connection, claim, page, ends):
                 raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
             row = await connection.fetchrow(LAND, *parameters, *as_columns(posts))
         assert row is not None  # an aggregate always answers
@@ -156,6 +181,15 @@ class Landing:
         if posts:
             CHANNEL_LAST_POST.raise_to(claim.channel_id, max(post.posted_at for post in posts).timestamp())
         return landed
+
+
+async def _is_ours(connection: Connection, claim: Claim | BackfillClaim, page: Page, ends: RunEnds | None) -> bool:
+    if isinstance(claim, BackfillClaim):
+        return await connection.execute(FENCE_BACKFILL, claim.channel_id, claim.backfill_id, claim.lease_epoch, claim.below) == "UPDATE 1"
+    rhythm = ends.rhythm if ends else None
+    completion = (ends.started_at, page.read_at, ends.next_poll_at) if ends else (None, None, None)
+    seen = (rhythm.since, rhythm.level, rhythm.level_at, rhythm.burst, rhythm.burst_at) if rhythm else (None,) * 5
+    return await connection.execute(FENCE, claim.channel_id, claim.lease_epoch, *completion, *seen) == "UPDATE 1"
 
 
 def one_per_id(posts: tuple[Post, ...]) -> tuple[Post, ...]:

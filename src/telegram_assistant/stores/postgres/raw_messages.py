@@ -4,38 +4,53 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
 @dataclass(frozen=True, slots=True)
-class RawMessage:
-    """One message, serialised by Telegram's schema of that layer and compressed."""
+class RawMessages:
+    """Messages that were landed together, serialised by Telegram's schema of that layer and compressed."""
 
     channel_id: ChannelId
-    message_id: MessageId
+    first_id: MessageId
+    last_id: MessageId
     read_at: datetime
     layer: int
     body: bytes
 
 
-class RawMessages:
+class RawArchive:
     """A system store, written in batches after the posts are safe; losing a batch loses no post."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def keep(self, messages: Sequence[RawMessage]) -> None:
+    async def keep(self, messages: Sequence[RawMessages]) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
-                INSERT INTO post_raw (channel_id, message_id, read_at, layer, body)
-                SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::int[], $5::bytea[])
+                INSERT INTO post_raw (channel_id, first_id, last_id, read_at, layer, body)
+                SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[], $5::int[], $6::bytea[])
                 ON CONFLICT DO NOTHING
                 """,
-                [message.channel_id for message in messages],
-                [message.message_id for message in messages],
-                [message.read_at for message in messages],
-                [message.layer for message in messages],
-                [message.body for message in messages],
+                [one.channel_id for one in messages],
+                [one.first_id for one in messages],
+                [one.last_id for one in messages],
+                [one.read_at for one in messages],
+                [one.layer for one in messages],
+                [one.body for one in messages],
             )
+
+    async def around(self, post: PostId) -> tuple[RawMessages, ...]:
+        """What may hold a post, newest reading first."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT channel_id, first_id, last_id, read_at, layer, body FROM post_raw
+                WHERE channel_id = $1 AND first_id <= $2 AND last_id >= $2 ORDER BY read_at DESC
+                """,
+                post.channel_id,
+                post.message_id,
+            )
+        return tuple(RawMessages(**dict(row)) for row in rows)

@@ -4,20 +4,28 @@ from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.stores.postgres.accounts import Accounts
+from telegram_assistant.stores.postgres.backfills import Backfills
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.channels import Channels, Followed
-from telegram_assistant.stores.postgres.coverage import CoverageLedger
+from telegram_assistant.stores.postgres.coverage import CoverageLedger, CoverageOverview
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
 from telegram_assistant.stores.postgres.dead_letters import DeadLetters
 from telegram_assistant.stores.postgres.feed import Feed
 from telegram_assistant.stores.postgres.job_runs import JobRuns
 from telegram_assistant.stores.postgres.landing import Landing
+from telegram_assistant.stores.postgres.limits import AccountLimits
+from telegram_assistant.stores.postgres.logins import Logins
 from telegram_assistant.stores.postgres.outbox import Outbox
 from telegram_assistant.stores.postgres.partitions import Partitions
+from telegram_assistant.stores.postgres.planning import Planning
 from telegram_assistant.stores.postgres.posts import Posts
-from telegram_assistant.stores.postgres.raw_messages import RawMessages
+from telegram_assistant.stores.postgres.push_states import PushStates
+from telegram_assistant.stores.postgres.raw_messages import RawArchive
+from telegram_assistant.stores.postgres.schedule import Schedule
 from telegram_assistant.stores.postgres.search import WordSearch
+from telegram_assistant.stores.postgres.statistics import PostStatistics
 from telegram_assistant.stores.postgres.tenants import Tenants
+from telegram_assistant.stores.postgres.wishes import Wishes
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +34,22 @@ class SystemStores:
 
     tenants: Tenants
     accounts: Accounts
+    limits: AccountLimits
+    push_states: PushStates
+    logins: Logins
     channels: Channels
     landing: Landing
     posts: Posts
     outbox: Outbox
     dead_letters: DeadLetters
     coverage: CoverageLedger
-    raw_messages: RawMessages
+    coverage_overview: CoverageOverview
+    schedule: Schedule
+    planning: Planning
+    backfills: Backfills
+    statistics: PostStatistics
+    wishes: Wishes
+    raw_archive: RawArchive
     job_runs: JobRuns
     partitions: Partitions
 
@@ -53,13 +70,22 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
     return SystemStores(
         tenants=Tenants(transactions),
         accounts=Accounts(transactions),
+        limits=AccountLimits(transactions),
+        push_states=PushStates(transactions),
+        logins=Logins(transactions),
         channels=Channels(transactions),
         landing=Landing(transactions, bell),
         posts=Posts(repeatable),
         outbox=Outbox(repeatable, bell),
         dead_letters=DeadLetters(transactions),
         coverage=CoverageLedger(transactions),
-        raw_messages=RawMessages(transactions),
+        coverage_overview=CoverageOverview(transactions),
+        schedule=Schedule(transactions),
+        planning=Planning(transactions),
+        backfills=Backfills(transactions),
+        statistics=PostStatistics(transactions),
+        wishes=Wishes(transactions),
+        raw_archive=RawArchive(repeatable),
         job_runs=JobRuns(transactions),
         partitions=Partitions(transactions),
     )

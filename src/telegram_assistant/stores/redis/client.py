@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import RedisSettings, location_of
 
-__all__ = ["Redis", "connect_to", "open_redis"]
+__all__ = ["Redis", "connect_to", "open_redis", "text_of"]
 
 
 def connect_to(settings: RedisSettings) -> Redis:
@@ -23,6 +23,11 @@ def connect_to(settings: RedisSettings) -> Redis:
         health_check_interval=30,
         retry=Retry(NoBackoff(), 0),
     )
+
+
+def text_of(value: bytes | str) -> str:
+    """The client answers in bytes; its types say that it might not."""
+    return value.decode() if isinstance(value, bytes) else value
 
 
 @asynccontextmanager

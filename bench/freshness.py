@@ -1,0 +1,237 @@
+"""Freshness: how long posts wait for a poll under the production policy, beside one that knows the truth and a fixed tick.
+
+A week of made-up channels in virtual time, after a week of history and two weeks in which the policy learns from its own polls.
+"""
+
+import os
+import platform
+import sys
+import time
+from argparse import Namespace
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from bench.activity import MONDAY, SHARPER_HABITS, Floats, Nature, make_world
+from bench.harness import arguments, report
+from bench.polling import Reader, classic, first_page, fresh, make_budget, oracle, outages
+from telegram_assistant import __version__
+from telegram_assistant.domain import rhythm
+from telegram_assistant.domain.rhythm import DAY, HOUR
+
+HISTORY_DAYS = 7
+TRAINING_DAYS = 14
+AFTERWARDS = 2 * HOUR
+SLACK_SECONDS = 300.0
+QUICK = {"channels": 300, "requests_per_second": 0.3, "days": 3, "seeds": 3, "sensitivity_seeds": 0, "no_outages": True}
+CURVES = (
+    ("classic", "a fixed tick", "#c0653a", "-"),
+    ("fresh", "ours, from what it saw", "#2f8fd0", "-"),
+    ("oracle", "the truth known", "#3f9a5a", "--"),
+)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    nature: Nature
+    per_second: float
+    days: int
+    with_outages: bool
+
+    @property
+    def longest_seconds(self) -> float:
+        """No channel waits for more than two rounds of all channels in a row."""
+        return 2 * self.nature.channels / self.per_second
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one policy did in the measured days of one world."""
+
+    waits: Floats
+    requests: int
+    empty: int
+    stalest_seconds: float
+
+    @classmethod
+    def of(cls, reader: Reader) -> "Outcome":
+        return cls(np.array(reader.waits), reader.requests, reader.empty, reader.stalest_seconds)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One world, three policies."""
+
+    outcomes: dict[str, Outcome]
+    activity: dict[str, float]
+    longest_outage_seconds: float
+
+
+def run(size: Size, seed: int) -> Run:
+    """The oracle and the tick have nothing to learn and begin one day before the measurement."""
+    followed_from = MONDAY + HISTORY_DAYS * DAY
+    measured_from = followed_from + TRAINING_DAYS * DAY
+    measured_until = measured_from + size.days * DAY
+    world = make_world(size.nature, begin=MONDAY, end=measured_until + AFTERWARDS, seed=seed)
+    closed = outages(begin=followed_from, days=TRAINING_DAYS + size.days, seed=seed) if size.with_outages else ()
+    budget = make_budget(per_second=size.per_second, begin=followed_from, end=world.end, measured=(measured_from, measured_until), closed=closed)
+    readers = {
+        "fresh": fresh(world, budget, followed_from, longest_seconds=size.longest_seconds),
+        "oracle": oracle(world, budget, measured_from - DAY),
+        "classic": classic(world, budget, measured_from - DAY),
+    }
+    return Run({name: Outcome.of(reader) for name, reader in readers.items()}, world.described(), budget.longest_outage_seconds)
+
+
+def changed(nature: Nature) -> dict[str, Nature]:
+    """What nobody knows of real channels, assumed otherwise."""
+    return {
+        "spread 1.2": replace(nature, spread=1.2),
+        "spread 2.0": replace(nature, spread=2.0),
+        "bursts 0.6": replace(nature, branching=0.6),
+        "sharper days": replace(nature, habits=SHARPER_HABITS),
+    }
+
+
+def run_all(sizes: dict[str, Size], options: Namespace) -> dict[str, list[Run]]:
+    with ProcessPoolExecutor(options.processes) as processes:
+        runs = {
+            name: [processes.submit(run, size, seed) for seed in range(1, 1 + (options.sensitivity_seeds if name else options.seeds))]
+            for name, size in sizes.items()
+        }
+        return {name: [one.result() for one in those] for name, those in runs.items() if those}
+
+
+def mean(runs: list[Run], policy: str) -> float:
+    return float(np.mean([one.outcomes[policy].waits.mean() for one in runs]))
+
+
+def figures(runs: list[Run], policy: str) -> dict[str, float]:
+    outcomes = [one.outcomes[policy] for one in runs]
+    waits = np.concatenate([one.waits for one in outcomes])
+    p50, p95, p99 = np.percentile(waits, (50, 95, 99))
+    requests = sum(one.requests for one in outcomes)
+    return {
+        "mean_s": round(mean(runs, policy), 1),
+        "median_s": round(p50, 1),
+        "p95_s": round(p95, 1),
+        "p99_s": round(p99, 1),
+        "stalest_s": round(max(one.stalest_seconds for one in outcomes)),
+        "empty_share": round(sum(one.empty for one in outcomes) / requests, 4),
+        "requests": round(requests / len(runs)),
+    }
+
+
+def ratios(runs: list[Run]) -> dict[str, float]:
+    ours = mean(runs, "fresh")
+    return {"vs_oracle": round(ours / mean(runs, "oracle"), 3), "vs_classic": round(ours / mean(runs, "classic"), 3)}
+
+
+def decision_us() -> float:
+    """CPU of one decision, over channels as different as they are."""
+    now = MONDAY + 7 * DAY + 9.3 * HOUR
+    rhythms = [first_page(posts, now, MONDAY) for posts in make_world(Nature(), begin=MONDAY, end=now, seed=1).posts]
+    price = rhythm.price(sum(rhythm.base(one, rhythm.FLAT, now) ** 0.5 for one in rhythms), 1.0)
+    began, rounds = time.process_time(), 20
+    for _ in range(rounds):
+        for one in rhythms:
+            rhythm.wait_seconds(one, rhythm.FLAT, now=now, price=price, longest_seconds=2000.0)
+    return (time.process_time() - began) / rounds / len(rhythms) * 1e6
+
+
+def summary(size: Size, runs: list[Run], others: dict[str, list[Run]], *, bar: float) -> dict[str, object]:
+    bound = size.longest_seconds + max(one.longest_outage_seconds for one in runs) + SLACK_SECONDS
+    by_policy = {policy: figures(runs, policy) for policy in ("fresh", "oracle", "classic")}
+    measured = {**ratios(runs), "worst_staleness_seconds": by_policy["fresh"]["stalest_s"]}
+    bars = {"vs_oracle": bar, "vs_classic": 0.5, "worst_staleness_seconds": round(bound)}
+    return {
+        "bench": "freshness",
+        **measured,
+        "bars": bars,
+        "missed": [name for name, highest in bars.items() if measured[name] > highest],
+        "vs_oracle_by_seed": [ratios([one])["vs_oracle"] for one in runs],
+        **by_policy,
+        "sensitivity": {name: ratios(those) for name, those in others.items()},
+        "decision_cpu_us": round(decision_us(), 1),
+        "channels": size.nature.channels,
+        "requests_per_second": size.per_second,
+        "days": size.days,
+        "seeds": len(runs),
+        "outages": size.with_outages,
+        "longest_wait_s": round(size.longest_seconds),
+        "posts": round(float(np.mean([len(one.outcomes["fresh"].waits) for one in runs]))),
+        "activity": {name: round(float(np.mean([one.activity[name] for one in runs])), 3) for name in runs[0].activity},
+        "tga": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "cores": os.cpu_count(),
+    }
+
+
+def draw(runs: list[Run], file: Path) -> None:
+    """Which share of the posts was found how soon, in tones that are seen on white and on black."""
+    import matplotlib as mpl  # noqa: PLC0415 -- only a run that draws needs it
+    from matplotlib.figure import Figure  # noqa: PLC0415 -- as above
+
+    grey = "#808080"
+    with mpl.rc_context(
+        {
+            "svg.fonttype": "none",
+            "svg.hashsalt": "freshness",
+            "font.size": 11,
+            "text.color": grey,
+            "axes.edgecolor": grey,
+            "xtick.color": grey,
+            "ytick.color": grey,
+        }
+    ):
+        figure = Figure(figsize=(7, 3.6), layout="constrained")
+        axes = figure.add_subplot()
+        for policy, label, colour, line in CURVES:
+            waits = np.concatenate([one.outcomes[policy].waits for one in runs])
+            shares = np.linspace(0, 100, 201)
+            axes.plot(np.percentile(waits, shares), shares, line, color=colour, linewidth=2, label=f"{label}: mean {mean(runs, policy):.0f} s")
+        axes.set_xscale("log")
+        axes.set_xlim(5, HOUR)
+        axes.set_xticks([10, 30, 60, 300, 900, 1800, 3600], ["10 s", "30 s", "1 min", "5 min", "15 min", "30 min", "1 h"])
+        axes.minorticks_off()
+        axes.set_ylim(0, 100)
+        axes.set_yticks([0, 25, 50, 75, 100], ["0", "25 %", "50 %", "75 %", "100 %"])
+        axes.set_title("posts found within this time after publishing", fontsize=11)
+        axes.grid(color=grey, alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, loc="upper left")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(file, transparent=True, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--channels", type=int, default=1000)
+    parser.add_argument("--requests-per-second", type=float, default=1.0)
+    parser.add_argument("--days", type=int, default=7)
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--sensitivity-seeds", type=int, default=4)
+    parser.add_argument("--no-outages", action="store_true")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help=" ".join(f"{name}={value}" for name, value in QUICK.items()))
+    parser.add_argument("--plot", type=Path, help="an .svg to draw how soon posts are found")
+    options = parser.parse_args()
+    if options.quick:
+        vars(options).update(QUICK)
+    size = Size(Nature(channels=options.channels), options.requests_per_second, options.days, not options.no_outages)
+    sizes = {"": size, **{name: replace(size, nature=nature) for name, nature in changed(size.nature).items()}}
+    runs = run_all(sizes, options)
+    if options.plot:
+        draw(runs[""], options.plot)
+    result = summary(size, runs.pop(""), runs, bar=1.18 if options.quick else 1.15)
+    report(result, as_json=options.json)
+    sys.exit(1 if result["missed"] else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,280 @@
+"""`tga channels`: what is followed, how complete it is, and how to change it."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.domain.coverage import CoverageState
+from telegram_assistant.domain.parsing import Mode
+from telegram_assistant.domain.priority import Priority
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.channel_lists import Listed, as_opml, read_list
+from telegram_assistant.features.channels import NOT_KNOWN_YET, Asked, follow, pick
+from telegram_assistant.stores.postgres.backfills import BackfillKind
+from telegram_assistant.stores.postgres.channels import AiPolicy, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.tenants import Tenant
+from telegram_assistant.stores.postgres.wishes import WishKind, WishState
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Channels that are followed.")
+
+EVERYTHING_DAYS = 36_500
+COLOURS = {
+    CoverageState.COMPLETE: "green",
+    CoverageState.FILLING: "cyan",
+    CoverageState.WAITING: "cyan",
+    CoverageState.MISSING: "yellow",
+    CoverageState.UNREADABLE: "red",
+}
+
+TenantName = Annotated[str, typer.Option("--tenant", help="Whose channels.")]
+Which = Annotated[str, typer.Argument(help="Its id, @name or title.")]
+Folder = Annotated[str | None, typer.Option(help="Folder to put them into.")]
+Prio = Annotated[Priority, typer.Option(help="How soon their news are wanted.")]
+Ai = Annotated[AiPolicy, typer.Option(help="What may understand their posts.")]
+History = Annotated[str, typer.Option(help='Days of history to keep at least, or "all".')]
+Wait = Annotated[int, typer.Option(help="Seconds to wait until an account has found them; 0: do not wait.", min=0)]
+
+
+@app.command()
+def add(
+    references: Annotated[list[str] | None, typer.Argument(help="@name, https://t.me/name, or an invitation https://t.me/+…")] = None,
+    joined: Annotated[bool, typer.Option("--joined", help="All channels that an account of the tenant has joined.")] = False,
+    tenant: TenantName = "default",
+    folder: Folder = None,
+    priority: Prio = Priority.NORMAL,
+    ai: Ai = AiPolicy.LOCAL,
+    history: History = "7",
+    wait: Wait = 60,
+) -> None:
+    """Follow channels."""
+    if not references and not joined:
+        raise typer.BadParameter("name a channel, or say --joined")
+    wanted = _subscription(folder, priority, ai, history)
+
+    async def ask(assembled: App) -> list[Asked]:
+        asked = await _follow(assembled, tenant, [Listed(one) for one in references or ()], wanted)
+        if joined:
+            known = await assembled.system.tenants.ensure(tenant)
+            wish_id = await assembled.system.wishes.add(known.tenant_id, WishKind.DIALOGS, "", wanted)
+            asked.append(Asked("the channels that the account has joined", wish_id=wish_id))
+        return await _until_found(assembled, asked, wait)
+
+    _tell(with_app(ask))
+
+
+@app.command(name="import")
+def import_list(
+    file: Annotated[Path, typer.Argument(help="OPML, or one @name or link per line; - reads what is piped in.")],
+    tenant: TenantName = "default",
+    folder: Folder = None,
+    priority: Prio = Priority.NORMAL,
+    ai: Ai = AiPolicy.LOCAL,
+    history: History = "7",
+    wait: Wait = 60,
+) -> None:
+    """Follow the channels of a list."""
+    text = sys.stdin.read() if str(file) == "-" else _read(file)
+    wanted = _subscription(folder, priority, ai, history)
+
+    async def ask(assembled: App) -> list[Asked]:
+        return await _until_found(assembled, await _follow(assembled, tenant, list(read_list(text)), wanted), wait)
+
+    _tell(with_app(ask))
+
+
+@app.command()
+def export(tenant: TenantName = "default") -> None:
+    """Print the followed channels as OPML."""
+    followed = with_app(lambda assembled: _followed(assembled, tenant))
+    typer.echo(as_opml(followed, title=f"Channels of {tenant}"), nl=False)
+
+
+@app.command(name="list")
+def show_list(tenant: TenantName = "default") -> None:
+    """Every followed channel."""
+    followed = with_app(lambda assembled: _followed(assembled, tenant))
+    if not followed:
+        console.print("No channel is followed. Begin with: tga channels add @name")
+        return
+    table = _table("id", "channel", "name", "folder", "priority", "newest post", "state")
+    for one in followed:
+        state = "[green]active[/]" if one.active else f"[yellow]suspended: {escape(one.suspended_reason or '')}[/]"
+        newest = f"{one.newest_posted_at:%Y-%m-%d %H:%M}" if one.newest_posted_at else "–"
+        table.add_row(
+            str(one.channel_id), escape(one.title), f"@{one.username}" if one.username else "–", one.folder or "–", one.priority, newest, state
+        )
+    console.print(table)
+
+
+@app.command()
+def remove(which: Which, tenant: TenantName = "default") -> None:
+    """Stop following a channel. Its posts stay for others who follow it."""
+
+    async def leave(assembled: App) -> FollowedChannel:
+        known, one = await _known(assembled, tenant, which)
+        await assembled.system.channels.unsubscribe(known.tenant_id, one.channel_id)
+        return one
+
+    console.print(f"{escape(with_app(leave).title)} is no longer followed.")
+
+
+@app.command()
+def coverage(tenant: TenantName = "default") -> None:
+    """How complete each channel is, and why something is missing."""
+
+    async def look(assembled: App) -> tuple[Table, int]:
+        known = await _tenant(assembled, tenant)
+        zone = ZoneInfo(assembled.settings.telemetry.time_zone)
+        table = _table("channel", "state", "since", "newest post", "last read", "why")
+        found = await assembled.system.coverage_overview.of(known.tenant_id)
+        for one in found:
+            status = one.status
+            until = (
+                "" if status.until is None else f" ({'since' if status.state is CoverageState.UNREADABLE else 'until'} {_when(status.until, zone)})"
+            )
+            since = "everything" if one.floor_at and one.floor_at.year < 1980 else _when(one.floor_at, zone)  # noqa: PLR2004 -- before Telegram
+            table.add_row(
+                escape(one.title),
+                f"[{COLOURS[status.state]}]{status.state}[/]",
+                since,
+                _when(one.newest_posted_at, zone),
+                _when(one.last_polled_at, zone),
+                escape(status.why) + until,
+            )
+        return table, len(found)
+
+    table, count = with_app(look)
+    console.print(table if count else "No channel is followed. Begin with: tga channels add @name")
+
+
+@app.command()
+def poll(
+    which: Which,
+    tenant: TenantName = "default",
+    mode: Annotated[Mode | None, typer.Option(help="historical reads the last day again.")] = None,
+    first: Annotated[bool, typer.Option("--first", help="Before all other channels.")] = False,
+    wait: Annotated[int, typer.Option(help="Seconds to wait until it is done; 0: do not wait.", min=0)] = 30,
+) -> None:
+    """Read a channel now. Releases one that is parked."""
+
+    async def ask(assembled: App) -> tuple[FollowedChannel, bool]:
+        known, one = await _known(assembled, tenant, which)
+        asked_at = datetime.now(UTC)
+        if not await assembled.system.schedule.ask(one.channel_id, mode=mode, first=first):
+            raise Rejected(f"{one.title} is not followed by anybody at the moment")
+        for _ in range(wait * 2):
+            overview = await assembled.system.coverage_overview.of(known.tenant_id)
+            if any(now.channel_id == one.channel_id and now.last_polled_at and now.last_polled_at >= asked_at for now in overview):
+                return one, True
+            await asyncio.sleep(0.5)
+        return one, False
+
+    one, done = with_app(ask)
+    console.print(f"{escape(one.title)} was read." if done else f"{escape(one.title)} is asked for; the ingest role reads it when its account may.")
+
+
+@app.command()
+def verify(
+    which: Annotated[str | None, typer.Argument(help="Its id, @name or title; without it, every channel of the tenant.")] = None,
+    tenant: TenantName = "default",
+) -> None:
+    """Read everything that is stored of a channel once more, and correct what has changed."""
+
+    async def ask(assembled: App) -> int:
+        channels = [(await _known(assembled, tenant, which))[1]] if which else await _followed(assembled, tenant)
+        opened = [await assembled.system.backfills.open(one.channel_id, BackfillKind.VERIFY) for one in channels]
+        return sum(opened)
+
+    count = with_app(ask)
+    console.print(f"{count} channels will be read once more, in the background; `tga channels coverage` shows how it goes.")
+
+
+def _subscription(folder: str | None, priority: Priority, ai: AiPolicy, history: str) -> Subscription:
+    if history != "all" and not history.isdecimal():
+        raise typer.BadParameter('a number of days, or "all"', param_hint="--history")
+    days = EVERYTHING_DAYS if history == "all" else int(history)
+    return Subscription(channel_id=NOT_KNOWN_YET, folder=folder, priority=priority, ai_policy=ai, history_days=days)
+
+
+async def _follow(assembled: App, tenant: str, listed: Sequence[Listed], wanted: Subscription) -> list[Asked]:
+    system, known = assembled.system, await assembled.system.tenants.ensure(tenant)
+    return await follow(
+        listed, tenant_id=known.tenant_id, subscription=wanted, channels=system.channels, wishes=system.wishes, planning=system.planning
+    )
+
+
+async def _until_found(assembled: App, asked: list[Asked], seconds: int) -> list[Asked]:
+    """What has become of the wishes in the end."""
+    waiting = [one.wish_id for one in asked if one.wish_id is not None]
+    answered: dict[int, Asked] = {}
+    columns = (TextColumn("looking for channels"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=complaints, transient=True, disable=not waiting or not complaints.is_terminal) as progress:
+        task = progress.add_task("", total=len(waiting))
+        deadline = asyncio.get_running_loop().time() + seconds
+        while len(answered) < len(waiting) and asyncio.get_running_loop().time() < deadline:
+            for wish in await assembled.system.wishes.of(waiting):
+                if wish.state is WishState.DONE:
+                    answered[wish.wish_id] = Asked("", title=wish.answer)
+                elif wish.state is WishState.FAILED:
+                    answered[wish.wish_id] = Asked("", refused=wish.answer)
+            progress.update(task, completed=len(answered))
+            await asyncio.sleep(0.2)
+    return [Asked(one.written, answered[one.wish_id].title, None, answered[one.wish_id].refused) if one.wish_id in answered else one for one in asked]
+
+
+def _tell(asked: Sequence[Asked]) -> None:
+    for one in asked:
+        if one.refused is not None:
+            complaints.print(f"[red]{escape(one.written)}[/]: {escape(one.refused)}")
+        elif one.title is not None:
+            console.print(f"[green]{escape(one.written)}[/]: follows {escape(one.title)}")
+        else:
+            console.print(f"[yellow]{escape(one.written)}[/]: waits until the ingest role has found it; `tga accounts list` says what is in its way")
+    if any(one.refused is not None for one in asked):
+        raise typer.Exit(1)
+
+
+async def _tenant(assembled: App, name: str) -> Tenant:
+    known = await assembled.system.tenants.by_name(name)
+    if known is None:
+        raise Rejected(f"there is no tenant {name!r}")
+    return known
+
+
+async def _followed(assembled: App, tenant: str) -> tuple[FollowedChannel, ...]:
+    return await assembled.tenant((await _tenant(assembled, tenant)).tenant_id).followed.channels()
+
+
+async def _known(assembled: App, tenant: str, which: str) -> tuple[Tenant, FollowedChannel]:
+    known = await _tenant(assembled, tenant)
+    return known, pick(await _followed(assembled, tenant), which)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{file} cannot be read ({type(error).__name__})") from error
+
+
+def _table(*names: str) -> Table:
+    table = Table(pad_edge=False)
+    for name in names:
+        table.add_column(name)
+    return table
+
+
+def _when(moment: datetime | None, zone: ZoneInfo) -> str:
+    return "–" if moment is None else f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"

@@ -1,0 +1,72 @@
+"""The person's side of a login: questions come from the ingest role, answers go back sealed."""
+
+import asyncio
+import time
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.environment import console
+from telegram_assistant.domain.login import OVER, LoginState
+from telegram_assistant.errors import Rejected
+from telegram_assistant.stores.postgres.logins import LoginAttempt, Logins
+from telegram_assistant.telegram.answers import seal
+
+LOOK_SECONDS = 0.2
+UNEASY_AFTER_SECONDS, GIVE_UP_AFTER_SECONDS = 5.0, 60.0
+PROMPTS = {
+    LoginState.PHONE_WANTED: "Phone number, with + and the country code",
+    LoginState.CODE_SENT: "Code that Telegram has sent you",
+    LoginState.PASSWORD_WANTED: "Two-step password",
+}
+
+
+async def log_in(app: App, *, tenant: str, phone: str | None) -> LoginAttempt:
+    """Until somebody is logged in. Rejected, in words, when nobody will be."""
+    logins, owner = app.system.logins, await app.system.tenants.by_name(tenant)
+    if owner is None:
+        raise Rejected(f"there is no tenant {tenant}")
+    attempt_id = await logins.begin(owner.tenant_id)
+    try:
+        attempt = await _converse(logins, attempt_id, phone)
+    finally:
+        await logins.finish(attempt_id, LoginState.FAILED, error="given up")  # a login that is over stays as it is
+    if attempt.state is LoginState.EXPIRED:
+        raise Rejected("the login took too long; begin again")
+    if attempt.state is LoginState.FAILED:
+        raise Rejected(attempt.error or "the login has failed")
+    return attempt
+
+
+async def _converse(logins: Logins, attempt_id: UUID, phone: str | None) -> LoginAttempt:
+    answered = 0
+    while (attempt := await _next_question(logins, attempt_id, answered)).state not in OVER:
+        assert attempt.public_key is not None  # every question comes with one
+        answer, phone = phone or _prompt(attempt), None
+        await logins.answer(attempt_id, attempt.question, seal(answer, attempt.public_key, question=f"{attempt_id}/{attempt.question}"))
+        answered = attempt.question
+    return attempt
+
+
+async def _next_question(logins: Logins, attempt_id: UUID, answered: int) -> LoginAttempt:
+    began, uneasy = time.monotonic(), False
+    while True:
+        attempt = await logins.get(attempt_id)
+        if attempt.state in OVER or attempt.question > answered:
+            return attempt
+        waited = time.monotonic() - began
+        if waited > GIVE_UP_AFTER_SECONDS:
+            raise Rejected("no ingest role answers; start one with `tga run`, with SESSION_ENCRYPTION_KEY set, and begin again")
+        if waited > UNEASY_AFTER_SECONDS and not uneasy:
+            console.print("Waiting for the ingest role ...")
+            uneasy = True
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _prompt(attempt: LoginAttempt) -> str:
+    """Asked in this thread on purpose: nothing else happens meanwhile, and Ctrl+C ends it at once."""
+    if attempt.error:
+        console.print(f"[yellow]{escape(attempt.error[:1].upper() + attempt.error[1:])}.[/]")
+    return str(typer.prompt(PROMPTS[attempt.state], hide_input=attempt.state is LoginState.PASSWORD_WANTED))

@@ -1,0 +1,53 @@
+"""`tga scheduler`: how planning goes, and starting it over."""
+
+from datetime import UTC, datetime
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import console
+from telegram_assistant.ingest.tick import scheduler_status
+from telegram_assistant.stores.redis.marks import delete_all_high_water
+from telegram_assistant.stores.redis.scheduler import SchedulerLock
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="The scheduler.")
+
+COLOURS = {"ok": "green", "stale": "yellow", "down": "red"}
+
+
+@app.command()
+def status() -> None:
+    """Who plans, when it was last done, and whether channels are really read. Ends with 1 unless all is well."""
+
+    async def look(assembled: App) -> bool:
+        parser = assembled.settings.parser
+        lock = SchedulerLock(assembled.redis, assembled.instance)
+        found = await scheduler_status(lock=lock, planning=assembled.system.planning, settings=parser, now=datetime.now(UTC))
+        table = Table(pad_edge=False, show_header=False)
+        for name, value in found.as_json(parser.interval_seconds).items():
+            shown = f"[{COLOURS[found.status]}]{value}[/]" if name == "status" else str(value if value is not None else "–")
+            table.add_row(name, shown)
+        table.add_row("policy", parser.policy.value)
+        console.print(table)
+        for parked in await assembled.system.schedule.parked():
+            when = f"until {parked.until:%Y-%m-%d %H:%M} UTC after {parked.failures} failures"
+            console.print(f"[yellow]parked[/] {escape(parked.title)} {when}: {escape(parked.reason)}")
+        return found.status == "ok"
+
+    if not with_app(look):
+        raise typer.Exit(1)
+
+
+@app.command()
+def reset() -> None:
+    """Delete scheduler:lock and every parse_hwm:*. Reading goes on from the ledger in PostgreSQL; nothing is lost."""
+
+    async def clear(assembled: App) -> tuple[bool, int]:
+        had_lock = await SchedulerLock(assembled.redis, assembled.instance).clear()
+        return had_lock, await delete_all_high_water(assembled.redis)
+
+    had_lock, marks = with_app(clear)
+    console.print(f"{'The lock was deleted' if had_lock else 'There was no lock'}, and {marks} high-water marks.")

@@ -1,0 +1,155 @@
+"""How often an account may ask Telegram: token buckets per method, as pure values.
+
+Telegram publishes no limits. These are what others have observed, with a margin. A method may have several limits, for a
+minute, an hour and a day; a request needs a token of each. Moments are seconds of any one clock.
+"""
+
+from dataclasses import dataclass, replace
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+
+SLOWDOWN, SLOWEST = 0.7, 0.1
+RECOVERY_PER_HOUR = 0.02
+"""Who was told to wait goes slower for a long while: Telegram's own memory is long."""
+ROUNDING = 1e-6
+"""So much of a token may be missing: sums of fractions are never quite whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Never more than `burst + per_second * t` in any t seconds."""
+
+    burst: float
+    per_second: float
+    only_first_pages: bool = False
+    """Counts lists that are begun, however many pages they have."""
+
+
+def at_most(calls: float, seconds: float, *, at_once: float) -> Limit:
+    """Never more than so many calls in any stretch of so many seconds."""
+    return Limit(at_once, (calls - at_once) / seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What one method may cost an account. Several methods that Telegram counts together share one."""
+
+    method: str
+    limits: tuple[Limit, ...]
+    is_kept: bool = True
+    """Written down before each request. One that is not begins empty instead: it is full again within seconds."""
+    slows_down: bool = False
+
+
+def _budgets(*budgets: Budget) -> dict[str, Budget]:
+    return {budget.method: budget for budget in budgets}
+
+
+CONNECT = Budget("connect", (at_most(10, MINUTE, at_once=6),))
+JOIN = Budget("channels.joinChannel", (at_most(3, 5 * MINUTE, at_once=2), at_most(20, DAY, at_once=8)))
+BUDGETS = _budgets(
+    Budget("messages.getHistory", (Limit(3, 0.8),), is_kept=False, slows_down=True),
+    Budget("channels.getMessages", (at_most(25, 30, at_once=10),)),  # counted in tens of ids
+    Budget("contacts.resolveUsername", (at_most(20, MINUTE, at_once=4), at_most(60, HOUR, at_once=20), at_most(200, DAY, at_once=100))),
+    Budget(
+        "messages.getDialogs",
+        (Limit(1, 1.0), at_most(10, MINUTE, at_once=8), at_most(60, HOUR, at_once=30), Limit(1, 1 / MINUTE, only_first_pages=True)),
+    ),
+    Budget("channels.getFullChannel", (at_most(10, MINUTE, at_once=4),)),
+    Budget("upload.getFile", (Limit(16, 8.0),), is_kept=False),
+    Budget("auth.sendCode", (at_most(4, DAY, at_once=3),)),
+    CONNECT,
+    JOIN,
+) | {"messages.importChatInvite": JOIN}
+
+
+def budget_of(method: str) -> Budget:
+    """The budget of a method, by its name in Telegram's documentation. Methods that are not listed are cheap."""
+    return BUDGETS.get(method) or Budget(method, (Limit(5, 1.0),), is_kept=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one request takes of its budget."""
+
+    units: float = 1.0
+    is_first_page: bool = True
+
+    def of(self, limit: Limit) -> float:
+        return 0.0 if limit.only_first_pages and not self.is_first_page else self.units
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is written down of a meter, in seconds from the present moment: the clocks of two machines differ."""
+
+    blocked_seconds: float = 0.0
+    tokens: tuple[float, ...] | None = None
+    tokens_age_seconds: float = 0.0
+    pace: float = 1.0
+    pace_age_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """One account's use of one budget: what is left of it, how fast it refills, and until when Telegram wants to be left alone."""
+
+    budget: Budget
+    tokens: tuple[float, ...]
+    at: float
+    blocked_until: float = float("-inf")
+    pace: float = 1.0
+    paced_at: float = 0.0
+
+    def seconds_until(self, now: float, *costs: Cost) -> float:
+        """How long until the last of these requests may be sent, as far as the budget goes."""
+        have, pace = self._refilled(now), self.pace_at(now)
+        needs = (sum(cost.of(limit) for cost in costs) for limit in self.budget.limits)
+        missing = (max(0.0, need - left - ROUNDING) for need, left in zip(needs, have, strict=True))
+        return max(tokens / (limit.per_second * pace) for tokens, limit in zip(missing, self.budget.limits, strict=True))
+
+    def take(self, now: float, cost: Cost) -> "Meter":
+        """After a request. It must have waited for its turn."""
+        left = tuple(have - cost.of(limit) for have, limit in zip(self._refilled(now), self.budget.limits, strict=True))
+        return replace(self, tokens=left, at=now)
+
+    def give_back(self, cost: Cost) -> "Meter":
+        """The request was not counted after all."""
+        return replace(self, tokens=tuple(left + cost.of(limit) for left, limit in zip(self.tokens, self.budget.limits, strict=True)))
+
+    def blocked_seconds(self, now: float) -> float:
+        return max(0.0, self.blocked_until - now)
+
+    def block(self, now: float, seconds: float) -> "Meter":
+        """Telegram has asked to wait so long."""
+        slower = max(SLOWEST, self.pace_at(now) * SLOWDOWN) if self.budget.slows_down else 1.0
+        return replace(self, tokens=self._refilled(now), at=now, blocked_until=max(self.blocked_until, now + seconds), pace=slower, paced_at=now)
+
+    def pace_at(self, now: float) -> float:
+        """How fast the budget refills: 1 is full speed."""
+        return min(1.0, self.pace + RECOVERY_PER_HOUR * max(0.0, now - self.paced_at) / HOUR)
+
+    def kept(self, now: float) -> Kept:
+        tokens = self._refilled(now) if self.budget.is_kept else None
+        return Kept(blocked_seconds=self.blocked_seconds(now), tokens=tokens, pace=self.pace_at(now))
+
+    def _refilled(self, now: float) -> tuple[float, ...]:
+        passed, pace = max(0.0, now - self.at), self.pace_at(now)
+        return tuple(min(limit.burst, left + limit.per_second * pace * passed) for left, limit in zip(self.tokens, self.budget.limits, strict=True))
+
+
+def meter_of(budget: Budget, kept: Kept | None, now: float) -> Meter:
+    """A meter as it was written down. What is not known counts as used up, so that a crash never gives a token back."""
+    if kept is None:
+        tokens = tuple(limit.burst if budget.is_kept else 0.0 for limit in budget.limits)
+        return Meter(budget, tokens, now)
+    known = kept.tokens is not None and len(kept.tokens) == len(budget.limits)
+    tokens = kept.tokens if known and kept.tokens is not None else (0.0,) * len(budget.limits)
+    return Meter(
+        budget,
+        tokens,
+        at=now - kept.tokens_age_seconds if known else now,
+        blocked_until=now + kept.blocked_seconds,
+        pace=kept.pace,
+        paced_at=now - kept.pace_age_seconds,
+    )

@@ -1,0 +1,58 @@
+"""A channel as Telegram describes it, and how people name it."""
+
+import re
+from dataclasses import dataclass
+
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.errors import Rejected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """Its identity. It belongs to nobody here."""
+
+    channel_id: ChannelId
+    title: str
+    username: str | None = None
+    kind: str = "channel"
+    is_private: bool = False
+    protected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChannel:
+    """A channel as one account sees it: the access hash is valid for this account only."""
+
+    channel: Channel
+    access_hash: int
+    joined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a person wrote to name a channel: a public name, or the secret of an invitation."""
+
+    name: str
+    is_invite: bool
+
+    def __str__(self) -> str:
+        return f"https://t.me/+{self.name}" if self.is_invite else f"@{self.name}"
+
+
+LINK = re.compile(r"^(?:https?://)?(?:www\.)?(?:t\.me|telegram\.me|telegram\.dog)/(?:s/)?(?P<path>[^?#]+)", re.IGNORECASE)
+USERNAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]{3,31}$")
+INVITE = re.compile(r"^[A-Za-z0-9_-]{10,64}$")
+
+
+def parse_reference(text: str) -> Reference:
+    """Read `@name`, `name`, `t.me/name`, `t.me/name/123`, `t.me/+secret`, `t.me/joinchat/secret`; Rejected when it is none of them."""
+    written = text.strip()
+    link = LINK.match(written)
+    path = (link["path"] if link else written.removeprefix("@")).strip("/")
+    secret = path.removeprefix("joinchat/").removeprefix("+") if path.startswith(("joinchat/", "+")) else None
+    if secret is not None and INVITE.match(secret):
+        return Reference(secret, is_invite=True)
+    name = path.split("/")[0]
+    if USERNAME.match(name) and name.lower() not in {"joinchat", "addlist", "c"}:
+        return Reference(name, is_invite=False)
+    raise Rejected(f"{written[:80]!r} names no channel; write @name, https://t.me/name or an invitation like https://t.me/+AbCdEf")

@@ -1,0 +1,112 @@
+"""How a channel is read: in which mode, from when on, and what silence means.
+
+Dates choose the mode and the window; message ids and the coverage ledger decide what is read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+from telegram_assistant.settings import ModeOverride
+
+EWMA_WEIGHT = 0.2
+THIN_BELOW_POSTS = 20
+FIXED_OVERLAP = timedelta(minutes=5)
+LONGEST_OVERLAP = timedelta(minutes=10)
+FALLBACK_THRESHOLD = timedelta(hours=1)
+LONGEST_THRESHOLD = timedelta(hours=24)
+NIGHT_FACTOR, WEEKEND_FACTOR = 1.5, 1.8
+NIGHT_BEGINS, NIGHT_ENDS = 22, 8
+PARKED_AFTER_FAILURES = 5
+SHORTEST_PARKING, LONGEST_PARKING = timedelta(hours=1), timedelta(hours=24)
+FIRST_PAUSE = timedelta(minutes=1)
+
+
+class Mode(StrEnum):
+    """Incremental reads what is new; historical reads its whole window again."""
+
+    INCREMENTAL = "incremental"
+    HISTORICAL = "historical"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How long a channel is silent between two posts, in seconds. An album is one post."""
+
+    median: float
+    p95: float
+    ewma: float
+    sample_count: int
+    window_days: int
+    calculated_at: datetime
+
+    @property
+    def thin(self) -> bool:
+        """Too few posts to learn from."""
+        return self.sample_count < THIN_BELOW_POSTS
+
+
+def choose_mode(
+    *, override: ModeOverride, incremental: bool, last_parsed_at: datetime | None, last_polled_at: datetime | None, now: datetime, max_age: timedelta
+) -> tuple[Mode, bool]:
+    """The mode, and whether it was forced because nothing was read for too long."""
+    if override is not ModeOverride.AUTO:
+        return Mode(override.value), False
+    if not incremental or last_polled_at is None or last_parsed_at is None:
+        return Mode.HISTORICAL, False
+    if now - last_polled_at > max_age:
+        return Mode.HISTORICAL, True
+    return Mode.INCREMENTAL, False
+
+
+def overlap_of(statistics: Statistics | None) -> timedelta:
+    """How far before the last success a run begins, because a post may become visible late."""
+    if statistics is None or statistics.thin:
+        return FIXED_OVERLAP
+    return min(max(timedelta(seconds=0.5 * statistics.p95), timedelta(minutes=2)), LONGEST_OVERLAP)
+
+
+def start_of(mode: Mode, *, mark: datetime | None, last_parsed_at: datetime | None, overlap: timedelta, now: datetime, window: timedelta) -> datetime:
+    """Since when a run reads. The historical window is a minimum, never a cut: what is older and unread is read too."""
+    known = mark or last_parsed_at
+    if known is None:
+        return now - window
+    return known - overlap if mode is Mode.INCREMENTAL else min(now - window, known - overlap)
+
+
+def quiet_hours(now: datetime, zone: ZoneInfo) -> tuple[bool, str]:
+    """Whether silence is usual now, and why."""
+    local = now.astimezone(zone)
+    if local.isoweekday() >= 6:  # noqa: PLR2004 -- Saturday, Sunday
+        return True, "weekend"
+    if local.hour >= NIGHT_BEGINS or local.hour < NIGHT_ENDS:
+        return True, "night_hours"
+    return False, "normal"
+
+
+def threshold_of(statistics: Statistics | None, now: datetime, zone: ZoneInfo) -> timedelta:
+    """How long silence may last before it is worth a look."""
+    if statistics is None or statistics.thin:
+        return FALLBACK_THRESHOLD
+    usual = min(max(timedelta(seconds=1.5 * statistics.p95), timedelta(minutes=30)), timedelta(hours=12))
+    local = now.astimezone(zone)
+    night = NIGHT_FACTOR if local.hour >= NIGHT_BEGINS or local.hour < NIGHT_ENDS else 1.0
+    weekend = WEEKEND_FACTOR if local.isoweekday() >= 6 else 1.0  # noqa: PLR2004 -- as above
+    return min(usual * night * weekend, LONGEST_THRESHOLD)
+
+
+def ewma_of(intervals: Sequence[float]) -> float:
+    """The average that forgets: oldest interval first."""
+    average = intervals[0] if intervals else 0.0
+    for interval in intervals[1:]:
+        average += EWMA_WEIGHT * (interval - average)
+    return average
+
+
+def pause_after(failures: int) -> tuple[timedelta, bool]:
+    """How long a channel rests after so many failed runs in a row, and whether it is parked."""
+    if failures < PARKED_AFTER_FAILURES:
+        return FIRST_PAUSE * 2 ** (failures - 1), False
+    return min(SHORTEST_PARKING * 2 ** min(failures - PARKED_AFTER_FAILURES, 10), LONGEST_PARKING), True

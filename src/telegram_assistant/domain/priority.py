@@ -1,0 +1,16 @@
+"""How soon news are wanted. A channel's tier is the highest priority among its subscribers."""
+
+from enum import StrEnum
+
+
+class Priority(StrEnum):
+    """Of a subscription, and of a channel as its tier."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
+WEIGHTS = {Priority.HIGH: 4.0, Priority.NORMAL: 1.0, Priority.LOW: 0.25}
+FRESH_WITHIN_SECONDS = {Priority.HIGH: 120, Priority.NORMAL: 900, Priority.LOW: 7200}
+"""The promise: so old is a post at most when it is stored. Measured and alerted."""

@@ -1,0 +1,67 @@
+"""Lists of channels in files: OPML as feed readers write it, or one name per line."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from xml.etree import ElementTree as ET
+
+from telegram_assistant.errors import Rejected
+from telegram_assistant.stores.postgres.channels import FollowedChannel
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A line of such a file: how a channel is named, and its folder."""
+
+    reference: str
+    folder: str | None = None
+
+
+def as_opml(channels: Iterable[FollowedChannel], *, title: str) -> str:
+    """Folders are outlines, channels are outlines inside. A private channel has no address, so only its title and id are told."""
+    root = ET.Element("opml", version="2.0")
+    ET.SubElement(ET.SubElement(root, "head"), "title").text = title
+    body = ET.SubElement(root, "body")
+    folders: dict[str | None, ET.Element] = {None: body}
+    for channel in channels:
+        if channel.folder not in folders:
+            folders[channel.folder] = ET.SubElement(body, "outline", text=channel.folder or "")
+        address = {"htmlUrl": f"https://t.me/{channel.username}"} if channel.username else {}
+        about = {"text": channel.title, "type": "telegram", "channelId": str(channel.channel_id), "priority": channel.priority.value}
+        ET.SubElement(folders[channel.folder], "outline", {**about, **address})
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def read_list(text: str) -> tuple[Listed, ...]:
+    """OPML, or lines; what stands after a # is a remark. Rejected when there is nothing to follow in it."""
+    found = tuple(_from_opml(text) if text.lstrip().startswith("<") else _from_lines(text))
+    if not found:
+        raise Rejected("the file names no channel; write one @name or link per line, or give an OPML file")
+    return found
+
+
+def _from_opml(text: str) -> Iterator[Listed]:
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise Rejected("the file declares entities of its own; lists of channels need none")
+    try:
+        root = ET.fromstring(text)  # noqa: S314 -- without a DOCTYPE there is nothing to expand
+    except ET.ParseError as error:
+        raise Rejected(f"the file is no OPML ({error})") from error
+    body = root.find("body")
+    yield from _outlines(body if body is not None else root, None)
+
+
+def _outlines(parent: ET.Element, folder: str | None) -> Iterator[Listed]:
+    for outline in parent.findall("outline"):
+        address = outline.get("htmlUrl") or outline.get("xmlUrl") or outline.get("url")
+        if address and "t.me/" in address:
+            yield Listed(address, folder)
+        elif address is None:
+            yield from _outlines(outline, outline.get("text") or outline.get("title") or folder)
+
+
+def _from_lines(text: str) -> Iterator[Listed]:
+    for line in text.splitlines():
+        reference = line.partition("#")[0].strip()
+        if reference:
+            yield Listed(reference)

@@ -1,0 +1,206 @@
+"""One run over one channel: the newest page first, then whatever hole is left below it, upward.
+
+    the newest page connects to what is proven    land it, done
+    it does not                                   land it (fresh news first), then fill the hole from its low edge;
+                                                  `parse_hwm` is the date below which the hole is closed
+
+No mark ever passes an unread post: what decides is the coverage ledger, written in the transaction of the posts.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from telegram_assistant.domain.coverage import IdRange
+from telegram_assistant.domain.ids import MessageId
+from telegram_assistant.domain.parsing import LONGEST_OVERLAP, Mode, start_of
+from telegram_assistant.domain.post import Post
+from telegram_assistant.domain.rhythm import Rhythm, after_posts, begun
+from telegram_assistant.errors import Busy
+from telegram_assistant.ingest.pace import Pace
+from telegram_assistant.ingest.raw import raw_of
+from telegram_assistant.ingest.silence import Silence
+from telegram_assistant.settings import ParserSettings
+from telegram_assistant.stores.postgres.landing import Claim, Landing, Page, RunEnds
+from telegram_assistant.stores.postgres.raw_messages import RawMessages
+from telegram_assistant.stores.postgres.schedule import DueChannel
+from telegram_assistant.stores.redis.marks import Marks
+from telegram_assistant.telegram.reader import HistoryPage, Readable, Reader
+
+EVERYTHING = datetime(1970, 1, 1, tzinfo=UTC)
+"""Since then means: since ever."""
+EDITS_OVERLAP = timedelta(minutes=2)
+
+
+class RunStatus(StrEnum):
+    """How a run ended."""
+
+    OK = "ok"
+    EMPTY = "empty"
+    FAILED = "failed"
+    FLOOD = "flood"
+    SKIPPED = "skipped"
+
+
+@dataclass(slots=True)
+class Run:
+    """A run over a channel: what it knows at its start, and what it brings."""
+
+    channel: DueChannel
+    mode: Mode
+    mark: datetime | None
+    started_at: datetime
+    inserted: int = 0
+    fresh: list[Post] = field(default_factory=list)
+    """Posts that were not known before."""
+    raw: list[RawMessages] = field(default_factory=list)
+    """What was landed, as Telegram sent it."""
+    newest_posted_at: datetime | None = None
+    completed: bool = False
+    """False: nothing was landed, and whoever asked completes many such polls at once."""
+
+    @property
+    def status(self) -> RunStatus:
+        return RunStatus.OK if self.inserted else RunStatus.EMPTY
+
+
+class Poller:
+    """Reads channels through one account."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        settings: ParserSettings,
+        landing: Landing,
+        marks: Marks,
+        silence: Silence,
+        pace: Pace,
+        stopping: asyncio.Event,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._reader = reader
+        self._settings = settings
+        self._landing = landing
+        self._marks = marks
+        self._silence = silence
+        self._pace = pace
+        self._stopping = stopping
+        self._clock = clock
+
+    async def run(self, run: Run) -> None:
+        """Read and land what is new."""
+        channel = run.channel
+        newest = await self._reader.newest(_readable(channel))
+        run.newest_posted_at = channel.newest_posted_at
+        if newest.proven is None:
+            return
+        edge, floor = await self._edge(run, newest)
+        news = [post for post in newest.posts if _is_news(run, post, edge)]
+        connects = newest.proven.low <= edge + 1
+        if connects and not news and channel.top_id is not None:
+            if run.mark is not None:
+                await self._marks.drop_high_water(channel.channel_id)
+            return
+        run.newest_posted_at = max([post.posted_at for post in newest.posts] + [one for one in (channel.newest_posted_at,) if one])
+        await self._land(run, newest, news, floor, ends=connects)
+        if not connects:
+            await self._fill(run, edge, newest.proven)
+        run.completed = True
+        await self._marks.drop_high_water(channel.channel_id)
+        if run.inserted:
+            await self._silence.forget(channel.channel_id)
+
+    async def _edge(self, run: Run, newest: HistoryPage) -> "tuple[MessageId, _Floor | None]":
+        """The id below which nothing is to be read in this run; and the floor, where this run is the one that sets it."""
+        assert newest.proven is not None and newest.oldest_at is not None  # noqa: PT018 -- a page with a message
+        channel, low = run.channel, newest.proven.low
+        if channel.top_id is None or channel.floor_id is None:
+            return await self._first_edge(run, newest)
+        connected = low <= channel.top_id + 1
+        if connected and (low == 1 or newest.oldest_at <= self._since(run, LONGEST_OVERLAP)):
+            return MessageId(low - 1), None
+        since = self._since(run, await self._silence.overlap(channel.channel_id, run.started_at))
+        if connected and newest.oldest_at <= since:
+            return MessageId(low - 1), None
+        stored = await self._silence.last_before(channel.channel_id, since)
+        return MessageId(min(channel.top_id, channel.floor_id - 1 if stored is None else stored)), None
+
+    async def _first_edge(self, run: Run, newest: HistoryPage) -> "tuple[MessageId, _Floor]":
+        assert newest.proven is not None and newest.oldest_at is not None  # noqa: PT018 -- a page with a message
+        since, low = self._since(run, LONGEST_OVERLAP), newest.proven.low
+        if low == 1:
+            return MessageId(0), _Floor(MessageId(1), EVERYTHING)
+        if newest.oldest_at <= since:
+            return MessageId(low - 1), _Floor(low, newest.oldest_at)
+        edge = await self._reader.last_before(_readable(run.channel), since)
+        return edge, _Floor(MessageId(edge + 1), since)
+
+    def _since(self, run: Run, overlap: timedelta) -> datetime:
+        window = timedelta(hours=self._settings.historical_hours)
+        return start_of(run.mode, mark=run.mark, last_parsed_at=run.channel.last_parsed_at, overlap=overlap, now=run.started_at, window=window)
+
+    async def _fill(self, run: Run, edge: MessageId, newest: IdRange) -> None:
+        """Upward from the edge to the newest page, each page landed before the next is read."""
+        while edge + 1 < newest.low:
+            if self._stopping.is_set():
+                raise Busy("the process is stopping; the hole is filled by the next run")
+            page = await self._reader.above(_readable(run.channel), edge)
+            if page.proven is None:
+                raise Busy(f"Telegram shows nothing above message {edge}, although there are newer ones", retry_after_seconds=60)
+            last = page.proven.high + 1 >= newest.low
+            await self._land(run, page, page.posts, None, ends=last)
+            edge = page.proven.high
+            if not last:
+                await self._marks.raise_high_water(run.channel.channel_id, max(post.posted_at for post in page.posts))
+
+    async def _land(self, run: Run, page: HistoryPage, posts: Sequence[Post], floor: "_Floor | None", *, ends: bool) -> None:
+        channel, now = run.channel, self._clock()
+        run.fresh += [post for post in posts if channel.top_id is None or post.message_id > channel.top_id]
+        landed = await self._landing.land(
+            Page(
+                posts=tuple(posts),
+                proven=page.proven,
+                read_at=now,
+                floor_id=floor.message_id if floor else None,
+                floor_at=floor.since if floor else None,
+            ),
+            Claim(channel.channel_id, channel.lease_epoch),
+            ends=await self._end_of(run, now) if ends else None,
+        )
+        run.inserted += landed.inserted
+        run.raw += raw_of(posts, page, now)
+
+    async def _end_of(self, run: Run, now: datetime) -> RunEnds:
+        rhythm = _rhythm_after(run, now.timestamp())
+        next_poll_at = await self._pace.next_poll_at(run.channel, rhythm, run.newest_posted_at, now)
+        return RunEnds(started_at=run.started_at, next_poll_at=next_poll_at, stored_before=run.inserted > 0, rhythm=rhythm)
+
+
+@dataclass(frozen=True, slots=True)
+class _Floor:
+    message_id: MessageId
+    since: datetime
+
+
+def _readable(channel: DueChannel) -> Readable:
+    return Readable(channel.channel_id, channel.access_hash)
+
+
+def _is_news(run: Run, post: Post, edge: MessageId) -> bool:
+    """New to us, in a hole, or edited since the last poll: what is known and unchanged is not written again."""
+    channel = run.channel
+    if channel.top_id is None or post.message_id > channel.top_id or (run.mark is not None and post.message_id > edge):
+        return True
+    if run.mode is Mode.HISTORICAL:
+        return True
+    return post.edited_at is not None and channel.last_polled_at is not None and post.edited_at >= channel.last_polled_at - EDITS_OVERLAP
+
+
+def _rhythm_after(run: Run, now: float) -> Rhythm:
+    posted = sorted({post.posted_at.timestamp() for post in run.fresh})  # an album is one post
+    if run.channel.rhythm is None:
+        return begun(posted, now, since=posted[0] if posted else now)
+    return after_posts(run.channel.rhythm, posted, now)

@@ -1,0 +1,31 @@
+"""Messages as Telegram sent them, kept for a while: a mistake in our reading is repaired without asking again."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from telegram_assistant.domain.post import Post
+from telegram_assistant.errors import Busy
+from telegram_assistant.stores.postgres.raw_messages import RawArchive, RawMessages
+from telegram_assistant.telegram.raw import LAYER, packed
+from telegram_assistant.telegram.reader import HistoryPage
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
+
+
+def raw_of(posts: Sequence[Post], page: HistoryPage, read_at: datetime) -> list[RawMessages]:
+    """What was landed of a page; nothing where nothing was."""
+    if not posts:
+        return []
+    ids = sorted(post.message_id for post in posts)
+    return [RawMessages(posts[0].channel_id, ids[0], ids[-1], read_at, LAYER, packed(page.messages[one] for one in ids))]
+
+
+async def keep_raw(messages: Sequence[RawMessages], *, archive: RawArchive) -> None:
+    """After the posts are safe; to lose it loses no post."""
+    if not messages:
+        return
+    try:
+        await archive.keep(messages)
+    except Busy as busy:
+        log.info("raw_not_kept", pages=len(messages), why=str(busy))

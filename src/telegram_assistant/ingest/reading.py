@@ -1,0 +1,232 @@
+"""What one account does all day: polls that are due, the past in between, and nothing while Telegram wants none.
+
+Polls come first; of ten requests three may be for the past, and all of them while nothing is due.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from telegram_assistant.domain.account import Lease
+from telegram_assistant.domain.ids import AccountId, ChannelId
+from telegram_assistant.domain.parsing import choose_mode
+from telegram_assistant.domain.rhythm import LOOK_AHEAD_SECONDS
+from telegram_assistant.errors import AccessLost, AccountRefused, Busy, Flooded, LeaseLost
+from telegram_assistant.ingest.backfill import Backfiller
+from telegram_assistant.ingest.pace import Pace
+from telegram_assistant.ingest.poll import Poller, Run, RunStatus
+from telegram_assistant.ingest.raw import keep_raw
+from telegram_assistant.ingest.silence import Silence
+from telegram_assistant.ingest.telling import tell_run
+from telegram_assistant.settings import ParserSettings, SchedulerPolicy
+from telegram_assistant.stores.postgres.backfills import BackfillKind, Backfills
+from telegram_assistant.stores.postgres.raw_messages import RawArchive, RawMessages
+from telegram_assistant.stores.postgres.schedule import DueChannel, Empty, Schedule
+from telegram_assistant.stores.redis.marks import Marks
+from telegram_assistant.supervision import sleep_unless
+from telegram_assistant.telegram.line import Line
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, HWM_AGE, MODE_FORCED, PARSER_RETRIES
+
+log = get_logger()
+
+BATCH = 16
+"""Twenty seconds of polls: what is claimed comes back after two minutes if this process dies."""
+AHEAD = timedelta(seconds=LOOK_AHEAD_SECONDS)
+IDLE_SECONDS = 1.0
+PAST_PER_POLL = 3 / 7
+"""The past gets three tenths of the requests."""
+IDLE_PAGES = 4
+"""Five seconds of the past, before it is asked again whether a poll is due."""
+FIRST_RETRY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """An account at work, and everything it works with."""
+
+    account_id: AccountId
+    lease_epoch: int
+    lease: Lease
+    line: Line
+    poller: Poller
+    backfiller: Backfiller
+    pace: Pace
+    silence: Silence
+    schedule: Schedule
+    backfills: Backfills
+    marks: Marks
+    raw_archive: RawArchive
+    settings: ParserSettings
+    slots: asyncio.Semaphore
+    """PARSER_MAX_CONCURRENCY of the process."""
+    clock: Callable[[], datetime]
+
+
+class Reading:
+    """The loop of one account."""
+
+    def __init__(self, desk: Desk, stopping: asyncio.Event) -> None:
+        self._desk = desk
+        self._stopping = stopping
+        self._forced: set[ChannelId] = set()
+        self._credit = 0.0
+
+    async def run(self) -> None:
+        """Until told to stop. AccountRefused and LeaseLost end it: both are about the account as a whole."""
+        while not self._stopping.is_set():
+            try:
+                if not await self.turn():
+                    await sleep_unless(self._stopping, IDLE_SECONDS)
+            except Busy as busy:
+                log.info("account_waits", account_id=self._desk.account_id, why=str(busy), seconds=round(busy.retry_after_seconds))
+                await sleep_unless(self._stopping, busy.retry_after_seconds)
+
+    async def turn(self) -> bool:
+        """The polls that are due, and the past's share; False when there was nothing to do."""
+        desk = self._desk
+        await desk.pace.refresh(desk.clock())
+        batch = await desk.schedule.claim(desk.account_id, desk.lease_epoch, most=BATCH, ahead=AHEAD)
+        if batch:
+            await self._poll(batch)
+        return await self._past(idle=not batch) or bool(batch)
+
+    async def _poll(self, batch: Sequence[DueChannel]) -> None:
+        """One channel after the other; those that brought nothing are completed together."""
+        desk = self._desk
+        marks = await desk.marks.high_water([channel.channel_id for channel in batch])
+        empties: list[Empty] = []
+        raw: list[RawMessages] = []
+        begun_at, read = desk.clock(), 0
+        try:
+            for channel in batch:
+                if self._stopping.is_set():
+                    break
+                run = self._begin(channel, marks.get(channel.channel_id))
+                read += 1
+                if await self._follow(run):
+                    await self._heed_silence(run)
+                    if not run.completed:
+                        due = await desk.pace.next_poll_at(channel, channel.rhythm, run.newest_posted_at, desk.clock())
+                        empties.append(Empty(channel.channel_id, due, channel.is_parked))
+                    raw += run.raw
+                self._credit = min(3.0, self._credit + PAST_PER_POLL)
+        except Flooded as flood:
+            await desk.schedule.put_back(
+                desk.lease_epoch, [one.channel_id for one in batch[read - 1 :]], at=desk.clock() + timedelta(seconds=flood.retry_after_seconds)
+            )
+            read = len(batch)
+            raise
+        finally:
+            if empties:
+                await desk.schedule.complete(desk.account_id, desk.lease_epoch, empties, polled_at=begun_at)
+            if read < len(batch):
+                await desk.schedule.put_back(desk.lease_epoch, [one.channel_id for one in batch[read:]], at=desk.clock())
+            await keep_raw(raw, archive=desk.raw_archive)
+
+    def _begin(self, channel: DueChannel, mark: datetime | None) -> Run:
+        desk, now = self._desk, self._desk.clock()
+        desk.pace.came(channel, now)
+        mode, forced = choose_mode(
+            override=desk.settings.mode,
+            incremental=desk.settings.incremental,
+            last_parsed_at=channel.last_parsed_at,
+            last_polled_at=channel.last_polled_at,
+            now=now,
+            max_age=timedelta(hours=desk.settings.max_age_hours),
+        )
+        if forced and channel.channel_id not in self._forced:
+            MODE_FORCED.labels("stale_lpa").inc()
+            log.info("mode_forced", channel_id=channel.channel_id, mode=mode.value, reason="stale_lpa", last_polled_at=str(channel.last_polled_at))
+        (self._forced.add if forced else self._forced.discard)(channel.channel_id)
+        if mark is not None:
+            HWM_AGE.since(channel.channel_id, mark.timestamp())
+        return Run(channel, channel.asked_mode or mode, mark, now)
+
+    async def _follow(self, run: Run) -> bool:
+        """One run with its retries; False when it did not succeed. Flooded, AccountRefused and a lost account end all runs."""
+        desk, channel = self._desk, run.channel
+        waited_before = desk.line.waited_seconds
+        try:
+            async with desk.slots:
+                await self._attempt(run)
+        except Flooded:
+            self._tell(run, RunStatus.FLOOD, waited_before)
+            raise
+        except AccountRefused:
+            self._tell(run, RunStatus.SKIPPED, waited_before)
+            raise
+        except LeaseLost:
+            self._tell(run, RunStatus.SKIPPED, waited_before)
+            desk.lease.check()  # the account is lost, or only this channel
+            log.info("channel_taken_over", channel_id=channel.channel_id)
+            return False
+        except AccessLost as error:
+            await desk.schedule.lose_access(desk.account_id, channel.channel_id, str(error))
+            await self._fail(run, str(error), waited_before)
+            return False
+        except Exception as error:
+            if not isinstance(error, Busy):
+                log.exception("channel_failed", channel_id=channel.channel_id)
+            await self._fail(run, f"{type(error).__name__}: {error}", waited_before)
+            return False
+        self._tell(run, run.status, waited_before)
+        return True
+
+    async def _heed_silence(self, run: Run) -> None:
+        """Policy `classic`: a silence longer than usual has the last window read again, once."""
+        desk, channel_id, last = self._desk, run.channel.channel_id, run.newest_posted_at
+        if desk.settings.policy is not SchedulerPolicy.CLASSIC or last is None:
+            return
+        now = desk.clock()
+        if now - last <= await desk.silence.threshold(channel_id, now, silent_since=last) or await desk.marks.was_backfilled(channel_id, last):
+            return
+        if await desk.backfills.open(channel_id, BackfillKind.SILENCE, since=last):
+            BACKFILL_JOBS.add(channel_id, status="enqueued")
+
+    async def _attempt(self, run: Run) -> None:
+        """Transient trouble is tried again, with growing pauses."""
+        for attempt in range(1, self._desk.settings.attempts + 1):
+            try:
+                await self._desk.poller.run(run)
+            except Flooded:
+                raise
+            except Busy as busy:
+                if attempt == self._desk.settings.attempts or self._stopping.is_set():
+                    raise
+                PARSER_RETRIES.labels(_reason(busy)).inc()
+                await sleep_unless(self._stopping, FIRST_RETRY_SECONDS * 2 ** (attempt - 1))
+            else:
+                return
+
+    async def _fail(self, run: Run, why: str, waited_before: float) -> None:
+        desk, channel = self._desk, run.channel
+        self._tell(run, RunStatus.FAILED, waited_before)
+        again_at = await desk.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=channel.fail_count, why=why, now=desk.clock())
+        log.warning("run_failed", channel_id=channel.channel_id, why=why, failures=channel.fail_count + 1, tried_again_at=again_at.isoformat())
+
+    def _tell(self, run: Run, status: RunStatus, waited_before: float) -> None:
+        tell_run(run, status, now=self._desk.clock(), waited_seconds=self._desk.line.waited_seconds - waited_before)
+
+    async def _past(self, *, idle: bool) -> bool:
+        """Pages of the past, as its share allows; False when there was nothing to do."""
+        if not idle and self._credit < 1.0:
+            return False
+        step = await self._desk.backfiller.step(IDLE_PAGES if idle else int(self._credit))
+        if step is None:
+            return False
+        self._credit = max(0.0, self._credit - step.pages)
+        await keep_raw(step.raw, archive=self._desk.raw_archive)
+        if step.busy is not None:
+            raise step.busy
+        return True
+
+
+def _reason(busy: Busy) -> str:
+    match busy.__cause__:
+        case TimeoutError():
+            return "timeout"
+        case ConnectionError():
+            return "connection"
+    return "network"

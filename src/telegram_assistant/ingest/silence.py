@@ -1,0 +1,66 @@
+"""How long a channel is usually silent: looked up when it is needed, and remembered for an hour."""
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.parsing import Statistics, overlap_of, quiet_hours, threshold_of
+from telegram_assistant.settings import ParserSettings
+from telegram_assistant.stores.postgres.statistics import PostStatistics
+from telegram_assistant.stores.redis.marks import Marks
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import ADAPTIVE_THRESHOLD
+
+log = get_logger()
+
+
+class Silence:
+    """Statistics through three stores: this process, Redis, and the posts themselves."""
+
+    def __init__(self, *, settings: ParserSettings, marks: Marks, statistics: PostStatistics) -> None:
+        self._settings = settings
+        self._marks = marks
+        self._statistics = statistics
+        self._zone = ZoneInfo(settings.quiet_zone)
+        self._known: dict[ChannelId, Statistics] = {}
+
+    async def overlap(self, channel_id: ChannelId, now: datetime) -> timedelta:
+        return overlap_of(await self._of(channel_id, now))
+
+    async def threshold(self, channel_id: ChannelId, now: datetime, *, silent_since: datetime | None) -> timedelta:
+        """How long its silence may last; told in the log where it lasts longer already."""
+        threshold = threshold_of(await self._of(channel_id, now), now, self._zone)
+        ADAPTIVE_THRESHOLD.set(channel_id, threshold.total_seconds())
+        gap = now - silent_since if silent_since else timedelta(0)
+        if gap > threshold:
+            _, reason = quiet_hours(now, self._zone)
+            log.info(
+                "adaptive threshold",
+                channel_id=channel_id,
+                threshold_seconds=round(threshold.total_seconds()),
+                gap_seconds=round(gap.total_seconds()),
+                quiet_reason=reason,
+            )
+        return threshold
+
+    async def last_before(self, channel_id: ChannelId, moment: datetime) -> MessageId | None:
+        """The newest stored post that is older than that."""
+        return await self._statistics.last_before(channel_id, moment)
+
+    async def forget(self, channel_id: ChannelId) -> None:
+        """New posts have come."""
+        self._known.pop(channel_id, None)
+        await self._marks.drop_statistics(channel_id)
+
+    async def _of(self, channel_id: ChannelId, now: datetime) -> Statistics | None:
+        if not self._settings.adaptive:
+            return None
+        known = self._known.get(channel_id)
+        if known is None or now - known.calculated_at > timedelta(hours=1):
+            known = await self._marks.statistics(channel_id)
+        if known is None:
+            known = await self._statistics.of(channel_id, window_days=self._settings.window_days, now=now)
+            await self._marks.keep_statistics(channel_id, known)
+            log.debug("interarrival stats", channel_id=channel_id, median=known.median, p95=known.p95, posts=known.sample_count)
+        self._known[channel_id] = known
+        return known

@@ -1,0 +1,164 @@
+"""Reading the past: one open job per channel, worked off in small steps by the account it was given to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from telegram_assistant.domain.coverage import IdRange
+from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
+from telegram_assistant.stores.postgres.database import SystemTransactions
+
+CLAIM_SECONDS = 120.0
+MOST_ATTEMPTS = 5
+
+
+class BackfillKind(StrEnum):
+    """Why the past is read."""
+
+    HISTORY = "history"
+    """Somebody wants more of it than is stored."""
+    GAP = "gap"
+    """The ledger shows a hole."""
+    VERIFY = "verify"
+    """Once more from the newest down to the floor, to be sure."""
+    SILENCE = "silence"
+    """Policy `classic`: the channel is silent for longer than usual, so its last window is read again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """A claimed job. `below` is how far down a job that reads everything has come."""
+
+    backfill_id: int
+    channel_id: ChannelId
+    access_hash: int
+    requested_by: TenantId
+    kind: BackfillKind
+    since: datetime | None
+    below: MessageId | None
+    lease_epoch: int
+    former_owner: str | None
+    attempts: int
+    floor_id: MessageId | None
+    floor_at: datetime | None
+    newest_id: MessageId | None
+    gaps: tuple[IdRange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBackfill:
+    """A job that is not finished, for people."""
+
+    channel_id: ChannelId
+    kind: BackfillKind
+    since: datetime | None
+    posts: int
+    next_try_at: datetime
+    error: str | None
+
+
+# The highest id that is known and the holes below it, newest first: newest history is wanted first.
+CLAIM = """
+WITH due AS (
+    SELECT backfill_id, lease_owner FROM backfills
+    WHERE account_id = $1 AND state = 'open' AND next_try_at <= now()
+    ORDER BY kind <> 'gap', next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED
+),
+claimed AS (
+    UPDATE backfills b SET next_try_at = now() + make_interval(secs => $4), lease_owner = $2, lease_epoch = $3
+    FROM due WHERE b.backfill_id = due.backfill_id
+    RETURNING b.*, due.lease_owner AS former_owner
+)
+SELECT b.backfill_id, b.channel_id, a.access_hash, b.requested_by, b.kind, b.since, b.below, b.lease_epoch, b.former_owner, b.attempts,
+       v.floor_id, v.floor_at, n.newest_id, ARRAY(
+           SELECT gap FROM unnest(int8multirange(int8range(least(v.floor_id, n.newest_id + 1), n.newest_id + 1)) - v.verified) AS gap
+           ORDER BY gap DESC LIMIT 20) AS gaps
+FROM claimed b
+JOIN account_channels a ON a.account_id = $1 AND a.channel_id = b.channel_id
+JOIN channels c ON c.channel_id = b.channel_id
+LEFT JOIN coverage v ON v.channel_id = b.channel_id
+CROSS JOIN LATERAL (SELECT greatest(c.newest_message_id, upper(v.verified) - 1) AS newest_id) n
+"""
+
+OPEN = """
+INSERT INTO backfills AS b (channel_id, account_id, requested_by, kind, since)
+SELECT s.channel_id, coalesce($5, s.account_id), $3, $2, $4 FROM poll_schedule s WHERE s.channel_id = $1
+ON CONFLICT (channel_id) WHERE state = 'open' DO UPDATE
+SET since = least(b.since, excluded.since), kind = CASE WHEN excluded.kind = 'verify' THEN 'verify' ELSE b.kind END
+WHERE excluded.since < coalesce(b.since, 'infinity') OR (excluded.kind = 'verify' AND b.kind <> 'verify')
+RETURNING backfill_id
+"""
+
+LOWER_FLOOR = """
+WITH locked AS (SELECT channel_id FROM poll_schedule WHERE channel_id = $1 FOR NO KEY UPDATE),
+ours AS (SELECT 1 FROM backfills b, locked WHERE b.backfill_id = $2 AND b.lease_epoch = $3 AND b.state = 'open')
+UPDATE coverage v SET floor_id = least(v.floor_id, $4), floor_at = least(v.floor_at, $5)
+FROM ours WHERE v.channel_id = $1
+"""
+
+
+class Backfills:
+    """A system store. Who claims a job writes under its epoch; a later claim fences it off."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def open(
+        self,
+        channel_id: ChannelId,
+        kind: BackfillKind,
+        *,
+        since: datetime | None = None,
+        requested_by: TenantId | None = None,
+        account_id: AccountId | None = None,
+    ) -> bool:
+        """Ask for it; False when a job that does as much is open already."""
+        async with self._transactions.begin() as connection:
+            return await connection.fetchval(OPEN, channel_id, kind.value, requested_by or 0, since, account_id) is not None
+
+    async def claim(self, account_id: AccountId, owner: str, lease_epoch: int) -> Backfill | None:
+        """The next job of this account: holes before history."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(CLAIM, account_id, owner, lease_epoch, CLAIM_SECONDS)
+        if row is None:
+            return None
+        gaps = tuple(IdRange(MessageId(gap.lower), MessageId(gap.upper - 1)) for gap in row["gaps"] or ())
+        return Backfill(**{**dict(row), "kind": BackfillKind(row["kind"]), "gaps": gaps})
+
+    async def lower_floor(self, job: Backfill, floor_id: MessageId, floor_at: datetime) -> None:
+        """Everything down to there is wanted from now on. The floor never rises."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(LOWER_FLOOR, job.channel_id, job.backfill_id, job.lease_epoch, floor_id, floor_at)
+
+    async def pause(self, job: Backfill, *, posts: int, seconds: float = 0.0) -> None:
+        """A step is done, and there is more to do."""
+        await self._update(job, "posts = posts + $3, attempts = 0, error = NULL, next_try_at = now() + make_interval(secs => $4)", posts, seconds)
+
+    async def finish(self, job: Backfill, *, posts: int) -> None:
+        await self._update(job, "state = 'done', finished_at = now(), posts = posts + $3, error = NULL", posts)
+
+    async def fail(self, job: Backfill, why: str, *, pause: timedelta) -> bool:
+        """True when it was the last attempt: then the job is over, and a person sees why."""
+        over = job.attempts + 1 >= MOST_ATTEMPTS
+        change = "attempts = attempts + 1, error = $3, next_try_at = now() + $4, state = CASE WHEN $5 THEN 'failed' ELSE 'open' END"
+        await self._update(job, change, why, pause, over)
+        return over
+
+    async def unfinished(self, channel_ids: Sequence[ChannelId] | None = None) -> tuple[OpenBackfill, ...]:
+        """Jobs that are open or have failed, by channel."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT DISTINCT ON (channel_id) channel_id, kind, since, posts, next_try_at, error FROM backfills
+                WHERE ($1::bigint[] IS NULL OR channel_id = ANY($1)) AND state <> 'done' ORDER BY channel_id, backfill_id DESC
+                """,
+                None if channel_ids is None else list(channel_ids),
+            )
+        return tuple(OpenBackfill(**{**dict(row), "kind": BackfillKind(row["kind"])}) for row in rows)
+
+    async def _update(self, job: Backfill, change: str, *values: object) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                f"UPDATE backfills SET {change} WHERE backfill_id = $1 AND lease_epoch = $2", job.backfill_id, job.lease_epoch, *values
+            )

@@ -1,0 +1,204 @@
+"""Logins in progress, and the accounts that come of them.
+
+What a person answers is sealed for the process that asked, and leaves the table when it is read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import asyncpg
+
+from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.ids import AccountId, TenantId
+from telegram_assistant.domain.login import OVER, LoginState
+from telegram_assistant.errors import Rejected
+from telegram_assistant.stores.postgres.database import SystemTransactions
+
+LIFETIME_SECONDS = 600.0
+OPEN = "state NOT IN (" + ", ".join(f"'{state}'" for state in sorted(OVER)) + ")"
+FORGET_UNFINISHED = """
+DELETE FROM telegram_accounts a
+WHERE state = 'new' AND user_id IS NULL AND session IS NULL AND created_at < now() - interval '2 days'
+  AND NOT EXISTS (SELECT 1 FROM account_limits l WHERE l.account_id = a.account_id AND l.blocked_until > now())
+"""
+"""Not sooner: how many codes a number was sent is kept with its account."""
+FREE = frozenset({AccountState.NEW, AccountState.LOGGED_OUT})
+
+
+@dataclass(frozen=True, slots=True)
+class LoginAttempt:
+    """One login, as both sides see it. `question` counts what was asked; `error` says what was wrong with the last answer."""
+
+    attempt_id: UUID
+    tenant_id: TenantId
+    account_id: AccountId | None
+    phone_masked: str | None
+    state: LoginState
+    question: int
+    public_key: bytes | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose account it is at Telegram. The print of a phone number tells two numbers apart, and does not tell the number."""
+
+    user_id: int
+    phone_masked: str
+    phone_print: bytes
+
+
+class Logins:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    # --- for the door ---
+
+    async def begin(self, tenant_id: TenantId) -> UUID:
+        async with self._transactions.begin() as connection:
+            made = await connection.fetchval(
+                "INSERT INTO login_attempts (tenant_id, expires_at) VALUES ($1, now() + make_interval(secs => $2)) RETURNING attempt_id",
+                tenant_id,
+                LIFETIME_SECONDS,
+            )
+        return UUID(str(made))
+
+    async def get(self, attempt_id: UUID) -> LoginAttempt:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                f"""
+                SELECT l.attempt_id, l.tenant_id, l.account_id, a.phone_masked, l.question, l.public_key, l.error,
+                       CASE WHEN l.expires_at < now() AND l.{OPEN} THEN 'expired' ELSE l.state END AS state
+                FROM login_attempts l LEFT JOIN telegram_accounts a USING (account_id) WHERE l.attempt_id = $1
+                """,
+                attempt_id,
+            )
+        if row is None:
+            raise Rejected("there is no such login")
+        return LoginAttempt(**{**dict(row), "state": LoginState(row["state"])})
+
+    async def answer(self, attempt_id: UUID, question: int, sealed: bytes) -> None:
+        """To that question; an answer to an earlier one changes nothing."""
+        async with self._transactions.begin() as connection:
+            await connection.execute("UPDATE login_attempts SET answer = $3 WHERE attempt_id = $1 AND question = $2", attempt_id, question, sealed)
+
+    # --- for ingest ---
+
+    async def take(self, owner: str) -> tuple[UUID, ...]:
+        """Logins that nobody has taken on yet. Those past their time are closed, and what never became an account is forgotten."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(f"UPDATE login_attempts SET state = 'expired', answer = NULL WHERE expires_at < now() AND {OPEN}")
+            await connection.execute("DELETE FROM login_attempts WHERE expires_at < now() - interval '30 days'")
+            await connection.execute(FORGET_UNFINISHED)
+            rows = await connection.fetch(
+                """
+                UPDATE login_attempts SET taken_by = $1 WHERE attempt_id IN (
+                    SELECT attempt_id FROM login_attempts WHERE state = 'wanted' AND taken_by IS NULL FOR UPDATE SKIP LOCKED)
+                RETURNING attempt_id
+                """,
+                owner,
+            )
+        return tuple(UUID(str(row["attempt_id"])) for row in rows)
+
+    async def ask(self, attempt_id: UUID, wanted: LoginState, *, public_key: bytes, error: str | None) -> int:
+        """Put a question to the person; its number. Rejected when the login is over."""
+        async with self._transactions.begin() as connection:
+            question = await connection.fetchval(
+                f"""
+                UPDATE login_attempts SET state = $2, question = question + 1, public_key = $3, error = $4, answer = NULL
+                WHERE attempt_id = $1 AND expires_at > now() AND {OPEN} RETURNING question
+                """,
+                attempt_id,
+                wanted.value,
+                public_key,
+                error,
+            )
+        if question is None:
+            raise Rejected("the login is over")
+        return int(question)
+
+    async def take_answer(self, attempt_id: UUID) -> bytes | None:
+        """The sealed answer, once. None: not yet. Rejected when the login is over."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                f"""
+                WITH given AS (SELECT attempt_id, answer FROM login_attempts WHERE attempt_id = $1 AND expires_at > now() AND {OPEN} FOR UPDATE)
+                UPDATE login_attempts l SET answer = NULL FROM given WHERE l.attempt_id = given.attempt_id RETURNING given.answer
+                """,
+                attempt_id,
+            )
+        if row is None:
+            raise Rejected("the login is over")
+        return None if row["answer"] is None else bytes(row["answer"])
+
+    async def finish(self, attempt_id: UUID, state: LoginState, *, error: str | None = None) -> None:
+        """A login that is over stays as it is."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                f"UPDATE login_attempts SET state = $2, error = $3, answer = NULL WHERE attempt_id = $1 AND {OPEN}", attempt_id, state.value, error
+            )
+
+    # --- the accounts ---
+
+    async def account_for(self, attempt_id: UUID, *, prints: Sequence[bytes], phone_masked: str) -> AccountId:
+        """The account of a phone number, known or new; `prints` are the number's prints, the one to keep first.
+
+        Rejected, in words, when the account is in use or parked, is another tenant's, or somebody is logging in to it.
+        """
+        async with self._transactions.begin() as connection:
+            tenant_id = await connection.fetchval("SELECT tenant_id FROM login_attempts WHERE attempt_id = $1", attempt_id)
+            row = await connection.fetchrow(
+                "SELECT account_id, tenant_id, state, state_reason FROM telegram_accounts WHERE phone_print = ANY($1) FOR UPDATE", list(prints)
+            )
+            if row is None:
+                row = await connection.fetchrow(
+                    """
+                    INSERT INTO telegram_accounts (tenant_id, phone_masked, phone_print, state_reason)
+                    VALUES ($1, $2, $3, 'the login is not finished') RETURNING account_id, tenant_id, state, state_reason
+                    """,
+                    tenant_id,
+                    phone_masked,
+                    prints[0],
+                )
+            assert row is not None  # inserted just above
+            _require_free(row, tenant_id)
+            try:
+                await connection.execute("UPDATE login_attempts SET account_id = $2 WHERE attempt_id = $1", attempt_id, row["account_id"])
+            except asyncpg.UniqueViolationError as error:
+                raise Rejected(f"somebody is logging in to account {row['account_id']}; try again in a few minutes") from error
+        return AccountId(row["account_id"])
+
+    async def identify(self, account_id: AccountId, owner: Owner) -> None:
+        """Remember whose account it is. Rejected when the same is here already: together they would have twice its budget."""
+        async with self._transactions.begin() as connection:
+            other = await connection.fetchval(
+                "SELECT account_id FROM telegram_accounts WHERE user_id = $2 AND account_id <> $1", account_id, owner.user_id
+            )
+            if other is not None:
+                raise Rejected(f"this Telegram account is here already, as account {other}")
+            await connection.execute(
+                """
+                UPDATE telegram_accounts SET user_id = $2, phone_masked = $3, phone_print = CASE WHEN NOT EXISTS (
+                    SELECT 1 FROM telegram_accounts o WHERE o.phone_print = $4 AND o.account_id <> $1) THEN $4 END
+                WHERE account_id = $1
+                """,
+                account_id,
+                owner.user_id,
+                owner.phone_masked,
+                owner.phone_print,
+            )
+
+
+def _require_free(row: asyncpg.Record, tenant_id: int) -> None:
+    number, state = row["account_id"], AccountState(row["state"])
+    if row["tenant_id"] != tenant_id:
+        raise Rejected("this number belongs to an account of another tenant")
+    if state is AccountState.ACTIVE:
+        raise Rejected(f"this number is account {number}, which is in use; nothing is to be done")
+    if state not in FREE:
+        raise Rejected(
+            f"this number is account {number}, which is {state}: `tga accounts resume {number}`, or `tga accounts reset {number}` to log in anew"
+        )

@@ -1,0 +1,93 @@
+"""Photos and documents as facts: what they are and how large, not how to fetch them."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from telethon.tl import types
+
+from telegram_assistant.domain.post import Facts
+from telegram_assistant.domain.text import storable
+
+
+def photo_facts(photo: types.TypePhoto) -> Facts:
+    """With the measures of its largest size."""
+    facts: Facts = {"id": photo.id}
+    if type(photo) is not types.Photo:
+        return facts
+    facts["dc_id"] = photo.dc_id
+    largest, area = None, -1
+    for size in photo.sizes:
+        if type(size) in _BYTES and size.w * size.h > area:
+            largest, area = size, size.w * size.h
+    if largest is not None:
+        facts["width"], facts["height"], facts["size_bytes"] = largest.w, largest.h, _BYTES[type(largest)](largest)
+    return facts
+
+
+_BYTES: dict[type, Callable[[Any], int]] = {
+    types.PhotoSize: lambda size: int(size.size),
+    types.PhotoSizeProgressive: lambda size: max(size.sizes, default=0),
+    types.PhotoCachedSize: lambda size: len(size.bytes),
+}
+
+
+def document_facts(document: types.TypeDocument) -> Facts:
+    """`kind` is the narrowest that its attributes allow: a round video is `round`, not `video`."""
+    if type(document) is not types.Document:
+        return {"kind": "document", "id": document.id}
+    facts: Facts = {"kind": "document", "id": document.id, "dc_id": document.dc_id, "size_bytes": document.size}
+    if document.mime_type:
+        facts["mime_type"] = storable(document.mime_type)
+    animated = False
+    for one in document.attributes:
+        note = _ATTRIBUTES.get(type(one))
+        if note is not None:
+            note(facts, one)
+        elif type(one) is types.DocumentAttributeAnimated:
+            animated = True
+    if animated and facts["kind"] in {"document", "video"}:
+        facts["kind"] = "animation"
+    return facts
+
+
+def _file_name(facts: Facts, one: types.DocumentAttributeFilename) -> None:
+    facts["file_name"] = storable(one.file_name)
+
+
+def _image(facts: Facts, one: types.DocumentAttributeImageSize) -> None:
+    facts["width"], facts["height"] = one.w, one.h
+
+
+def _video(facts: Facts, one: types.DocumentAttributeVideo) -> None:
+    facts["width"], facts["height"] = one.w, one.h
+    if math.isfinite(one.duration):
+        facts["duration_seconds"] = one.duration
+    if facts["kind"] != "sticker":
+        facts["kind"] = "round" if one.round_message else "video"
+
+
+def _audio(facts: Facts, one: types.DocumentAttributeAudio) -> None:
+    facts["kind"] = "voice" if one.voice else "audio"
+    facts["duration_seconds"] = one.duration
+    if one.title:
+        facts["title"] = storable(one.title)
+    if one.performer:
+        facts["performer"] = storable(one.performer)
+
+
+def _sticker(facts: Facts, one: types.DocumentAttributeSticker) -> None:
+    facts["kind"] = "sticker"
+    if one.alt:
+        facts["emoji"] = storable(one.alt)
+    if type(one.stickerset) is types.InputStickerSetID:
+        facts["sticker_set_id"] = one.stickerset.id
+
+
+_ATTRIBUTES: dict[type, Callable[[Facts, Any], None]] = {
+    types.DocumentAttributeFilename: _file_name,
+    types.DocumentAttributeImageSize: _image,
+    types.DocumentAttributeVideo: _video,
+    types.DocumentAttributeAudio: _audio,
+    types.DocumentAttributeSticker: _sticker,
+}

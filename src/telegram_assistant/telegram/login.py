@@ -1,0 +1,129 @@
+"""Logging in by phone, code and two-step password, and logging out."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from telethon import errors
+from telethon.password import compute_check
+from telethon.tl import functions, types
+
+from telegram_assistant.domain.account import Lease
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.errors import AccountRefused, Rejected
+from telegram_assistant.settings import TelegramSettings
+from telegram_assistant.telegram.client import line_over
+from telegram_assistant.telegram.line import Clock, Limits, Line
+from telegram_assistant.telegram.session import KeptSession, UpdateStates, session_of
+
+FOR_EVER = float("inf")
+
+
+class WrongAnswer(Rejected):
+    """The person is to be asked again; the text says what was wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """Who is logged in."""
+
+    user_id: int
+    phone: str
+
+
+class Login:
+    """One login over a line that nobody else uses. `open_login` makes it."""
+
+    def __init__(self, line: Line, session: KeptSession, settings: TelegramSettings) -> None:
+        self._line = line
+        self._session = session
+        self._settings = settings
+        self._phone = ""
+        self._code_hash = ""
+
+    @property
+    def session(self) -> str:
+        """A full login, once somebody is logged in."""
+        return self._session.login
+
+    async def send_code(self, phone: str) -> None:
+        """WrongAnswer when it is no number; Rejected when there is no code to be had for it."""
+        request = functions.auth.SendCodeRequest(phone, self._settings.api_id, self._settings.api_hash.get_secret_value(), types.CodeSettings())
+        try:
+            try:
+                sent = await self._line.ask(request)
+            except errors.InvalidDCError:  # the account lives elsewhere, and Telethon has gone there
+                sent = await self._line.ask(request)
+        except errors.PhoneNumberInvalidError as error:
+            raise WrongAnswer("Telegram does not know this number; write it with + and the country code") from error
+        except (errors.ApiIdInvalidError, errors.ApiIdPublishedFloodError) as error:
+            raise Rejected("Telegram refuses the application; check TELEGRAM_API_ID and TELEGRAM_API_HASH") from error
+        except errors.RPCError as error:
+            raise _refusal(error) from error
+        if not isinstance(sent, types.auth.SentCode):
+            raise Rejected("Telegram sends no code to this number")
+        self._phone, self._code_hash = phone, sent.phone_code_hash
+
+    async def give_code(self, code: str) -> Me | None:
+        """None: the code is right, and a password is wanted too."""
+        try:
+            answer = await self._line.ask(functions.auth.SignInRequest(self._phone, self._code_hash, code))
+        except errors.SessionPasswordNeededError:
+            return None
+        except (errors.PhoneCodeInvalidError, errors.PhoneCodeEmptyError) as error:
+            raise WrongAnswer("that code is wrong") from error
+        except errors.PhoneCodeExpiredError as error:
+            raise Rejected("that code is too old; begin again") from error
+        except errors.RPCError as error:
+            raise _refusal(error) from error
+        if isinstance(answer, types.auth.AuthorizationSignUpRequired):
+            raise Rejected("nobody has a Telegram account with this number")
+        return _me(answer.user)
+
+    async def give_password(self, password: str) -> Me:
+        try:
+            puzzle = await self._line.ask(functions.account.GetPasswordRequest())
+            solved = await asyncio.to_thread(compute_check, puzzle, password)
+            answer = await self._line.ask(functions.auth.CheckPasswordRequest(solved))
+        except errors.PasswordHashInvalidError as error:
+            raise WrongAnswer("that password is wrong") from error
+        except errors.RPCError as error:
+            raise _refusal(error) from error
+        return _me(answer.user)
+
+    async def undo(self) -> None:
+        """End the session that was just made."""
+        await log_out(self._line)
+
+
+@asynccontextmanager
+async def open_login(
+    settings: TelegramSettings, *, account_id: AccountId, limits: Limits, states: UpdateStates, clock: Clock | None = None
+) -> AsyncIterator[Login]:
+    """A line with a key of its own that nobody else has, so it needs no lease."""
+    session = session_of("", account_id=account_id, states=states)
+    async with line_over(session, settings, Lease(begun=FOR_EVER), account_id=account_id, limits=limits, clock=clock) as line:
+        yield Login(line, session, settings)
+
+
+async def whoami(line: Line) -> Me:
+    (user,) = await line.ask(functions.users.GetUsersRequest([types.InputUserSelf()]))
+    return _me(user)
+
+
+async def log_out(line: Line) -> None:
+    """End the session at Telegram. One that has ended already is no mistake."""
+    try:
+        await line.ask(functions.auth.LogOutRequest())
+    except AccountRefused:
+        return
+
+
+def _me(user: Any) -> Me:  # noqa: ANN401 -- Telethon ships no types
+    return Me(user.id, str(user.phone or ""))
+
+
+def _refusal(error: errors.RPCError) -> Rejected:
+    return Rejected(f"Telegram refuses the login ({type(error).__name__})")

@@ -1,0 +1,97 @@
+"""`tga accounts login`, with the ingest role beside it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from telegram_assistant import follow
+from telegram_assistant.assembly import assemble
+from telegram_assistant.cli import app, login
+from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.supervision import end, keep_running
+from telegram_assistant.telegram.vault import make_key
+from telegram_assistant.telemetry.health import Health
+from telegram_simulator.control.operations import Control
+from telegram_simulator.control.seeing import state
+from telegram_simulator.simulator import Simulator
+from telegram_simulator.world.world import HOME_DC
+from tests.conftest import Admin
+from tests.streams.conftest import until
+from tests.telegram.conftest import control, fresh_config, rsa_key, sim, telethons_config
+
+__all__ = ["control", "fresh_config", "rsa_key", "sim", "telethons_config"]
+
+DIGITS, PASSWORD = "79995550301", "сезам"
+
+type Tga = Callable[..., Awaitable[Result]]
+
+
+@pytest.fixture
+async def ingest(database: dict[str, str], sim: Simulator, system: SystemStores, admin: Admin) -> AsyncIterator[None]:
+    """The real loops of the role, against the simulator."""
+    await admin.execute("DELETE FROM telegram_accounts")
+    await system.tenants.ensure("default", is_operator=True)
+    environ = {
+        **database,
+        "TELEGRAM_API_ID": "1",
+        "TELEGRAM_API_HASH": "any",
+        "SESSION_ENCRYPTION_KEY": make_key(),
+        "TELEGRAM_DC_ADDR": sim.host,
+        "TELEGRAM_DC_PORT": str(sim.ports[HOME_DC]),
+    }
+    stopping, health = asyncio.Event(), Health(probes={})
+    async with AsyncExitStack() as stack:
+        assembled = await stack.enter_async_context(assemble(read_settings(environ)))
+        loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in follow.loops(assembled, health)]
+        yield
+        stopping.set()
+        await asyncio.wait(loops, timeout=10)
+        await end(loops)
+
+
+@pytest.fixture
+def tga(runner: CliRunner) -> Tga:
+    async def run(*arguments: str, typed: str = "") -> Result:
+        return await asyncio.to_thread(runner.invoke, app, list(arguments), input=typed)
+
+    return run
+
+
+@pytest.mark.usefixtures("ingest")
+async def test_a_person_logs_in_and_the_account_is_used(tga: Tga, control: Control, sim: Simulator, admin: Admin) -> None:
+    control.account(DIGITS, password=PASSWORD)
+    told = await tga("accounts", "login", typed=f"+{DIGITS}\n11111\n12345\n{PASSWORD}\n")
+    said = told.stdout
+    number = await admin.fetchval("SELECT account_id FROM telegram_accounts")
+    assert told.exit_code == 0, told.output
+    assert "That code is wrong." in said
+    assert PASSWORD not in said
+    assert said.endswith(f"account {number} (+7999*****01) is logged in; the ingest role begins to use it.\n")
+    await until(lambda: _held(admin))
+    assert state(sim)["double_use"] == 0
+
+
+@pytest.mark.usefixtures("ingest")
+async def test_what_stands_in_the_way_is_told_in_words(tga: Tga, control: Control) -> None:
+    control.account(DIGITS, state="banned")
+    refused = await tga("accounts", "login", "--phone", f"+{DIGITS}")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "Telegram has banned or deleted this account (PhoneNumberBannedError).\n" in refused.stderr
+    assert "there is no tenant nobody.\n" in (await tga("accounts", "login", "--tenant", "nobody")).stderr
+
+
+async def test_without_an_ingest_role_one_is_told_to_start_it(tga: Tga, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login, "UNEASY_AFTER_SECONDS", 0.1)
+    monkeypatch.setattr(login, "GIVE_UP_AFTER_SECONDS", 0.5)
+    told = await tga("accounts", "login")
+    assert told.exit_code == 1
+    assert "Waiting for the ingest role" in told.stdout
+    assert "start one with `tga run`" in told.stderr
+
+
+async def _held(admin: Admin) -> bool:
+    return bool(await admin.fetchval("SELECT count(*) = 1 FROM telegram_accounts WHERE lease_owner IS NOT NULL"))

@@ -1,0 +1,41 @@
+"""Gaps, and what a person is told about them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telegram_assistant.domain.coverage import CoverageFacts, CoverageState, IdRange, status_of, without
+from telegram_assistant.domain.ids import MessageId
+
+LATER = datetime(2026, 12, 1, tzinfo=UTC)
+
+
+@st.composite
+def ranges(draw: st.DrawFn) -> IdRange:
+    low = draw(st.integers(1, 40))
+    return IdRange(MessageId(low), MessageId(draw(st.integers(low, 45))))
+
+
+@given(st.lists(ranges(), max_size=6), ranges())
+def test_what_is_proven_is_no_gap_and_everything_else_still_is(gaps: list[IdRange], proven: IdRange) -> None:
+    left = without(gaps, proven)
+    for one in range(1, 50):
+        assert any(one in gap for gap in left) == (any(one in gap for gap in gaps) and one not in proven)
+
+
+def facts(**more: Any) -> CoverageFacts:
+    known: dict[str, Any] = {"has_account": True, "was_read": True, "missing_ids": 0}
+    return CoverageFacts(**{**known, **more})
+
+
+def test_a_person_is_told_the_state_and_why() -> None:
+    assert status_of(facts()).state is CoverageState.COMPLETE
+    assert status_of(facts(missing_ids=7, is_filling=True)).why == "7 message ids to read"
+    flooded = status_of(facts(missing_ids=7, is_filling=True, blocked_until=LATER))
+    assert (flooded.state, flooded.why, flooded.until) == (CoverageState.MISSING, "Telegram asks the account to wait", LATER)
+    assert status_of(facts(missing_ids=7)).state is CoverageState.MISSING
+    assert status_of(facts(was_read=False)).state is CoverageState.WAITING
+    lost = status_of(facts(has_account=False, lost_reason="ChannelPrivate", lost_at=LATER))
+    assert (lost.state, lost.why, lost.until) == (CoverageState.UNREADABLE, "ChannelPrivate", LATER)

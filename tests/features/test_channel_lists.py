@@ -1,0 +1,39 @@
+"""Lists of channels in files."""
+
+import pytest
+
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.priority import Priority
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.channel_lists import Listed, as_opml, read_list
+from telegram_assistant.stores.postgres.channels import FollowedChannel
+
+
+def followed(number: int, title: str, username: str | None, folder: str | None = None) -> FollowedChannel:
+    return FollowedChannel(
+        ChannelId(number), title, username, folder, Priority.NORMAL, active=True, suspended_reason=None, newest_message_id=None, newest_posted_at=None
+    )
+
+
+def test_what_is_written_is_read_again() -> None:
+    text = as_opml(
+        [followed(1, "Новости <&>", "gorod_news"), followed(2, "Tech", "tech_daily", "Работа"), followed(3, "Клуб", None)], title="Channels of A"
+    )
+    assert read_list(text) == (Listed("https://t.me/gorod_news"), Listed("https://t.me/tech_daily", "Работа"))
+    assert 'text="Клуб"' in text
+
+
+def test_lines_may_carry_remarks_and_blanks() -> None:
+    assert read_list("# мои каналы\n@one   # первый\n\nhttps://t.me/two\n") == (Listed("@one"), Listed("https://t.me/two"))
+
+
+def test_a_feed_readers_file_is_read_with_its_folders() -> None:
+    text = """<opml><body><outline text="News"><outline text="x" xmlUrl="https://t.me/s/chan_a"/>
+    <outline text="feed" xmlUrl="https://example.org/rss"/></outline></body></opml>"""
+    assert read_list(text) == (Listed("https://t.me/s/chan_a", "News"),)
+
+
+@pytest.mark.parametrize("text", ["", "# only remarks", "<opml><body/></opml>", "<opml", '<!DOCTYPE x [<!ENTITY a "b">]><opml/>'])
+def test_what_names_no_channel_is_refused(text: str) -> None:
+    with pytest.raises(Rejected):
+        read_list(text)

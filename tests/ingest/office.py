@@ -1,0 +1,154 @@
+"""An account at work against a simulator, with everything else real. Waits of the line pass at once."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pydantic import SecretStr
+
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.account import AccountState, Lease
+from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.follow import Mine, desk_of, finder_of, scheduler_of
+from telegram_assistant.ingest.finding import Finder
+from telegram_assistant.ingest.reading import Reading
+from telegram_assistant.ingest.tick import Scheduler
+from telegram_assistant.settings import Settings, TelegramSettings
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.telegram.client import open_line
+from telegram_assistant.telegram.line import Clock, Line
+from telegram_assistant.telegram.reader import Reader
+from telegram_assistant.telemetry.health import Health
+from telegram_simulator.control.operations import Control
+from telegram_simulator.simulator import Simulator
+from telegram_simulator.world.channel import Channel as SimulatedChannel
+from telegram_simulator.world.post import Post as SimulatedPost
+from tests.conftest import Admin
+from tests.factories import fresh_number, make_tenant
+
+PHONE = "79990000001"
+
+
+@dataclass
+class QuickTime:
+    """A clock that jumps instead of waiting."""
+
+    at: float = field(default_factory=time.monotonic)
+    slept: float = 0.0
+
+    def now(self) -> float:
+        return self.at
+
+    async def sleep(self, seconds: float) -> None:
+        self.at += max(seconds, 1e-3)  # a real clock never stands still
+        self.slept += seconds
+        await asyncio.sleep(0)
+
+
+@dataclass
+class Office:
+    app: App
+    admin: Admin
+    sim: Simulator
+    phone: str
+    tenant_id: TenantId
+    mine: Mine
+    line: Line
+    reading: Reading
+    finder: Finder
+    scheduler: Scheduler
+    stopping: asyncio.Event
+    time: QuickTime
+
+    async def follow(self, channel: SimulatedChannel, **wish: Any) -> ChannelId:
+        """As if it had been found by its name, without spending the budget for that."""
+        channel_id = ChannelId(channel.channel_id)
+        access_hash = self.sim.world.access_hash(self.sim.world.account(self.phone), channel_id)
+        found = Channel(channel_id=channel_id, title=channel.title, username=channel.username)
+        await self.app.system.channels.open_to(self.mine.account_id, found, access_hash, joined=False, read_at=self.now())
+        await self.app.system.channels.subscribe(self.tenant_id, Subscription(channel_id=channel_id, **wish))
+        await self.app.system.planning.give_accounts()
+        return channel_id
+
+    async def poll(self, channel_id: int) -> None:
+        """One run over this channel, and nothing of the past."""
+        await self.admin.execute("UPDATE poll_schedule SET next_poll_at = now() + interval '1 day' WHERE next_poll_at < 'infinity'")
+        await self.admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel_id)
+        await self.admin.execute("UPDATE backfills SET next_try_at = now() + interval '1 day' WHERE state = 'open'")
+        await self.reading.turn()
+
+    async def read_the_past(self) -> int:
+        """Until no job is open; how many steps it took."""
+        steps = 0
+        await self.admin.execute("UPDATE backfills SET next_try_at = now() WHERE state = 'open'")
+        await self.admin.execute("UPDATE poll_schedule SET next_poll_at = now() + interval '1 day' WHERE next_poll_at < 'infinity'")
+        while await self.reading.turn():
+            steps += 1
+        return steps
+
+    async def stored(self, channel_id: int) -> dict[int, str]:
+        rows = await self.admin.fetch("SELECT message_id, text FROM posts WHERE channel_id = $1", channel_id)
+        return {row["message_id"]: row["text"] for row in rows}
+
+    async def schedule_of(self, channel_id: int) -> Any:
+        return await self.admin.fetchrow("SELECT * FROM poll_schedule JOIN channels USING (channel_id) WHERE channel_id = $1", channel_id)
+
+    async def gaps(self, channel_id: int) -> list[str]:
+        coverage = await self.app.system.coverage.of(ChannelId(channel_id))
+        return [] if coverage is None else [str(gap) for gap in coverage.gaps]
+
+    def now(self) -> datetime:
+        return datetime.now().astimezone()
+
+    def calls(self, method: str = "messages.getHistory") -> int:
+        return sum(count for (_, name), count in self.sim.counters.calls.items() if name == method)
+
+
+def simulated(control: Control, *, posts: int = 0, every: float = 60.0, newest_age: float = 0.0) -> SimulatedChannel:
+    """A channel with its creation and so many posts, the newest of that age."""
+    name = f"name_{fresh_number()}"
+    channel = control.add_channel(f"Channel {name}", name)
+    now = time.time() - newest_age
+    for number in range(posts):
+        say(channel, f"пост {number + 1}", at=now - (posts - 1 - number) * every)
+    return channel
+
+
+def say(channel: SimulatedChannel, text: str, *, at: float | None = None) -> int:
+    moment = int(time.time() if at is None else at)
+    return channel.add(lambda message_id: SimulatedPost(message_id=message_id, date=moment, text=text, views=1, forwards=0)).message_id
+
+
+def truth(channel: SimulatedChannel, *, above: int = 0) -> dict[int, str]:
+    ids = range(above + 1, channel.newest_id + 1)
+    return {one: post.text for one in ids if (post := channel.get(one)) is not None}
+
+
+@asynccontextmanager
+async def open_office(settings: Settings, sim: Simulator, admin: Admin, *, phone: str = PHONE, **parser: Any) -> AsyncIterator[Office]:
+    """An account of a new operator's tenant."""
+    changed = settings.parser.model_copy(update=parser)
+    telegram = TelegramSettings(api_id=1, api_hash=SecretStr("any"))
+    settings = settings.model_copy(update={"parser": changed, "telegram": telegram})
+    async with assemble(settings) as app:
+        tenant_id = await make_tenant(app.system)
+        await admin.execute("UPDATE tenants SET is_operator = true WHERE tenant_id = $1", tenant_id)
+        account_id = await app.system.accounts.add(tenant_id)
+        await app.system.accounts.set_state(account_id, AccountState.ACTIVE)
+        epoch = await admin.fetchval("SELECT nextval('lease_epochs')")
+        quick, stopping, mine = QuickTime(), asyncio.Event(), Mine(account_id, epoch, Lease(begun=time.monotonic()))
+        session = Control(sim).session_string(phone)
+        clock = Clock(now=quick.now, sleep=quick.sleep)
+        limits, states = app.system.limits, app.system.push_states
+        async with open_line(telegram, session, mine.lease, account_id=account_id, limits=limits, states=states, clock=clock) as line:
+            reader = Reader(line)
+            desk = desk_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping)
+            finder = finder_of(app, mine, reader)
+            scheduler = scheduler_of(app, Health(probes={}))
+            yield Office(app, admin, sim, phone, tenant_id, mine, line, Reading(desk, stopping), finder, scheduler, stopping, quick)
+        await admin.execute("DELETE FROM telegram_accounts WHERE account_id = $1", account_id)

@@ -1,0 +1,132 @@
+"""Reading the past: to the depth that is wanted, into holes, and once more to be sure."""
+
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from telegram_assistant.errors import LeaseLost
+from telegram_assistant.stores.postgres.backfills import BackfillKind
+from telegram_assistant.stores.postgres.landing import BackfillClaim
+from telegram_simulator.control.operations import Control
+from tests.conftest import Admin
+from tests.factories import make_page, make_post
+from tests.ingest.office import Office, say, simulated, truth
+
+
+async def test_history_is_read_down_to_the_wanted_day_in_the_bulk_lane(office: Office, control: Control, admin: Admin) -> None:
+    channel = simulated(control, posts=1500, every=600)  # ten days
+    channel_id = await office.follow(channel, history_days=7)
+    await office.poll(channel_id)
+    assert await office.app.system.planning.want_history() == [channel_id]
+    await office.read_the_past()
+    week_ago = time.time() - 7 * 86_400
+    stored = await office.stored(channel_id)
+    assert {one for one in truth(channel) if channel.date_of(one) > week_ago + 60} <= stored.keys()
+    assert len(stored) < 1200
+    assert await office.gaps(channel_id) == []
+    lanes = await admin.fetch("SELECT lane, count(*) AS posts FROM outbox WHERE channel_id = $1 GROUP BY lane", channel_id)
+    assert {row["lane"] for row in lanes} == {"live", "bulk"}
+    assert await office.app.system.planning.want_history() == []
+
+
+async def test_everything_means_down_to_the_first_message(office: Office, control: Control) -> None:
+    channel = simulated(control, posts=700, every=3600)
+    channel_id = await office.follow(channel, history_days=36_500)
+    await office.poll(channel_id)
+    await office.app.system.planning.want_history()
+    await office.read_the_past()
+    assert await office.stored(channel_id) == truth(channel)
+
+
+async def test_a_hole_in_the_ledger_is_found_by_the_plan_and_repaired(office: Office, control: Control, admin: Admin) -> None:
+    channel = simulated(control, posts=400, every=60)
+    channel_id = await office.follow(channel)
+    await office.poll(channel_id)
+    await admin.execute("DELETE FROM posts WHERE channel_id = $1 AND message_id BETWEEN 150 AND 320", channel_id)
+    await admin.execute("UPDATE coverage SET verified = verified - int8multirange(int8range(150, 321)) WHERE channel_id = $1", channel_id)
+    assert await office.gaps(channel_id) == ["150-320"]
+    assert await office.app.system.planning.want_gaps(settled_seconds=0) == [channel_id]
+    await office.read_the_past()
+    assert await office.stored(channel_id) == truth(channel)
+    assert await office.gaps(channel_id) == []
+    assert await office.app.system.planning.want_gaps(settled_seconds=0) == []
+
+
+async def test_a_job_that_died_goes_on_where_it_was(office: Office, control: Control, admin: Admin) -> None:
+    channel = simulated(control, posts=900, every=600)
+    channel_id = await office.follow(channel)
+    await office.poll(channel_id)
+    await office.app.system.planning.want_history()
+    await admin.execute("UPDATE backfills SET next_try_at = now() WHERE state = 'open'")
+    for _ in range(2):
+        await office.reading.turn()
+    halfway = len(await office.stored(channel_id))
+    await admin.execute("UPDATE backfills SET lease_owner = 'dead#0000', next_try_at = now() WHERE channel_id = $1", channel_id)
+    await office.app.redis.set(f"lock:backfill:{channel_id}", "dead#0000")
+    before = office.calls()
+    await office.read_the_past()
+    assert halfway < len(await office.stored(channel_id)) == 900
+    assert office.calls() - before <= (900 - halfway) / 100 + 1
+    assert await office.app.redis.get(f"lock:backfill:{channel_id}") is None
+
+
+async def test_a_second_instance_waits_while_the_lock_is_held(office: Office, control: Control) -> None:
+    channel = simulated(control, posts=900, every=600)
+    channel_id = await office.follow(channel)
+    await office.poll(channel_id)
+    await office.app.system.planning.want_history()
+    await office.app.redis.set(f"lock:backfill:{channel_id}", "alive#1111")
+    before = office.calls()
+    await office.read_the_past()
+    assert office.calls() == before
+    await office.app.redis.delete(f"lock:backfill:{channel_id}")
+
+
+async def test_what_a_former_owner_read_is_not_written(office: Office, control: Control, admin: Admin) -> None:
+    channel = simulated(control, posts=900, every=600)
+    channel_id = await office.follow(channel)
+    await office.poll(channel_id)
+    await office.app.system.planning.want_history()
+    backfills = office.app.system.backfills
+    job = await backfills.claim(office.mine.account_id, "old#0000", office.mine.lease_epoch)
+    assert job is not None
+    await admin.execute("UPDATE backfills SET next_try_at = now() WHERE backfill_id = $1", job.backfill_id)
+    assert await backfills.claim(office.mine.account_id, "new#1111", office.mine.lease_epoch + 1) is not None
+    post = await office.admin.fetchval("SELECT max(message_id) FROM posts WHERE channel_id = $1", channel_id)
+    with pytest.raises(LeaseLost):
+        await office.app.system.landing.land(
+            make_page(make_post(channel_id=channel_id, message_id=post + 1)), BackfillClaim(channel_id, job.backfill_id, job.lease_epoch)
+        )
+
+
+async def test_verifying_corrects_what_was_changed_without_a_trace(office: Office, control: Control, admin: Admin) -> None:
+    channel = simulated(control, posts=350, every=60)
+    channel_id = await office.follow(channel)
+    await office.poll(channel_id)
+    await admin.execute("UPDATE posts SET text = 'falsch', content_hash = 'x' WHERE channel_id = $1 AND message_id = 200", channel_id)
+    assert await office.app.system.backfills.open(channel_id, BackfillKind.VERIFY)
+    await office.read_the_past()
+    assert await office.stored(channel_id) == truth(channel)
+
+
+async def test_one_job_is_open_per_channel_and_a_deeper_wish_deepens_it(office: Office, control: Control, admin: Admin) -> None:
+    channel_id = await office.follow(simulated(control, posts=3))
+    now, backfills = datetime.now(UTC), office.app.system.backfills
+    assert await backfills.open(channel_id, BackfillKind.HISTORY, since=now - timedelta(days=7))
+    assert not await backfills.open(channel_id, BackfillKind.HISTORY, since=now - timedelta(days=3))
+    assert await backfills.open(channel_id, BackfillKind.HISTORY, since=now - timedelta(days=30))
+    assert await admin.fetchval("SELECT count(*) FROM backfills WHERE channel_id = $1", channel_id) == 1
+
+
+async def test_news_come_before_the_past(office: Office, control: Control) -> None:
+    old, lively = simulated(control, posts=3000, every=600), simulated(control, posts=3)
+    old_id, lively_id = await office.follow(old, history_days=36_500), await office.follow(lively)
+    await office.poll(old_id)
+    await office.poll(lively_id)
+    await office.app.system.planning.want_history()
+    await office.admin.execute("UPDATE backfills SET next_try_at = now()")
+    new = say(lively, "новость")
+    await office.admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", lively_id)
+    await office.reading.turn()
+    assert new in await office.stored(lively_id)

@@ -1,0 +1,260 @@
+"""Logging in: the ingest role asks, a person answers, and what becomes of the account."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from pydantic import SecretStr
+from telethon.sessions import StringSession
+from telethon.tl import functions, types
+
+from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.login import LoginState
+from telegram_assistant.ingest.logins import LoginDesk
+from telegram_assistant.settings import TelegramSettings
+from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.telegram.answers import seal
+from telegram_assistant.telegram.login import open_login
+from telegram_assistant.telegram.vault import Sealed, Vault, make_key, vault_of
+from telegram_assistant.telemetry.health import Health
+from telegram_simulator.control.operations import Control
+from telegram_simulator.simulator import Simulator
+from telegram_simulator.world.world import HOME_DC
+from tests.conftest import Admin
+from tests.factories import make_tenant
+from tests.ingest.person import CODE, DIGITS, PASSWORD, PHONE, Person, knowing
+from tests.streams.conftest import until
+from tests.telegram.conftest import Lines, Skipping
+
+ME = functions.users.GetUsersRequest([types.InputUserSelf()])
+
+
+@pytest.fixture(autouse=True)
+async def no_other_accounts(admin: Admin) -> None:
+    await admin.execute("DELETE FROM telegram_accounts")
+    await admin.execute("DELETE FROM login_attempts")
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return vault_of(make_key())
+
+
+@pytest.fixture
+async def tenant_id(system: SystemStores) -> TenantId:
+    return await make_tenant(system)
+
+
+@pytest.fixture
+async def desk(account: TelegramSettings, sim: Simulator, system: SystemStores, vault: Vault, skipping: Skipping) -> AsyncIterator[asyncio.Event]:
+    async with serving(account, sim, system, vault, skipping) as stopping:
+        yield stopping
+
+
+@asynccontextmanager
+async def serving(account: TelegramSettings, sim: Simulator, system: SystemStores, vault: Vault, skipping: Skipping) -> AsyncIterator[asyncio.Event]:
+    at = account.model_copy(update={"dc_addr": sim.host, "dc_port": sim.ports[HOME_DC]})
+    running = LoginDesk(
+        lambda number: open_login(at, account_id=number, limits=system.limits, states=system.push_states, clock=skipping.clock),
+        owner="first#1",
+        logins=system.logins,
+        accounts=system.accounts,
+        vault=vault,
+        health=Health(probes={}),
+        look_seconds=0.02,
+    )
+    stopping = asyncio.Event()
+    task = asyncio.create_task(running.run(stopping))
+    yield stopping
+    stopping.set()
+    await asyncio.wait_for(task, 10)
+
+
+@pytest.fixture
+def person(system: SystemStores, tenant_id: TenantId) -> Person:
+    return Person(system, tenant_id)
+
+
+@pytest.mark.usefixtures("desk")
+async def test_phone_and_code_make_an_account_that_is_used(
+    person: Person, system: SystemStores, vault: Vault, admin: Admin, lines: Lines, sim: Simulator
+) -> None:
+    done = await person.log_in()
+    assert (done.state, done.phone_masked, person.told) == (LoginState.DONE, "+7999*****01", [])
+    (held,) = await system.accounts.take("holder#1")
+    assert (held.account_id, held.state) == (done.account_id, AccountState.ACTIVE)
+    session = vault.open(Sealed(held.key_id, held.session), account_id=held.account_id)
+    async with lines(session_string=SecretStr(session), number=held.account_id) as line:
+        (user,) = await line.ask(ME)
+    assert (user.phone, user.id) == (DIGITS, held.user_id)
+    rows = str(await admin.fetch("SELECT row_to_json(l)::text FROM login_attempts l")) + str(
+        await admin.fetch("SELECT row_to_json(a)::text FROM telegram_accounts a")
+    )
+    assert DIGITS not in rows
+    assert CODE not in rows
+    assert not any(record.double_use for record in sim.keys)
+
+
+@pytest.mark.usefixtures("desk")
+async def test_a_wrong_answer_is_asked_for_again(person: Person, control: Control) -> None:
+    control.account(DIGITS, password=PASSWORD)
+    clumsy = knowing(person, phone_wanted=["+7 99", PHONE], code_sent=["11111", CODE], password_wanted=["тополь", PASSWORD])
+    assert (await clumsy.log_in()).state is LoginState.DONE
+    assert [sentence.partition(";")[0] for sentence in clumsy.told] == ["that is no phone number", "that code is wrong", "that password is wrong"]
+
+
+@pytest.mark.usefixtures("desk")
+async def test_who_is_wrong_again_and_again_has_to_begin_anew(person: Person) -> None:
+    guessing = knowing(person, phone_wanted=[PHONE], code_sent=["11111"] * 9)
+    failed = await guessing.log_in()
+    assert (failed.state, failed.error) == (LoginState.FAILED, "there were too many wrong answers; begin again")
+
+
+@pytest.mark.usefixtures("desk")
+async def test_a_number_that_telegram_does_not_know_is_asked_for_again(person: Person, control: Control) -> None:
+    control.fail("auth.sendCode", code=400, message="PHONE_NUMBER_INVALID")
+    assert (await knowing(person, phone_wanted=["+79995559999", PHONE], code_sent=[CODE]).log_in()).state is LoginState.DONE
+
+
+@pytest.mark.usefixtures("desk")
+async def test_an_account_that_lives_in_another_data_centre_is_logged_in_there(
+    person: Person, control: Control, system: SystemStores, vault: Vault, sim: Simulator
+) -> None:
+    control.fail("auth.sendCode", code=303, message="PHONE_MIGRATE_4")
+    assert (await person.log_in()).state is LoginState.DONE
+    (held,) = await system.accounts.take("holder#1")
+    session = StringSession(vault.open(Sealed(held.key_id, held.session), account_id=held.account_id))
+    assert (session.dc_id, session.port) == (4, sim.ports[4])
+    kept = (await system.limits.of(held.account_id))["auth.sendCode"]
+    assert kept.tokens == pytest.approx((2.0,), abs=0.01)  # only the one that was heard is counted
+
+
+@pytest.mark.usefixtures("desk")
+@pytest.mark.parametrize(
+    ("code", "message", "words"),
+    [
+        (400, "PHONE_CODE_EXPIRED", "too old; begin again"),
+        (400, "PHONE_NUMBER_UNOCCUPIED", "Telegram refuses the login"),
+        (420, "FLOOD_WAIT_600", "try again later"),
+        (500, "INTERNAL", "try again later"),
+    ],
+)
+async def test_what_telegram_refuses_is_told_in_words(person: Person, control: Control, code: int, message: str, words: str) -> None:
+    control.fail("auth.signIn", code=code, message=message)
+    failed = await person.log_in()
+    assert failed.state is LoginState.FAILED
+    assert words in (failed.error or "")
+
+
+@pytest.mark.usefixtures("desk")
+async def test_a_banned_number_is_parked(person: Person, control: Control, system: SystemStores) -> None:
+    control.account(DIGITS, state="banned")
+    failed = await person.log_in()
+    assert (failed.state, "banned" in (failed.error or "")) == (LoginState.FAILED, True)
+    (account,) = await system.accounts.all()
+    assert account.state is AccountState.BANNED
+    again = await person.log_in()
+    assert "tga accounts reset" in (again.error or "")
+
+
+@pytest.mark.usefixtures("desk")
+async def test_a_number_gets_few_codes_a_day(person: Person, sim: Simulator) -> None:
+    only_phone = knowing(person, phone_wanted=[PHONE])
+    for _ in range(3):
+        waiting = await only_phone.log_in()
+        assert waiting.state is LoginState.CODE_SENT
+        await person.system.logins.finish(waiting.attempt_id, LoginState.FAILED)
+    refused = await person.log_in()
+    assert "auth.sendCode is used up" in (refused.error or "")
+    assert sim.counters.calls["", "auth.sendCode"] == 3
+
+
+@pytest.mark.usefixtures("desk")
+async def test_a_number_that_is_in_use_or_another_tenants_is_refused(person: Person, system: SystemStores) -> None:
+    await person.log_in()
+    assert "which is in use" in ((await person.log_in()).error or "")
+    stranger = Person(system, await make_tenant(system))
+    assert (await stranger.log_in()).error == "this number belongs to an account of another tenant"
+
+
+@pytest.mark.usefixtures("desk")
+async def test_who_was_logged_out_or_reset_logs_in_to_the_same_account(person: Person, system: SystemStores, admin: Admin) -> None:
+    first = await person.log_in()
+    assert first.account_id is not None
+    await admin.execute("INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)", first.account_id)
+    for state in (AccountState.LOGGED_OUT, AccountState.BANNED):
+        await system.accounts.set_state(first.account_id, state, "Telegram says so")
+        if state is AccountState.BANNED:
+            await system.accounts.change(first.account_id, AccountState.NEW)
+        again = await person.log_in()
+        assert (again.state, again.account_id) == (LoginState.DONE, first.account_id)
+    (account,) = await system.accounts.all()
+    assert (account.state, account.state_reason) == (AccountState.ACTIVE, None)
+    assert await admin.fetchval("SELECT access_hash FROM account_channels") == 70
+
+
+@pytest.mark.usefixtures("desk")
+async def test_one_telegram_account_is_not_kept_twice_and_the_new_session_is_ended(person: Person, admin: Admin, sim: Simulator) -> None:
+    first = await person.log_in()
+    await admin.execute("UPDATE telegram_accounts SET phone_print = NULL, state = 'paused'")  # as if it had another number before
+    second = await person.log_in()
+    assert second.error == f"this Telegram account is here already, as account {first.account_id}"
+    assert len(list(sim.keys.of(DIGITS))) == 1
+
+
+@pytest.mark.usefixtures("desk")
+async def test_two_logins_to_one_account_at_once_do_not_mix(person: Person) -> None:
+    waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
+    second = await person.log_in()
+    assert "somebody is logging in to account" in (second.error or "")
+    await person.answer(waiting, CODE)
+    assert (await person.next(waiting.attempt_id, waiting.question)).state is LoginState.DONE
+
+
+@pytest.mark.usefixtures("desk")
+async def test_a_login_that_is_given_up_leaves_nothing_open(person: Person, sim: Simulator) -> None:
+    waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
+    assert sim.connections
+    await person.system.logins.finish(waiting.attempt_id, LoginState.FAILED, error="given up")
+    await until(lambda: _nobody(sim))
+
+
+@pytest.mark.usefixtures("desk")
+async def test_an_answer_to_an_earlier_question_or_sealed_for_another_is_not_used(person: Person) -> None:
+    waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
+    assert waiting.public_key is not None
+    await person.system.logins.answer(waiting.attempt_id, waiting.question - 1, b"old")
+    wrong = seal(CODE, waiting.public_key, question=f"{waiting.attempt_id}/{waiting.question - 1}")
+    await person.system.logins.answer(waiting.attempt_id, waiting.question, wrong)
+    failed = await person.next(waiting.attempt_id, waiting.question)
+    assert (failed.state, failed.error) == (LoginState.FAILED, "the answer was not sealed for this question")
+
+
+async def test_a_login_is_told_when_the_role_stops(
+    person: Person, account: TelegramSettings, sim: Simulator, system: SystemStores, vault: Vault, skipping: Skipping
+) -> None:
+    async with serving(account, sim, system, vault, skipping):
+        waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
+    over = await system.logins.get(waiting.attempt_id)
+    assert (over.state, over.error) == (LoginState.FAILED, "the ingest role was stopped; begin again")
+    assert not sim.connections
+
+
+@pytest.mark.usefixtures("desk")
+async def test_what_is_never_finished_expires_and_is_forgotten_after_two_days(person: Person, admin: Admin, system: SystemStores) -> None:
+    waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
+    await admin.execute("UPDATE login_attempts SET expires_at = now() - interval '1 second'")
+    assert (await system.logins.get(waiting.attempt_id)).state is LoginState.EXPIRED
+    assert len(await system.accounts.all()) == 1
+    await admin.execute("UPDATE telegram_accounts SET created_at = now() - interval '49 hours'")
+    await until(lambda: _no_accounts(system))
+
+
+async def _nobody(sim: Simulator) -> bool:
+    return not sim.connections
+
+
+async def _no_accounts(system: SystemStores) -> bool:
+    return not await system.accounts.all()

@@ -1,0 +1,196 @@
+"""The due-queue, and the plan behind it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.ids import AccountId, ChannelId, TenantId
+from telegram_assistant.domain.parsing import Mode
+from telegram_assistant.domain.priority import Priority
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.schedule import Empty
+from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.conftest import Admin
+from tests.factories import fresh_number, make_tenant
+
+NOW = datetime.now(UTC)
+
+
+async def make_account(system: SystemStores, tenant_id: TenantId) -> AccountId:
+    account_id = await system.accounts.add(tenant_id)
+    await system.accounts.set_state(account_id, AccountState.ACTIVE)
+    return account_id
+
+
+async def open_channel(system: SystemStores, *account_ids: AccountId, joined: bool = False, **more: Any) -> ChannelId:
+    channel_id = ChannelId(fresh_number())
+    channel = Channel(channel_id=channel_id, title=f"Channel {channel_id}", **more)
+    for account_id in account_ids:
+        await system.channels.open_to(account_id, channel, 77, joined=joined, read_at=NOW)
+    return channel_id
+
+
+class Crew:
+    """A tenant with an account that reads channels."""
+
+    def __init__(self, system: SystemStores, tenant_id: TenantId, account_id: AccountId) -> None:
+        self.system, self.tenant_id, self.account_id = system, tenant_id, account_id
+
+    async def follow(self, count: int = 1, **wish: Any) -> list[ChannelId]:
+        followed = [await open_channel(self.system, self.account_id) for _ in range(count)]
+        for channel_id in followed:
+            await self.system.channels.subscribe(self.tenant_id, Subscription(channel_id=channel_id, **wish))
+        await self.system.planning.give_accounts()
+        return followed
+
+    async def claimed(self, epoch: int = 1, most: int = 100) -> set[ChannelId]:
+        return {one.channel_id for one in await self.system.schedule.claim(self.account_id, epoch, most=most)}
+
+
+@pytest.fixture
+async def crew(system: SystemStores) -> Crew:
+    tenant_id = await make_tenant(system)
+    return Crew(system, tenant_id, await make_account(system, tenant_id))
+
+
+async def test_a_followed_channel_is_claimed_once_until_it_is_due_again(crew: Crew) -> None:
+    followed = await crew.follow(3)
+    assert await crew.claimed() == set(followed)
+    assert await crew.claimed() == set()
+    later = datetime.now(UTC) + timedelta(hours=1)
+    await crew.system.schedule.complete(crew.account_id, 1, [Empty(followed[0], datetime.now(UTC)), Empty(followed[1], later)], polled_at=NOW)
+    assert await crew.claimed() == {followed[0]}
+
+
+async def test_what_a_dead_process_claimed_comes_back(crew: Crew, admin: Admin) -> None:
+    (channel_id,) = await crew.follow()
+    await crew.claimed()
+    waits = await admin.fetchval("SELECT next_poll_at - now() FROM poll_schedule WHERE channel_id = $1", channel_id)
+    assert timedelta(seconds=100) < waits <= timedelta(seconds=120)
+
+
+async def test_an_owner_of_the_past_completes_nothing(crew: Crew, admin: Admin) -> None:
+    (channel_id,) = await crew.follow()
+    await crew.claimed(epoch=1)
+    await admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel_id)
+    await crew.claimed(epoch=2)
+    await crew.system.schedule.complete(crew.account_id, 1, [Empty(channel_id, NOW)], polled_at=NOW)
+    await crew.system.schedule.fail(channel_id, 1, failures_before=0, why="late", now=NOW)
+    assert await admin.fetchval("SELECT last_polled_at IS NULL AND fail_count = 0 FROM poll_schedule WHERE channel_id = $1", channel_id)
+
+
+async def test_a_channel_that_nobody_follows_is_never_due(crew: Crew) -> None:
+    (channel_id,) = await crew.follow()
+    await crew.system.channels.unsubscribe(crew.tenant_id, channel_id)
+    assert await crew.claimed() == set()
+    assert not await crew.system.schedule.ask(channel_id, mode=None, first=True)
+    await crew.system.channels.subscribe(crew.tenant_id, Subscription(channel_id=channel_id))
+    assert await crew.claimed() == {channel_id}
+
+
+async def test_who_is_asked_for_first_is_claimed_first_in_the_mode_that_was_asked_for(crew: Crew) -> None:
+    followed = await crew.follow(5)
+    assert await crew.system.schedule.ask(followed[3], mode=Mode.HISTORICAL, first=True)
+    (claimed,) = await crew.system.schedule.claim(crew.account_id, 1, most=1)
+    assert (claimed.channel_id, claimed.asked_mode) == (followed[3], Mode.HISTORICAL)
+
+
+async def test_who_is_asked_for_during_its_poll_is_read_again_at_once(crew: Crew) -> None:
+    (channel_id,) = await crew.follow()
+    polled_at = datetime.now(UTC) - timedelta(seconds=1)
+    await crew.claimed()
+    await crew.system.schedule.ask(channel_id, mode=None, first=False)
+    later = datetime.now(UTC) + timedelta(hours=1)
+    await crew.system.schedule.complete(crew.account_id, 1, [Empty(channel_id, later)], polled_at=polled_at)
+    assert await crew.claimed() == {channel_id}
+
+
+async def test_five_failures_in_a_row_park_a_channel_and_a_success_releases_it(crew: Crew) -> None:
+    (channel_id,) = await crew.follow()
+    pauses = []
+    for failures in range(7):
+        await crew.system.schedule.ask(channel_id, mode=None, first=False)
+        (claimed,) = await crew.system.schedule.claim(crew.account_id, 1, most=1)
+        assert claimed.fail_count == failures
+        again = await crew.system.schedule.fail(channel_id, 1, failures_before=failures, why="no way in", now=NOW)
+        pauses.append((again - NOW).total_seconds())
+    assert pauses == [60, 120, 240, 480, 3600, 7200, 14400]
+    assert [(one.channel_id, one.reason, one.failures) for one in await crew.system.schedule.parked() if one.channel_id == channel_id] == [
+        (channel_id, "no way in", 7)
+    ]
+    await crew.system.schedule.complete(crew.account_id, 1, [Empty(channel_id, NOW, was_parked=True)], polled_at=NOW)
+    assert channel_id not in {one.channel_id for one in await crew.system.schedule.parked()}
+
+
+async def test_a_tier_weighs_in_the_schedule(crew: Crew, admin: Admin) -> None:
+    weights = []
+    for priority in Priority:
+        (channel_id,) = await crew.follow(priority=priority)
+        weights.append(await admin.fetchval("SELECT weight FROM poll_schedule WHERE channel_id = $1", channel_id))
+    assert weights == [4.0, 1.0, 0.25]
+
+
+async def reader_of(admin: Admin, channel_id: ChannelId) -> AccountId | None:
+    reader: AccountId | None = await admin.fetchval("SELECT account_id FROM poll_schedule WHERE channel_id = $1", channel_id)
+    return reader
+
+
+async def test_a_channel_is_read_by_an_account_of_its_subscribers_or_of_the_operator(system: SystemStores, admin: Admin) -> None:
+    subscriber, stranger, operator = [await make_tenant(system) for _ in range(3)]
+    await admin.execute("UPDATE tenants SET is_operator = true WHERE tenant_id = $1", operator)
+    of_stranger, of_operator = await make_account(system, stranger), await make_account(system, operator)
+    public = await open_channel(system, of_stranger, of_operator, username=f"name{fresh_number()}")
+    private = await open_channel(system, of_stranger, of_operator, is_private=True)
+    for channel_id in (public, private):
+        await admin.execute("INSERT INTO subscriptions (tenant_id, channel_id) VALUES ($1, $2)", subscriber, channel_id)
+        await admin.execute("UPDATE channels SET is_active = true WHERE channel_id = $1", channel_id)
+    await system.planning.give_accounts()
+    assert await reader_of(admin, public) == of_operator
+    assert await reader_of(admin, private) is None
+
+
+async def test_a_reader_is_kept_through_a_flood_and_changed_when_it_loses_access(system: SystemStores, admin: Admin) -> None:
+    tenant_id = await make_tenant(system)
+    one, two = await make_account(system, tenant_id), await make_account(system, tenant_id)
+    channel_id = await open_channel(system, one, two)
+    await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    await system.planning.give_accounts()
+    first = await reader_of(admin, channel_id)
+    await admin.execute(
+        "INSERT INTO account_limits (account_id, method, blocked_until) VALUES ($1, 'messages.getHistory', now() + interval '1 day')", first
+    )
+    await system.planning.give_accounts()
+    assert await reader_of(admin, channel_id) == first
+    assert first is not None
+    await system.schedule.lose_access(first, channel_id, "private now")
+    await system.planning.give_accounts()
+    assert await reader_of(admin, channel_id) == ({one, two} - {first}).pop()
+
+
+async def test_channels_are_spread_over_accounts_and_stay_where_they_are(system: SystemStores, admin: Admin) -> None:
+    tenant_id = await make_tenant(system)
+    accounts = [await make_account(system, tenant_id) for _ in range(3)]
+    channels = [await open_channel(system, *accounts) for _ in range(60)]
+    for channel_id in channels:
+        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    await system.planning.give_accounts()
+    readers = [await reader_of(admin, channel_id) for channel_id in channels]
+    assert all(8 <= readers.count(account) <= 35 for account in accounts)
+    await system.planning.give_accounts()
+    assert [await reader_of(admin, channel_id) for channel_id in channels] == readers
+
+
+async def test_a_private_channel_that_no_own_account_reads_is_suspended_with_the_reason(crew: Crew, admin: Admin) -> None:
+    channel_id = await open_channel(crew.system, crew.account_id, is_private=True)
+    await crew.system.channels.subscribe(crew.tenant_id, Subscription(channel_id=channel_id))
+    assert channel_id not in await crew.system.planning.suspend_unread()
+    await admin.execute("UPDATE account_channels SET read_at = now() - interval '8 days' WHERE channel_id = $1", channel_id)
+    await admin.execute("UPDATE subscriptions SET created_at = now() - interval '8 days' WHERE channel_id = $1", channel_id)
+    assert channel_id in await crew.system.planning.suspend_unread()
+    row = await admin.fetchrow("SELECT active, suspended_reason FROM subscriptions WHERE channel_id = $1", channel_id)
+    assert row is not None
+    assert (row["active"], row["suspended_reason"]) == (False, "none of your accounts has read this private channel for 7 days")
+    assert not await admin.fetchval("SELECT is_active FROM channels WHERE channel_id = $1", channel_id)

@@ -6,7 +6,7 @@ from datetime import datetime
 from telegram_assistant.domain.post import Post
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.postgres.raw_messages import RawArchive, RawMessages
-from telegram_assistant.telegram.raw import LAYER, packed
+from telegram_assistant.telegram.raw import LAYER, packed, packed_answer
 from telegram_assistant.telegram.reader import HistoryPage
 from telegram_assistant.telemetry.logging import get_logger
 
@@ -18,7 +18,8 @@ def raw_of(posts: Sequence[Post], page: HistoryPage, read_at: datetime) -> list[
     if not posts:
         return []
     ids = sorted(post.message_id for post in posts)
-    return [RawMessages(posts[0].channel_id, ids[0], ids[-1], read_at, LAYER, packed(page.messages[one] for one in ids))]
+    body = packed_answer(page.answer) if len(ids) == len(page.messages) else packed(page.messages[one] for one in ids)
+    return [RawMessages(posts[0].channel_id, ids[0], ids[-1], read_at, LAYER, body)]
 
 
 async def keep_raw(messages: Sequence[RawMessages], *, archive: RawArchive) -> None:

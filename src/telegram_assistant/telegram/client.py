@@ -2,11 +2,12 @@
 
 import asyncio
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 
 from telethon import TelegramClient
 from telethon.crypto import rsa
+from telethon.tl import TLObject
 
 from telegram_assistant import __version__
 from telegram_assistant.domain.account import Lease
@@ -14,6 +15,7 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.supervision import end
+from telegram_assistant.telegram.history import HistoryRequest, Unheard
 from telegram_assistant.telegram.line import Clock, Limits, Line
 from telegram_assistant.telegram.session import FIRST_DC, KeptSession, UpdateStates, session_of
 from telegram_assistant.telegram.wire import Wire
@@ -66,7 +68,7 @@ def prepare(session: KeptSession, settings: TelegramSettings) -> None:
             raise CannotStart("TELEGRAM_DC_PUBLIC_KEY is no key", remedy="Set it to what the simulator answers at /key") from error
 
 
-def make_client(session: KeptSession, settings: TelegramSettings, *, receive_updates: bool = False, catch_up: bool = False) -> TelegramClient:
+def make_client(session: KeptSession, settings: TelegramSettings, *, receive_updates: bool = False, catch_up: bool = False) -> "Client":
     """Telethon neither sleeps nor repeats nor reconnects by itself; the line decides about all of it."""
     # Coroutines in sessions are new in Telethon, and it says so at every call.
     warnings.filterwarnings("ignore", message="Using async sessions support")
@@ -94,6 +96,11 @@ class Client(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
     def __init__(self, session: KeptSession, api_id: int, api_hash: str, *, only_at: str, **options: object) -> None:
         super().__init__(session, api_id, api_hash, **options)
         self._only_at = only_at
+
+    def ask_for_history(self, request: HistoryRequest) -> Awaitable[TLObject]:
+        """Straight to the sender: nothing is looked up, remembered, slept over or tried again on the way."""
+        answer: Awaitable[TLObject] = self._sender.send(Unheard(request))
+        return answer
 
     async def connect(self) -> None:
         self._stay()

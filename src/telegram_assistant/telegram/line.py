@@ -191,10 +191,14 @@ def _flooded(budget: Budget, seconds: float) -> Flooded:
     return Flooded(f"Telegram asks to leave {budget.method} alone for {seconds:.0f} s", retry_after_seconds=seconds)
 
 
+FUNCTIONS = "telethon.tl.functions"
+
+
 def method_of(request: type) -> str:
     """The method's name as Telegram's documentation writes it, like messages.getHistory."""
-    name = request.__name__.removesuffix("Request")
-    space = request.__module__.removeprefix("telethon.tl.functions").lstrip(".")
+    theirs = next(kind for kind in request.__mro__ if kind.__module__.startswith(FUNCTIONS))
+    name = theirs.__name__.removesuffix("Request")
+    space = theirs.__module__.removeprefix(FUNCTIONS).lstrip(".")
     return ".".join(part for part in (space, name[:1].lower() + name[1:]) if part)
 
 

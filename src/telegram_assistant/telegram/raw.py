@@ -7,7 +7,7 @@ from telethon.extensions import BinaryReader
 from telethon.tl import TLObject
 from telethon.tl.alltlobjects import LAYER
 
-__all__ = ["LAYER", "packed", "unpacked"]
+__all__ = ["LAYER", "packed", "packed_answer", "unpacked"]
 
 FASTEST = 1
 """Higher levels save one or two bytes in a hundred."""
@@ -18,10 +18,16 @@ def packed(messages: Iterable[TLObject]) -> bytes:
     return zlib.compress(b"".join(bytes(message) for message in messages), FASTEST)
 
 
+def packed_answer(answer: bytes) -> bytes:
+    """A whole page as it came: to make its bytes again from the objects would cost more than to read them did."""
+    return zlib.compress(answer, FASTEST)
+
+
 def unpacked(body: bytes) -> list[TLObject]:
-    """Only what was packed under this LAYER: another one has other constructors."""
+    """The messages, either way. Only what was packed under this LAYER: another one has other constructors."""
     content = zlib.decompress(body)
     reader, messages = BinaryReader(content), list[TLObject]()
     while reader.tell_position() < len(content):
-        messages.append(reader.tgread_object())
+        found = reader.tgread_object()
+        messages += getattr(found, "messages", [found])
     return messages

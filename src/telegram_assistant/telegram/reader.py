@@ -1,7 +1,7 @@
 """Reading channels through one account's line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from telegram_assistant.domain.coverage import IdRange, proven_by
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.post import Post
 from telegram_assistant.errors import AccessLost, Rejected
+from telegram_assistant.telegram.history import HistoryRequest
 from telegram_assistant.telegram.line import Line
 from telegram_assistant.telegram.translate import post_of
 
@@ -47,6 +48,8 @@ class HistoryPage:
     proven: IdRange | None
     messages: Mapping[int, Any]
     """As Telegram sent them, by id."""
+    answer: bytes
+    """What they were read from."""
 
     @property
     def oldest_at(self) -> datetime | None:
@@ -61,29 +64,28 @@ class Reader:
 
     async def newest(self, channel: Readable) -> HistoryPage:
         """The newest page. One that holds all there is proves everything from the first id on."""
-        answer = await self._history(channel)
-        page = _page(channel, answer.messages, below=None)
-        if page.proven is not None and getattr(answer, "count", 0) <= len(answer.messages):
-            return HistoryPage(page.posts, IdRange(MessageId(1), page.proven.high), page.messages)
+        history, answer = await self._history(channel)
+        page = _page(channel, history.messages, answer, below=None)
+        if page.proven is not None and getattr(history, "count", 0) <= len(history.messages):
+            return replace(page, proven=IdRange(MessageId(1), page.proven.high))
         return page
 
     async def below(self, channel: Readable, message_id: MessageId) -> HistoryPage:
         """The page that comes just before an id."""
-        answer = await self._history(channel, offset_id=message_id)
-        return _page(channel, answer.messages, below=message_id)
+        history, answer = await self._history(channel, offset_id=message_id)
+        return _page(channel, history.messages, answer, below=message_id)
 
     async def above(self, channel: Readable, message_id: MessageId) -> HistoryPage:
         """The page that comes just after an id: its lowest message is the first that exists above."""
-        answer = await self._history(channel, offset_id=message_id + 1, add_offset=-PAGE)
-        messages = [message for message in answer.messages if message.id > message_id]
-        page = _page(channel, messages, below=None)
-        proven = IdRange(MessageId(message_id + 1), page.proven.high) if page.proven else None
-        return HistoryPage(page.posts, proven, page.messages)
+        history, answer = await self._history(channel, offset_id=message_id + 1, add_offset=-PAGE)
+        messages = [message for message in history.messages if message.id > message_id]
+        page = _page(channel, messages, answer, below=None)
+        return replace(page, proven=IdRange(MessageId(message_id + 1), page.proven.high) if page.proven else None)
 
     async def last_before(self, channel: Readable, moment: datetime) -> MessageId:
         """The newest message that is older than that; 0 when there is none."""
-        answer = await self._history(channel, offset_date=moment, limit=1)
-        return MessageId(max((message.id for message in answer.messages), default=0))
+        history, _ = await self._history(channel, offset_date=moment, limit=1)
+        return MessageId(max((message.id for message in history.messages), default=0))
 
     async def resolve(self, username: str) -> FoundChannel:
         """Look a public name up. This is the request that Telegram counts most strictly: once per account and name, ever."""
@@ -129,11 +131,12 @@ class Reader:
 
     async def _history(
         self, channel: Readable, *, offset_id: int = 0, offset_date: datetime | None = None, add_offset: int = 0, limit: int = PAGE
-    ) -> Any:  # noqa: ANN401 -- one of Telethon's answers
+    ) -> tuple[Any, bytes]:
+        """Telegram's answer, and the bytes that it was read from."""
         peer = types.InputPeerChannel(channel.channel_id, channel.access_hash)
-        request = functions.messages.GetHistoryRequest(peer, offset_id, offset_date, add_offset, limit, max_id=0, min_id=0, hash=0)
+        request = HistoryRequest(peer, offset_id, offset_date, add_offset, limit, max_id=0, min_id=0, hash=0)
         try:
-            return await self.line.ask(request)
+            return await self.line.ask(request), request.answer
         except CLOSED as error:
             raise AccessLost(f"Telegram does not let this account read the channel ({type(error).__name__.removesuffix('Error')})") from error
 
@@ -156,9 +159,10 @@ def _cursor_after(answer: types.messages.DialogsSlice, chats: dict[int, Any]) ->
     return None
 
 
-def _page(channel: Readable, messages: list[Any], *, below: MessageId | None) -> HistoryPage:
+def _page(channel: Readable, messages: list[Any], answer: bytes, *, below: MessageId | None) -> HistoryPage:
     posts = tuple(post for message in messages if (post := post_of(channel.channel_id, message)) is not None)
-    return HistoryPage(posts, proven_by([MessageId(message.id) for message in messages], below=below), {message.id: message for message in messages})
+    proven = proven_by([MessageId(message.id) for message in messages], below=below)
+    return HistoryPage(posts, proven, {message.id: message for message in messages}, answer)
 
 
 def _is_channel(chat: Any) -> bool:  # noqa: ANN401 -- one of Telethon's chats

@@ -13,6 +13,7 @@ from telethon import TelegramClient, errors
 from telegram_assistant.domain.account import Lease
 from telegram_assistant.errors import AccountRefused, Busy
 from telegram_assistant.supervision import end
+from telegram_assistant.telegram.history import HistoryRequest
 from telegram_assistant.telegram.verdicts import verdict_on, wait_in
 from telegram_assistant.telemetry.logging import get_logger
 
@@ -62,7 +63,8 @@ class Wire:
         self._lease.check()
         if self._client is None:
             raise Busy("the line to Telegram was closed")
-        return await self._answer(self._client(request))
+        ask = self._client.ask_for_history if isinstance(request, HistoryRequest) else self._client
+        return await self._answer(ask(request))
 
     async def hang_up(self) -> None:
         """Returns when the connection is gone. Who is cancelled meanwhile does not stop it."""

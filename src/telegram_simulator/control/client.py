@@ -40,6 +40,11 @@ class ControlClient:
     def delete(self, channel_id: int, ids: Sequence[int], **more: Any) -> None:
         self.ask("DELETE", f"/channels/{channel_id}/posts", ids=list(ids), **more)
 
+    def fail(self, method: str, *, code: int, message: str, times: int = 1) -> None:
+        """The next calls of a method get this error."""
+        body = {"method": method, "code": code, "message": message, "times": times}
+        self._http.post("/failures", json=body).raise_for_status()
+
     def state(self) -> dict[str, Any]:
         state: dict[str, Any] = self.ask("GET", "/state")
         return state

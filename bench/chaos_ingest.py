@@ -1,0 +1,256 @@
+"""Ingest under random trouble: every post stored once with its final text, no login used twice, no budget exceeded.
+
+A schedule is drawn from its seed. Channels publish, edit and delete while three ingest processes follow them with six
+accounts: processes are killed, told to stop, and frozen for longer than their leases; connections are cut, refused and
+slow; Telegram asks to wait and fails; PostgreSQL is killed, Redis is killed and emptied. Then all is mended, every channel
+is verified once, and what is stored is held against the simulator's truth.
+A failing schedule is printed with its seed: run it again with `--seed SEED --schedules 1`.
+"""
+
+import asyncio
+import os
+import random
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from bench.chaos.ingest import CHANNELS, FIRST_CHANNEL, LAST_KILL_SECONDS, TROUBLE_SECONDS, Fleet, Scene, freeze, live, redis_cli, trouble
+from bench.harness import arguments, report
+from bench.simulator import simulator
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.stores.postgres.backfills import BackfillKind
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.migrating import migrate
+from telegram_assistant.stores.postgres.wishes import WishKind
+from telegram_assistant.telegram.vault import make_key, vault_of
+from telegram_simulator.control.client import ControlClient
+from tests.servers import OwnServers, own_servers
+
+PROCESSES, ACCOUNTS, POSTS = 3, 6, 240
+EVERYTHING_DAYS = 36_500
+LEASE_OVER_SECONDS = 80.0
+CALM_SECONDS = 240.0
+
+
+@dataclass
+class Result:
+    """What was found in one schedule; all but the first two must be zero."""
+
+    seed: int
+    posts: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    lost: int = 0
+    foreign: int = 0
+    twice: int = 0
+    incomplete: int = 0
+    budget_violations: int = 0
+    double_use: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    @property
+    def right(self) -> bool:
+        return not (self.lost or self.foreign or self.twice or self.incomplete or self.budget_violations or self.double_use)
+
+
+async def furnish(app: App, control: ControlClient, key: str) -> None:
+    """Six accounts of two tenants that share half of the channels; what the accounts have joined is to be followed."""
+    system, vault = app.system, vault_of(key)
+    tenants = [(await system.tenants.ensure(name)).tenant_id for name in ("A", "B")]
+    channels = [FIRST_CHANNEL + number for number in range(CHANNELS)]
+    joined = (channels[: CHANNELS * 3 // 4], channels[CHANNELS // 4 :])
+    wanted = Subscription(channel_id=ChannelId(0), history_days=EVERYTHING_DAYS)
+    for number in range(ACCOUNTS):
+        tenant_id = tenants[number % 2]
+        session = control.session(f"7999000{number:04}", joined=joined[number % 2])
+        account_id = await system.accounts.add(tenant_id)
+        sealed = vault.seal(session, account_id=account_id)
+        await system.accounts.save_session(account_id, key_id=sealed.key_id, session=sealed.content)
+        await system.accounts.set_state(account_id, AccountState.ACTIVE)
+        await system.wishes.add(tenant_id, WishKind.DIALOGS, "", wanted, account_id=account_id)
+
+
+async def calm(scene: Scene, settings: Settings) -> bool:
+    """Everything is mended; every channel is verified once. False when it does not come to an end."""
+    await asyncio.to_thread(scene.control.ask, "POST", "/trouble", latency_seconds=0.0, refuse_connections=False)
+    await asyncio.to_thread(scene.servers.run, "up", "postgres", "redis")
+    while len(scene.fleet.running) < PROCESSES:
+        scene.fleet.start()
+    await asyncio.sleep(max(0.0, LAST_KILL_SECONDS + LEASE_OVER_SECONDS - scene.at))
+    channels = [ChannelId(FIRST_CHANNEL + number) for number in range(CHANNELS)]
+    deadline = scene.at + CALM_SECONDS
+    async with assemble(settings) as app:
+        admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+        began = await admin.fetchval("SELECT now()")
+        await admin.execute("UPDATE backfills SET next_try_at = now() WHERE state = 'open'")
+        for channel_id in channels:
+            await app.system.backfills.open(channel_id, BackfillKind.VERIFY)
+        done = 0
+        while done < CHANNELS and scene.at < deadline:
+            await asyncio.sleep(1)
+            done = await admin.fetchval(
+                "SELECT count(DISTINCT channel_id) FROM backfills WHERE kind = 'verify' AND state = 'done' AND finished_at > $1", began
+            )
+        await admin.close()
+    return bool(done == CHANNELS)
+
+
+async def judge(scene: Scene, settings: Settings, result: Result) -> None:
+    """What is stored, against what is true."""
+    admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+    async with assemble(settings) as app:
+        for number in range(CHANNELS):
+            channel_id = ChannelId(FIRST_CHANNEL + number)
+            rows = {
+                row["message_id"]: row for row in await admin.fetch("SELECT message_id, text, revision FROM posts WHERE channel_id = $1", channel_id)
+            }
+            truth = {row["message_id"]: row for row in await asyncio.to_thread(_truth, scene.control, channel_id)}
+            result.posts += len(truth)
+            for message_id, row in truth.items():
+                stored = rows.get(message_id)
+                if row["deleted_at"] is None and (stored is None or stored["text"] != row["text"]):
+                    result.lost += 1
+                    result.examples.append(f"{channel_id}/{message_id}: {row['text']!r} is {stored and stored['text']!r}")
+                if stored is not None:
+                    texts = [version["text"] for version in row["versions"]]
+                    result.foreign += stored["text"] not in texts
+                    result.twice += max(0, stored["revision"] - len(texts))
+            result.foreign += len(rows.keys() - truth.keys())
+            coverage = await app.system.coverage.of(channel_id)
+            result.incomplete += coverage is None or not coverage.complete
+    await admin.close()
+    state = await asyncio.to_thread(scene.control.state)
+    trace = await asyncio.to_thread(scene.control.ask, "GET", "/trace?limit=5000")
+    result.double_use = state["double_use"]
+    result.budget_violations = state["punished"] + called_during_waits(trace)
+
+
+def _truth(control: ControlClient, channel_id: int) -> list[dict[str, Any]]:
+    return list(control.truth(channel_id))
+
+
+def called_during_waits(trace: list[dict[str, Any]]) -> int:
+    """Calls of a method that an account made although it had been told to wait."""
+    blocked: dict[tuple[str, str], float] = {}
+    violations = 0
+    for call in trace:
+        who = (str(call["phone"]), call["method"])
+        violations += call["at"] < blocked.get(who, 0.0) - 0.1
+        told = re.fullmatch(r"FLOOD_(?:PREMIUM_)?WAIT_(\d+)", call["answer"])
+        if told:
+            blocked[who] = call["at"] + int(told[1])
+    return violations
+
+
+async def schedule(seed: int, servers: OwnServers, folder: Path) -> Result:
+    result, key = Result(seed), make_key()
+    load = ("load", "--channels", str(CHANNELS), "--posts", str(POSTS), "--seed", str(seed))
+    with ExitStack() as stack:
+        running = stack.enter_context(simulator(*load, limits="telegram"))
+        control = stack.enter_context(ControlClient(running.where["control"]))
+        environ = {
+            **servers.environ(),
+            "TELEGRAM_API_ID": "1",
+            "TELEGRAM_API_HASH": "any",
+            "SESSION_ENCRYPTION_KEY": key,
+            "PARSER_SCHEDULER_INTERVAL_SEC": "5",
+            "INGEST_PORT": "0",
+            "LOG_LEVEL": "info",
+        }
+        settings = read_settings(environ)
+        await _empty_database(settings)
+        redis_cli(servers, "FLUSHALL")
+        async with assemble(settings) as app:
+            await furnish(app, control, key)
+        fleet = Fleet(environ, folder / f"ingest-{seed}.log")
+        stack.callback(fleet.stop)
+        for _ in range(PROCESSES):
+            fleet.start()
+        scene = Scene(random.Random(seed), servers, control, fleet)
+        frozen = asyncio.create_task(freeze(scene))
+        await asyncio.gather(live(scene, TROUBLE_SECONDS + 20), trouble(scene, result.faults))
+        result.faults["freeze"] += 1
+        if not await calm(scene, settings):
+            result.incomplete += 1
+            result.examples.append("the verification did not come to an end")
+        await frozen
+        await judge(scene, settings, result)
+    return result
+
+
+async def _empty_database(settings: Settings) -> None:
+    url = (settings.database.admin_url or settings.database.url).get_secret_value()
+    admin = await asyncpg.connect(url)
+    await admin.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC")
+    await admin.close()
+    await migrate(settings.database, tell=lambda _: None)
+
+
+async def world(seeds: Callable[[], int | None], results: list[Result], keep: Path) -> None:
+    """Servers of its own, and one schedule after the other."""
+    servers = own_servers("postgres", "redis")
+    with servers as running:
+        while (seed := seeds()) is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                result = await schedule(seed, running, Path(folder))
+                results.append(result)
+                print(f"seed {seed}: {'right' if result.right else 'WRONG'}  posts {result.posts}  {dict(result.faults)}", flush=True)
+                if not result.right:
+                    print("\n".join(result.examples[:10]), flush=True)
+                    log = Path(folder) / f"ingest-{seed}.log"
+                    (keep / log.name).write_bytes(log.read_bytes())
+
+
+async def run(seconds: float | None, schedules: int | None, first_seed: int, parallel: int) -> dict[str, object]:
+    began, results, given = time.monotonic(), list[Result](), iter(range(first_seed, first_seed + 1_000_000))
+
+    def next_seed() -> int | None:
+        number = next(given)
+        enough = number - first_seed >= schedules if schedules is not None else time.monotonic() - began > (seconds or 0) - 150
+        return None if enough and number > first_seed else number
+
+    keep = Path(tempfile.gettempdir())
+    await asyncio.gather(*(world(next_seed, results, keep) for _ in range(parallel)))
+    return {
+        "bench": "chaos_ingest",
+        "schedules": len(results),
+        "lost": sum(one.lost for one in results),
+        "twice": sum(one.twice for one in results),
+        "budget_violations": sum(one.budget_violations for one in results),
+        "double_use": sum(one.double_use for one in results),
+        "foreign": sum(one.foreign for one in results),
+        "incomplete": sum(one.incomplete for one in results),
+        "posts": sum(one.posts for one in results),
+        "faults": dict(sum((one.faults for one in results), Counter[str]())),
+        "failing_seeds": [one.seed for one in results if not one.right],
+        "seconds": round(time.monotonic() - began),
+        "cores": os.cpu_count(),
+    }
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--seconds", type=float, default=150, help="begin no schedule that would end later")
+    parser.add_argument("--schedules", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--parallel", type=int, default=1, help="worlds at a time, each with its own servers")
+    options = parser.parse_args()
+    result = asyncio.run(run(options.seconds, options.schedules, options.seed, options.parallel))
+    report(result, as_json=options.json)
+    if result["failing_seeds"]:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

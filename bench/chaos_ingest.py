@@ -93,12 +93,13 @@ async def calm(scene: Scene, settings: Settings) -> bool:
     async with assemble(settings) as app:
         admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
         began = await admin.fetchval("SELECT now()")
-        await admin.execute("UPDATE backfills SET next_try_at = now() WHERE state = 'open'")
-        for channel_id in channels:
-            await app.system.backfills.open(channel_id, BackfillKind.VERIFY)
-        done = 0
+        done, waiting = 0, set(channels)
         while done < CHANNELS and scene.at < deadline:
             await asyncio.sleep(1)
+            read = await admin.fetch("SELECT channel_id FROM poll_schedule WHERE last_polled_at > $1", began)
+            for channel_id in waiting & {row["channel_id"] for row in read}:
+                await app.system.backfills.open(channel_id, BackfillKind.VERIFY)
+                waiting.discard(channel_id)
             done = await admin.fetchval(
                 "SELECT count(DISTINCT channel_id) FROM backfills WHERE kind = 'verify' AND state = 'done' AND finished_at > $1", began
             )

@@ -75,6 +75,7 @@ class Reading:
 
     async def run(self) -> None:
         """Until told to stop. AccountRefused and LeaseLost end it: both are about the account as a whole."""
+        await self._desk.schedule.take_over(self._desk.account_id, self._desk.lease_epoch)
         while not self._stopping.is_set():
             try:
                 if not await self.turn():

@@ -72,6 +72,15 @@ async def test_what_a_dead_process_claimed_comes_back(crew: Crew, admin: Admin) 
     assert timedelta(seconds=100) < waits <= timedelta(seconds=120)
 
 
+async def test_what_a_former_holder_of_the_account_claimed_is_due_at_once(crew: Crew) -> None:
+    claimed, planned = await crew.follow(2)
+    later = datetime.now(UTC) + timedelta(seconds=90)
+    await crew.claimed(epoch=1)
+    await crew.system.schedule.complete(crew.account_id, 1, [Empty(planned, later)], polled_at=NOW)
+    await crew.system.schedule.take_over(crew.account_id, 2)
+    assert await crew.claimed(epoch=2) == {claimed}
+
+
 async def test_an_owner_of_the_past_completes_nothing(crew: Crew, admin: Admin) -> None:
     (channel_id,) = await crew.follow()
     await crew.claimed(epoch=1)

@@ -73,6 +73,7 @@ SET last_polled_at = coalesce($4, last_polled_at),
     next_poll_at = CASE WHEN $3::timestamptz IS NULL THEN next_poll_at WHEN asked_at > $3 THEN now() ELSE $5 END,
     asked_mode = CASE WHEN $3::timestamptz IS NULL OR asked_at > $3 THEN asked_mode END,
     fail_count = CASE WHEN $3::timestamptz IS NULL THEN fail_count ELSE 0 END,
+    claimed = claimed AND $3::timestamptz IS NULL,
     observed_since = coalesce(to_timestamp($6), observed_since),
     level = coalesce($7, level), level_at = coalesce(to_timestamp($8), level_at),
     burst = coalesce($9, burst), burst_at = coalesce(to_timestamp($10), burst_at)

@@ -80,7 +80,7 @@ WITH due AS (
     ORDER BY next_poll_at LIMIT $2 FOR UPDATE SKIP LOCKED
 ),
 claimed AS (
-    UPDATE poll_schedule s SET next_poll_at = now() + make_interval(secs => $5), lease_epoch = $3
+    UPDATE poll_schedule s SET next_poll_at = now() + make_interval(secs => $5), lease_epoch = $3, claimed = true
     FROM due WHERE s.channel_id = due.channel_id
     RETURNING s.*, due.due_at
 )
@@ -99,7 +99,7 @@ ORDER BY s.due_at
 COMPLETE = """
 WITH done AS (
     UPDATE poll_schedule s
-    SET last_polled_at = $3, fail_count = 0,
+    SET last_polled_at = $3, fail_count = 0, claimed = false,
         next_poll_at = CASE WHEN s.asked_at > $3 THEN now() ELSE n.next_poll_at END,
         asked_mode = CASE WHEN s.asked_at > $3 THEN s.asked_mode END
     FROM unnest($4::bigint[], $5::timestamptz[]) AS n(channel_id, next_poll_at)
@@ -112,7 +112,7 @@ WHERE a.account_id = $1 AND a.channel_id = done.channel_id AND (a.read_at IS NUL
 
 FAIL = """
 WITH failed AS (
-    UPDATE poll_schedule SET fail_count = fail_count + 1, failed_at = now(), next_poll_at = $3, asked_mode = NULL
+    UPDATE poll_schedule SET fail_count = fail_count + 1, failed_at = now(), next_poll_at = $3, asked_mode = NULL, claimed = false
     WHERE channel_id = $1 AND lease_epoch = $2 RETURNING channel_id
 )
 UPDATE channels c SET parked_reason = $4, parked_until = $3 FROM failed WHERE c.channel_id = failed.channel_id AND $4::text IS NOT NULL
@@ -152,7 +152,30 @@ class Schedule:
         """Channels that were claimed and not read, because the account has to wait or stop: no failure."""
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "UPDATE poll_schedule SET next_poll_at = $3 WHERE channel_id = ANY($1) AND lease_epoch = $2", list(channel_ids), lease_epoch, at
+                "UPDATE poll_schedule SET next_poll_at = $3, claimed = false WHERE channel_id = ANY($1) AND lease_epoch = $2",
+                list(channel_ids),
+                lease_epoch,
+                at,
+            )
+
+    async def take_over(self, account_id: AccountId, lease_epoch: int) -> None:
+        """What a former holder of the account has left behind is due at once; its claims would only run out in a while."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                UPDATE poll_schedule SET next_poll_at = now(), claimed = false, lease_epoch = $2
+                WHERE account_id = $1 AND claimed AND lease_epoch <> $2
+                """,
+                account_id,
+                lease_epoch,
+            )
+            await connection.execute(
+                """
+                UPDATE backfills SET next_try_at = now(), lease_epoch = $2
+                WHERE account_id = $1 AND state = 'open' AND lease_owner IS NOT NULL AND lease_epoch <> $2
+                """,
+                account_id,
+                lease_epoch,
             )
 
     async def lose_access(self, account_id: AccountId, channel_id: ChannelId, reason: str) -> None:

@@ -18,6 +18,7 @@ def schedule() -> None:
     op.execute(
         """
         ALTER TABLE poll_schedule
+            ADD claimed boolean NOT NULL DEFAULT false,
             ADD observed_since timestamptz,
             ADD failed_at timestamptz,
             ADD asked_at timestamptz,

@@ -42,6 +42,8 @@ PROCESSES, ACCOUNTS, POSTS = 3, 6, 240
 EVERYTHING_DAYS = 36_500
 LEASE_OVER_SECONDS = 80.0
 CALM_SECONDS = 240.0
+MIGRATING = asyncio.Lock()
+"""Alembic does one at a time."""
 
 
 @dataclass
@@ -195,7 +197,8 @@ async def _empty_database(settings: Settings) -> None:
     admin = await asyncpg.connect(url)
     await admin.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC")
     await admin.close()
-    await migrate(settings.database, tell=lambda _: None)
+    async with MIGRATING:
+        await migrate(settings.database, tell=lambda _: None)
 
 
 async def world(seeds: Callable[[], int | None], results: list[Result], keep: Path) -> None:

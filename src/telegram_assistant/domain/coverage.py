@@ -48,6 +48,32 @@ def proven_by(ids: Sequence[MessageId], *, below: MessageId | None = None) -> Id
     return IdRange(min(ids), high)
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the ledger knew when a run began: where it begins, and its highest range, which has no hole inside."""
+
+    floor_id: MessageId
+    top: IdRange
+
+    def meets(self, page: IdRange) -> bool:
+        """Whether no id lies unseen between the newest page and what is proven."""
+        return page.low <= self.top.high + 1
+
+    def edge(self, stored: MessageId | None) -> MessageId:
+        """Above which id a run reads; `stored` is the newest stored post that is older than the run's window."""
+        return MessageId(min(self.top.high, self.floor_id - 1 if stored is None else stored))
+
+
+def is_unread(message_id: MessageId, known: Known | None) -> bool:
+    """Whether nothing proves that it is stored. A page may reach below the highest range: a run that died left a hole there."""
+    return known is None or message_id not in known.top
+
+
+def closes(page: IdRange, edge: MessageId) -> bool:
+    """Whether nothing is left to read between an edge and a page above it."""
+    return page.low <= edge + 1
+
+
 def without(gaps: Sequence[IdRange], proven: IdRange | None) -> tuple[IdRange, ...]:
     """What is left of the gaps, in their order, once more is proven."""
     if proven is None:

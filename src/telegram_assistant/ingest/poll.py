@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from telegram_assistant.domain.coverage import IdRange
+from telegram_assistant.domain.coverage import IdRange, closes, is_unread
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.parsing import LONGEST_OVERLAP, Mode, start_of
 from telegram_assistant.domain.post import Post
@@ -99,8 +99,8 @@ class Poller:
             return
         edge, floor = await self._edge(run, newest)
         news = [post for post in newest.posts if _is_news(run, post, edge)]
-        connects = newest.proven.low <= edge + 1
-        if connects and not news and channel.top_id is not None:
+        connects = closes(newest.proven, edge)
+        if connects and not news and channel.known is not None:
             if run.mark is not None:
                 await self._marks.drop_high_water(channel.channel_id)
             return
@@ -116,17 +116,16 @@ class Poller:
     async def _edge(self, run: Run, newest: HistoryPage) -> "tuple[MessageId, _Floor | None]":
         """The id below which nothing is to be read in this run; and the floor, where this run is the one that sets it."""
         assert newest.proven is not None and newest.oldest_at is not None  # noqa: PT018 -- a page with a message
-        channel, low = run.channel, newest.proven.low
-        if channel.top_id is None or channel.floor_id is None:
+        channel, known, low = run.channel, run.channel.known, newest.proven.low
+        if known is None:
             return await self._first_edge(run, newest)
-        connected = low <= channel.top_id + 1
+        connected = known.meets(newest.proven)
         if connected and (low == 1 or newest.oldest_at <= self._since(run, LONGEST_OVERLAP)):
             return MessageId(low - 1), None
         since = self._since(run, await self._silence.overlap(channel.channel_id, run.started_at))
         if connected and newest.oldest_at <= since:
             return MessageId(low - 1), None
-        stored = await self._silence.last_before(channel.channel_id, since)
-        return MessageId(min(channel.top_id, channel.floor_id - 1 if stored is None else stored)), None
+        return known.edge(await self._silence.last_before(channel.channel_id, since)), None
 
     async def _first_edge(self, run: Run, newest: HistoryPage) -> "tuple[MessageId, _Floor]":
         assert newest.proven is not None and newest.oldest_at is not None  # noqa: PT018 -- a page with a message
@@ -144,13 +143,13 @@ class Poller:
 
     async def _fill(self, run: Run, edge: MessageId, newest: IdRange) -> None:
         """Upward from the edge to the newest page, each page landed before the next is read."""
-        while edge + 1 < newest.low:
+        while not closes(newest, edge):
             if self._stopping.is_set():
                 raise Busy("the process is stopping; the hole is filled by the next run")
             page = await self._reader.above(_readable(run.channel), edge)
             if page.proven is None:
                 raise Busy(f"Telegram shows nothing above message {edge}, although there are newer ones", retry_after_seconds=60)
-            last = page.proven.high + 1 >= newest.low
+            last = closes(newest, page.proven.high)
             await self._land(run, page, page.posts, None, ends=last)
             edge = page.proven.high
             if not last:
@@ -158,7 +157,7 @@ class Poller:
 
     async def _land(self, run: Run, page: HistoryPage, posts: Sequence[Post], floor: "_Floor | None", *, ends: bool) -> None:
         channel, now = run.channel, self._clock()
-        run.fresh += [post for post in posts if channel.top_id is None or post.message_id > channel.top_id]
+        run.fresh += [post for post in posts if channel.known is None or post.message_id > channel.known.top.high]
         landed = await self._landing.land(
             Page(
                 posts=tuple(posts),
@@ -190,9 +189,9 @@ def _readable(channel: DueChannel) -> Readable:
 
 
 def _is_news(run: Run, post: Post, edge: MessageId) -> bool:
-    """New to us, in a hole, or edited since the last poll: what is known and unchanged is not written again."""
+    """Unread, in a hole, or edited since the last poll: what is known and unchanged is not written again."""
     channel = run.channel
-    if channel.top_id is None or post.message_id > channel.top_id or (run.mark is not None and post.message_id > edge):
+    if is_unread(post.message_id, channel.known) or (run.mark is not None and post.message_id > edge):
         return True
     if run.mode is Mode.HISTORICAL:
         return True

@@ -10,6 +10,7 @@ from typing import Any
 
 import asyncpg
 
+from telegram_assistant.domain.coverage import IdRange, Known
 from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId
 from telegram_assistant.domain.parsing import Mode, pause_after
 from telegram_assistant.domain.priority import Priority
@@ -32,9 +33,8 @@ class DueChannel:
     last_polled_at: datetime | None
     last_parsed_at: datetime | None
     newest_posted_at: datetime | None
-    floor_id: MessageId | None
-    top_id: MessageId | None
-    """The highest id that is proven; None before the first page."""
+    known: Known | None
+    """None before the first page."""
     rhythm: Rhythm | None
     profile: tuple[float, ...] | None
     fail_count: int
@@ -85,7 +85,8 @@ claimed AS (
     RETURNING s.*, due.due_at
 )
 SELECT s.channel_id, a.access_hash, s.lease_epoch, s.tier, s.weight, greatest(s.due_at, 'epoch') AS due_at, s.last_polled_at,
-       c.last_parsed_at, c.newest_posted_at, v.floor_id, upper(v.verified) - 1 AS top_id, p.factors AS profile, s.fail_count,
+       c.last_parsed_at, c.newest_posted_at, v.floor_id, p.factors AS profile, s.fail_count,
+       (SELECT proven FROM unnest(v.verified) AS proven ORDER BY proven DESC LIMIT 1) AS top,
        c.parked_until IS NOT NULL AS is_parked, s.asked_mode, s.observed_since, s.level, s.level_at, s.burst, s.burst_at
 FROM claimed s
 JOIN channels c ON c.channel_id = s.channel_id
@@ -229,6 +230,7 @@ class Schedule:
 def _due_channel(row: asyncpg.Record) -> DueChannel:
     values: dict[str, Any] = dict(row)
     seen = {name: values.pop(name) for name in ("observed_since", "level", "level_at", "burst", "burst_at")}
+    floor_id, top = values.pop("floor_id"), values.pop("top")
     return DueChannel(
         **{
             **values,
@@ -236,6 +238,7 @@ def _due_channel(row: asyncpg.Record) -> DueChannel:
             "asked_mode": Mode(values["asked_mode"]) if values["asked_mode"] else None,
             "profile": tuple(values["profile"]) if values["profile"] else None,
             "rhythm": _rhythm(**seen),
+            "known": Known(floor_id, IdRange(top.lower, MessageId(top.upper - 1))) if top else None,
         }
     )
 

@@ -152,10 +152,25 @@ async def test_with_the_classic_policy_silence_opens_a_backfill_once(installatio
         assert [(job["kind"], job["state"]) for job in jobs] == [("silence", "done")]
 
 
-async def test_with_the_fresh_policy_silence_only_verifies(office: Office, control: Control, admin: Admin) -> None:
-    channel_id = await office.follow(simulated(control, posts=30, every=60, newest_age=40 * 3600))
-    await office.poll(channel_id)
-    assert await admin.fetchval("SELECT count(*) FROM backfills WHERE channel_id = $1", channel_id) == 0
+async def test_with_the_fresh_policy_silence_causes_one_verifying_poll_and_never_a_backfill(office: Office, control: Control, admin: Admin) -> None:
+    await admin.execute(
+        """
+        INSERT INTO account_plans (account_id, channels, requests_per_second, price, trim, longest_seconds, planned_at)
+        VALUES ($1, 1, 0.5, 1e12, 1, 40000, now())
+        """,
+        office.mine.account_id,
+    )
+    polled = []
+    for age in (60, 40 * 3600):
+        channel_id = await office.follow(simulated(control, posts=30, every=60, newest_age=age))
+        for _ in range(2):
+            await office.poll(channel_id)
+        polled.append(await office.schedule_of(channel_id))
+    just_silent, long_silent = polled
+    threshold = await office.reading._desk.silence.threshold(just_silent["channel_id"], datetime.now(UTC), silent_since=None)  # noqa: SLF001 -- what it works with
+    assert just_silent["next_poll_at"] == just_silent["newest_posted_at"] + threshold
+    assert long_silent["next_poll_at"] - long_silent["last_polled_at"] > timedelta(seconds=40_000)
+    assert await admin.fetchval("SELECT count(*) FROM backfills WHERE channel_id = ANY($1)", [one["channel_id"] for one in polled]) == 0
 
 
 @pytest.mark.turns("PARSER_RETRY_MAX")

@@ -134,6 +134,17 @@ async def test_five_failures_in_a_row_park_a_channel_and_a_success_releases_it(c
     assert channel_id not in {one.channel_id for one in await crew.system.schedule.parked()}
 
 
+async def test_a_parked_channel_is_released_when_somebody_asks_for_it(crew: Crew) -> None:
+    (channel_id,) = await crew.follow()
+    await crew.claimed()
+    await crew.system.schedule.fail(channel_id, 1, failures_before=4, why="no way in", now=datetime.now(UTC))
+    assert channel_id in {one.channel_id for one in await crew.system.schedule.parked()}
+    assert await crew.claimed() == set()
+    assert await crew.system.schedule.ask(channel_id, mode=None, first=False)
+    assert channel_id not in {one.channel_id for one in await crew.system.schedule.parked()}
+    assert await crew.claimed() == {channel_id}
+
+
 async def test_a_tier_weighs_in_the_schedule(crew: Crew, admin: Admin) -> None:
     weights = []
     for priority in Priority:

@@ -168,6 +168,10 @@ class Reading:
             await self._fail(run, str(error), waited_before)
             return False
         except Exception as error:
+            if isinstance(error, Busy) and self._stopping.is_set():
+                self._tell(run, RunStatus.SKIPPED, waited_before)
+                await desk.schedule.put_back(channel.lease_epoch, [channel.channel_id], at=desk.clock())
+                return False
             if not isinstance(error, Busy):
                 log.exception("channel_failed", channel_id=channel.channel_id)
             await self._fail(run, f"{type(error).__name__}: {error}", waited_before)

@@ -1,6 +1,7 @@
 """The roles as people meet them: over HTTP and by signals. Most tests run the real program in a process of its own."""
 
 import asyncio
+import re
 import signal
 import socket
 import sys
@@ -71,6 +72,7 @@ async def test_every_role_answers_on_its_own_port_and_ends_cleanly(database: dic
             assert "parts" in (await client.get(running.url(role, "/health/details"))).json()
             metrics = await client.get(running.url(role, "/metrics"))
             assert "tga_build_info" in metrics.text
+            assert re.search(r"^asyncio_tasks [1-9]", metrics.text, re.MULTILINE)
         running.process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(running.process.wait(), 10) == 0
 

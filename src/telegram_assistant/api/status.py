@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from telegram_assistant import __version__
 from telegram_assistant.telemetry.health import Fact, Health
-from telegram_assistant.telemetry.metrics import exposition
+from telegram_assistant.telemetry.metrics import TASKS, exposition
 
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 
@@ -51,6 +51,7 @@ def status_app(*, role: str, instance: str, health: Health, operator_key: Secret
         return JSONResponse({"status": "ready"})
 
     async def metrics(request: Request) -> Response:
+        TASKS.set(len(asyncio.all_tasks()))
         # Tens of thousands of lines; whatever else this process does goes on meanwhile.
         body, content_type = await asyncio.to_thread(exposition, request.headers.get("accept", ""))
         return Response(body, headers={"Content-Type": content_type})

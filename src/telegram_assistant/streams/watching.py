@@ -17,7 +17,7 @@ from telegram_assistant.streams.stage import Stage, part_of
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.telemetry.metrics import STAGE_LAG, STAGE_OLDEST, STAGE_PENDING, STREAM_ENTRIES, TASKS
+from telegram_assistant.telemetry.metrics import STAGE_LAG, STAGE_OLDEST, STAGE_PENDING, STREAM_ENTRIES
 
 log = get_logger()
 
@@ -175,7 +175,6 @@ def watch(redis: Redis, stages: Sequence[Stage], partitions: int, health: Health
                     STAGE_PENDING.labels(state.stage, state.lane).set(state.pending)
                     STAGE_OLDEST.labels(state.stage, state.lane).set(state.oldest_seconds)
                 await trim(redis, stages, partitions)
-                TASKS.set(len(asyncio.all_tasks()))
             except RedisError as error:
                 log.warning("cannot_watch", why=type(error).__name__)
             await sleep_unless(stopping, WATCH_EVERY_SECONDS)

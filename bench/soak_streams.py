@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import os
 import re
-import statistics
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ import httpx
 from redis.asyncio import Redis
 
 from bench.engines import free_port, running_engine
-from bench.harness import arguments, memory_bytes, own_database, report
+from bench.harness import arguments, growth_percent_per_10_min, memory_bytes, own_database, report
 from bench.rows import make_writer, page_of, posts_of
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
@@ -50,8 +49,7 @@ class Samples:
         return values[len(values) // 2 :]
 
     def slope_percent_per_10_min(self) -> float:
-        line = statistics.linear_regression(self.last_half(self.moments), self.last_half(self.rss_mb))
-        return line.slope * 600 / statistics.fmean(self.last_half(self.rss_mb)) * 100
+        return growth_percent_per_10_min(self.last_half(self.moments), self.last_half(self.rss_mb))
 
 
 async def start_worker(environ: dict[str, str], port: int, log: Path) -> asyncio.subprocess.Process:

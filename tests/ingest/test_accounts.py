@@ -37,7 +37,7 @@ async def nobody_leaves(held: HeldAccount, session: str, lease: Lease) -> None:
 @asynccontextmanager
 async def holding(use: Use, system: SystemStores, vault: Vault, owner: str = "first#1", leave: Leave = nobody_leaves) -> AsyncIterator[asyncio.Event]:
     stopping = asyncio.Event()
-    holder = Holder(use, leave, owner=owner, accounts=system.accounts, vault=vault, health=Health(probes={}), look_seconds=0.05)
+    holder = Holder(use, leave, owner=owner, accounts=system.accounts, vault=vault, health=Health(probes={}), look_seconds=0.05, finish_seconds=0.5)
     task = asyncio.create_task(holder.run(stopping))
     try:
         yield stopping
@@ -83,6 +83,48 @@ async def test_an_account_is_used_by_one_process_and_handed_over_when_it_stops(s
     async with holding(user("third"), system, vault, owner="third#3"):
         await until(lambda: _is(using, ["first the session", "third the session"]))
     assert (await only_account(system)).lease_owner is None
+
+
+async def test_who_is_told_to_stop_finishes_what_is_in_hand_before_the_account_is_given_back(system: SystemStores, vault: Vault) -> None:
+    await adopt("the session", accounts=system.accounts, tenants=system.tenants, vault=vault)
+    begun, done = asyncio.Event(), list[str | None]()
+
+    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        del held, session, lease
+        begun.set()
+        await stopping.wait()
+        await asyncio.sleep(0.1)
+        done.append((await only_account(system)).lease_owner)
+
+    async with holding(use, system, vault):
+        await asyncio.wait_for(begun.wait(), 5)
+    assert done == ["first#1"]
+    assert (await only_account(system)).lease_owner is None
+
+
+async def test_who_does_not_stop_in_time_is_cut_off_and_holds_up_no_other_account(system: SystemStores, vault: Vault, admin: Admin) -> None:
+    tenant = await system.tenants.ensure("default", is_operator=True)
+    for _ in range(2):
+        account_id = await system.accounts.add(tenant.tenant_id)
+        sealed = vault.seal("the session", account_id=account_id)
+        await system.accounts.save_session(account_id, key_id=sealed.key_id, session=sealed.content)
+        await system.accounts.set_state(account_id, AccountState.ACTIVE)
+    slow_one, using, free_meanwhile = account_id, set[int](), list[int]()
+
+    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        del session, lease
+        using.add(held.account_id)
+        await stopping.wait()
+        if held.account_id == slow_one:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                free_meanwhile.append(await admin.fetchval("SELECT count(*) FROM telegram_accounts WHERE lease_owner IS NULL"))
+
+    async with holding(use, system, vault):
+        await until(lambda: _used(lambda: len(using) == 2))
+    assert free_meanwhile == [1]
+    assert {account.lease_owner for account in await system.accounts.all()} == {None}
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ log = get_logger()
 
 PART = "accounts"
 LOOK_SECONDS = 5.0
+FINISH_SECONDS = 5.0
+"""How long a task may finish what it has in hand when the process stops: another process waits for its account."""
 FIRST_TENANT = "default"
 
 
@@ -51,7 +53,16 @@ class Holder:
     """Takes every account that it can get, and keeps each at work in a task of its own."""
 
     def __init__(
-        self, use: Use, leave: Leave, *, owner: str, accounts: Accounts, vault: Vault, health: Health, look_seconds: float = LOOK_SECONDS
+        self,
+        use: Use,
+        leave: Leave,
+        *,
+        owner: str,
+        accounts: Accounts,
+        vault: Vault,
+        health: Health,
+        look_seconds: float = LOOK_SECONDS,
+        finish_seconds: float = FINISH_SECONDS,
     ) -> None:
         self._use = use
         self._leave = leave
@@ -60,6 +71,7 @@ class Holder:
         self._vault = vault
         self._health = health
         self._look_seconds = look_seconds
+        self._finish_seconds = finish_seconds
         self._leases: dict[AccountId, Lease] = {}
         self._working: dict[AccountId, asyncio.Task[None]] = {}
 
@@ -73,6 +85,7 @@ class Holder:
                     renewed_at = time.monotonic()
                     await self._unless_busy(self._renew)
                 await self._give_back([one for one, task in self._working.items() if task.done()])
+            await self._finish()
         finally:
             await self._give_back(list(self._working))
 
@@ -99,6 +112,13 @@ class Holder:
         for account_id in kept & self._leases.keys():
             self._leases[account_id].extend(begun)
         await self._give_back([account_id for account_id in self._working if account_id not in kept])
+
+    async def _finish(self) -> None:
+        """The tasks have been told to stop; each account goes as soon as its own is over, and late ones are cut off."""
+        deadline = time.monotonic() + self._finish_seconds
+        while self._working and (left := deadline - time.monotonic()) > 0:
+            await asyncio.wait(self._working.values(), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            await self._give_back([one for one, task in self._working.items() if task.done()])
 
     async def _give_back(self, account_ids: list[AccountId]) -> None:
         """Only after its task has ended, and with it the connection."""

@@ -94,7 +94,7 @@ class Worker:
             turns.polls += len(batch)
 
     async def land(self, due: DueChannel, now: datetime) -> None:
-        first = (due.top_id or 0) + 1
+        first = (due.known.top.high if due.known else 0) + 1
         posts = tuple(posts_of(self.writer, due.channel_id, first_id=first, count=POSTS, newest=now, span=timedelta(minutes=4)))
         moments = [post.posted_at.timestamp() for post in posts]
         rhythm = after_posts(due.rhythm, moments, now.timestamp()) if due.rhythm else begun(moments, now.timestamp(), since=moments[0])

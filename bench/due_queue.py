@@ -7,7 +7,6 @@ without joins, landing and fences; both take turns, and the bloat is looked at a
 
 import asyncio
 import random
-import sys
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -28,7 +27,6 @@ from telegram_assistant.stores.postgres.stores import SystemStores, system_store
 BATCH, WORKERS, ACCOUNTS = 30, 4, 500
 EMPTY_SHARE, POSTS = 0.92, 3
 TURN_SECONDS = 20.0
-BARS = {"polls_per_s": 2000.0, "pg_cpu_us_per_poll": 200.0, "claim_p99_ms": 20.0, "bloat": 2.0}
 
 FILL = """
 INSERT INTO tenants (name) VALUES ('bench');
@@ -181,11 +179,7 @@ def main() -> None:
     parser.add_argument("--channels", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=600)
     options = parser.parse_args()
-    result = asyncio.run(run(options.channels, options.seconds))
-    report(result, as_json=options.json)
-    missed = [name for name, bar in BARS.items() if (float(str(result[name])) < bar if name == "polls_per_s" else float(str(result[name])) > bar)]
-    if missed:
-        sys.exit(f"not reached: {', '.join(missed)}")
+    report(asyncio.run(run(options.channels, options.seconds)), as_json=options.json)
 
 
 if __name__ == "__main__":

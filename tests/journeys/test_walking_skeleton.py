@@ -1,12 +1,9 @@
 """The way of a post, from Telegram to a person, although every process of ours is killed once on the way."""
 
 import json
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,35 +20,13 @@ from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
+from tests.journeys.programs import INGEST, WORKER, kill, program, simulator, texts_of, tga, until
 from tests.servers import OwnServers, own_servers
 
 CITY, TECH = 1_500_000_001, 1_500_000_002
 PHONE = "79990000001"
 
 pytestmark = pytest.mark.serial
-
-
-@contextmanager
-def program(*command: str, environ: dict[str, str], log: Path) -> Iterator[subprocess.Popen[str]]:
-    with log.open("a", encoding="utf-8") as lines:
-        running = subprocess.Popen([sys.executable, "-m", *command], env=environ, stdout=lines, stderr=lines, text=True)
-    try:
-        yield running
-    finally:
-        running.send_signal(signal.SIGTERM)
-        running.wait(timeout=30)
-
-
-def kill(running: subprocess.Popen[str]) -> None:
-    running.kill()
-    running.wait(timeout=10)
-
-
-def until(happened: Callable[[], bool], what: str, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline, f"it did not happen in {seconds:.0f} s: {what}"
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -62,16 +37,8 @@ def servers() -> Iterator[OwnServers]:
 
 @pytest.fixture
 def telegram(tmp_path: Path) -> Iterator[ControlClient]:
-    where = tmp_path / "where.json"
-    ports = ("--port", "0", "--second-port", "0", "--control-port", "0", "--where", str(where))
-    with program("telegram_simulator", "tiny", *ports, environ={"PATH": "/usr/bin:/bin"}, log=tmp_path / "simulator.log"):
-        until(lambda: where.exists() and bool(where.read_text(encoding="utf-8")), "the simulator has started")
-        with ControlClient(json.loads(where.read_text(encoding="utf-8"))["control"]) as control:
-            yield control
-
-
-def truth_of(telegram: ControlClient, channel_id: int) -> dict[int, str]:
-    return {row["message_id"]: row.get("text", "") for row in telegram.truth(channel_id) if "message_id" in row and not row.get("deleted")}
+    with simulator("tiny", folder=tmp_path) as control:
+        yield control
 
 
 async def ask(settings: Settings, query: str) -> Any:
@@ -90,11 +57,6 @@ async def subscribe(settings: Settings) -> None:
             await system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=ChannelId(channel_id)))
 
 
-def tga(*arguments: str, environ: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "telegram_assistant", *arguments]
-    return subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
-
-
 async def test_a_post_is_found_although_every_process_is_killed_once(servers: OwnServers, telegram: ControlClient, tmp_path: Path) -> None:
     environ = {
         **servers.environ(),
@@ -108,16 +70,14 @@ async def test_a_post_is_found_although_every_process_is_killed_once(servers: Ow
     settings, log = read_settings(environ), tmp_path / "tga.log"
     assert tga("migrate", environ=environ, folder=tmp_path).returncode == 0
     await subscribe(settings)
-    ingest = ("telegram_assistant", "run", "--roles", "ingest")
-    worker = ("telegram_assistant", "run", "--roles", "worker")
 
-    with program(*ingest, environ=environ, log=log) as first_ingest:
+    with program(*INGEST, environ=environ, log=log) as first_ingest:
         await happened(settings, "SELECT count(*) > 0 FROM posts", "the first page has landed")
         kill(first_ingest)
-    with program(*worker, environ=environ, log=log) as first_worker:
+    with program(*WORKER, environ=environ, log=log) as first_worker:
         await happened(settings, "SELECT count(*) > 0 FROM post_search", "the first words are stored")
         kill(first_worker)
-    with program(*ingest, environ=environ, log=log), program(*worker, environ=environ, log=log):
+    with program(*INGEST, environ=environ, log=log), program(*WORKER, environ=environ, log=log):
         servers.kill("redis")
         telegram.post(CITY, "Пока хранилище лежало, в парке нашли редкую сойку.")
         servers.run("up", "redis")
@@ -135,7 +95,7 @@ async def test_a_post_is_found_although_every_process_is_killed_once(servers: Ow
 
     for channel_id in (CITY, TECH):
         stored = await ask(settings, f"SELECT jsonb_object_agg(message_id, text) FROM posts WHERE channel_id = {channel_id}")
-        assert {int(number): text for number, text in json.loads(stored).items()} == truth_of(telegram, channel_id)
+        assert {(channel_id, int(number)): text for number, text in json.loads(stored).items()} == texts_of(telegram, [channel_id])
     found = tga("search", "сойка", "--tenant", "A", environ=environ, folder=tmp_path).stdout
     assert "Городские новости" in found
     assert "https://t.me/gorod_news/41" in found

@@ -1,0 +1,79 @@
+"""Our programs in processes of their own, a Telegram for them, and accounts that they may use."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.ids import AccountId, ChannelId
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.wishes import WishKind
+from telegram_assistant.telegram.vault import vault_of
+from telegram_simulator.control.client import ControlClient
+
+INGEST = ("telegram_assistant", "run", "--roles", "ingest")
+WORKER = ("telegram_assistant", "run", "--roles", "worker")
+EVERYTHING_DAYS = 36_500
+
+
+@contextmanager
+def program(*command: str, environ: dict[str, str], log: Path) -> Iterator[subprocess.Popen[str]]:
+    with log.open("a", encoding="utf-8") as lines:
+        running = subprocess.Popen([sys.executable, "-m", *command], env=environ, stdout=lines, stderr=lines, text=True)
+    try:
+        yield running
+    finally:
+        running.send_signal(signal.SIGCONT)  # who is frozen hears nothing else
+        running.send_signal(signal.SIGTERM)
+        running.wait(timeout=30)
+
+
+@contextmanager
+def simulator(*world: str, folder: Path) -> Iterator[ControlClient]:
+    where = folder / "where.json"
+    ports = ("--port", "0", "--second-port", "0", "--control-port", "0", "--where", str(where))
+    with program("telegram_simulator", *world, *ports, environ={"PATH": "/usr/bin:/bin"}, log=folder / "simulator.log"):
+        until(lambda: where.exists() and bool(where.read_text(encoding="utf-8")), "the simulator has started")
+        with ControlClient(json.loads(where.read_text(encoding="utf-8"))["control"]) as control:
+            yield control
+
+
+def tga(*arguments: str, environ: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "telegram_assistant", *arguments]
+    return subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+
+
+def kill(running: subprocess.Popen[str]) -> None:
+    running.kill()
+    running.wait(timeout=10)
+
+
+def until(happened: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, f"it did not happen in {seconds:.0f} s: {what}"
+        time.sleep(0.1)
+
+
+async def add_account(name: str, session: str, *, key: str, system: SystemStores) -> AccountId:
+    """An account of a tenant of its own, which wants to follow everything that the account has joined."""
+    tenant_id = (await system.tenants.ensure(name)).tenant_id
+    account_id = await system.accounts.add(tenant_id)
+    sealed = vault_of(key).seal(session, account_id=account_id)
+    await system.accounts.save_session(account_id, key_id=sealed.key_id, session=sealed.content)
+    await system.accounts.set_state(account_id, AccountState.ACTIVE)
+    wanted = Subscription(channel_id=ChannelId(0), history_days=EVERYTHING_DAYS)
+    await system.wishes.add(tenant_id, WishKind.DIALOGS, "", wanted, account_id=account_id)
+    return account_id
+
+
+def texts_of(telegram: ControlClient, channel_ids: Sequence[int]) -> dict[tuple[int, int], str]:
+    """What there is to be read in these channels."""
+    posts = (row for channel_id in channel_ids for row in telegram.truth(channel_id))
+    return {(row["channel_id"], row["message_id"]): row["text"] for row in posts if row["deleted_at"] is None}

@@ -102,11 +102,17 @@ async def calm(scene: Scene, settings: Settings) -> bool:
             for channel_id in waiting & {row["channel_id"] for row in read}:
                 await app.system.backfills.open(channel_id, BackfillKind.VERIFY)
                 waiting.discard(channel_id)
-            done = await admin.fetchval(
-                "SELECT count(DISTINCT channel_id) FROM backfills WHERE kind = 'verify' AND state = 'done' AND finished_at > $1", began
-            )
+            done = await admin.fetchval(VERIFIED, began)
         await admin.close()
     return bool(done == CHANNELS)
+
+
+VERIFIED = """
+SELECT count(DISTINCT b.channel_id) FROM backfills b JOIN coverage v USING (channel_id)
+WHERE b.kind = 'verify' AND b.state = 'done' AND b.finished_at > $1 AND v.floor_id = 1
+  AND NOT EXISTS (SELECT 1 FROM backfills o WHERE o.channel_id = b.channel_id AND o.state = 'open')
+"""
+"""Read once more, and down to the first message."""
 
 
 async def judge(scene: Scene, settings: Settings, result: Result) -> None:

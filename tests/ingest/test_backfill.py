@@ -110,6 +110,17 @@ async def test_verifying_corrects_what_was_changed_without_a_trace(office: Offic
     assert await office.stored(channel_id) == truth(channel)
 
 
+async def test_a_verification_that_joins_a_wish_for_history_fulfils_both(office: Office, control: Control, admin: Admin) -> None:
+    channel = simulated(control, posts=450, every=600)
+    channel_id = await office.follow(channel, history_days=36_500)
+    await office.poll(channel_id)
+    assert await office.app.system.planning.want_history() == [channel_id]
+    await admin.execute("UPDATE posts SET text = 'falsch', content_hash = 'x' WHERE channel_id = $1 AND message_id = 440", channel_id)
+    assert await office.app.system.backfills.open(channel_id, BackfillKind.VERIFY)
+    await office.read_the_past()
+    assert await office.stored(channel_id) == truth(channel)
+
+
 async def test_one_job_is_open_per_channel_and_a_deeper_wish_deepens_it(office: Office, control: Control, admin: Admin) -> None:
     channel_id = await office.follow(simulated(control, posts=3))
     now, backfills = datetime.now(UTC), office.app.system.backfills

@@ -93,10 +93,10 @@ class Backfiller:
     async def _read(self, job: Backfill, step: Step, most_pages: int) -> None:
         if job.newest_id is None or job.floor_id is None:
             step.done = True  # nothing was ever read here: the first poll comes before any history
+        elif job.kind is not BackfillKind.SILENCE and job.since is not None and (job.floor_at is None or job.since < job.floor_at):
+            await self._find_floor(job, step, job.since, job.floor_id)
         elif job.kind in {BackfillKind.VERIFY, BackfillKind.SILENCE}:
             await self._read_again(job, step, most_pages, job.floor_id)
-        elif job.since is not None and (job.floor_at is None or job.since < job.floor_at):
-            await self._find_floor(job, step, job.since, job.floor_id)
         else:
             await self._fill(job, step, most_pages)
 
@@ -112,7 +112,7 @@ class Backfiller:
         """Where the wanted history begins; what is missing above it are gaps from now on."""
         last = MessageId(0) if since < TELEGRAM_BEGAN else await self._reader.last_before(_readable(job), since)
         await self._backfills.lower_floor(job, MessageId(last + 1), since)
-        step.done = last + 1 >= floor_id and not job.gaps
+        step.done = last + 1 >= floor_id and not job.gaps and job.kind is not BackfillKind.VERIFY
 
     async def _read_again(self, job: Backfill, step: Step, most_pages: int, floor_id: MessageId) -> None:
         below = job.below
@@ -123,7 +123,8 @@ class Backfiller:
                 return
             below = page.proven.low
             await self._land(job, step, page, below=below)
-            too_old = job.since is not None and page.oldest_at is not None and page.oldest_at <= job.since
+            since = job.since if job.kind is BackfillKind.SILENCE else None
+            too_old = since is not None and page.oldest_at is not None and page.oldest_at <= since
             step.done = too_old or below <= floor_id
 
     async def _land(self, job: Backfill, step: Step, page: HistoryPage, *, below: MessageId | None) -> None:

@@ -56,7 +56,7 @@ test: install  ## all tests, in parallel, on the real servers
 
 .PHONY: bench
 bench: install  ## the benchmarks at their small size
-	scripts/servers up postgres toxiproxy
+	scripts/servers up postgres redis toxiproxy
 	$(SERVERS_ENV) && scripts/suite bench-feed $(BIN)/python -m bench.feed --posts 200000 --json
 	$(SERVERS_ENV) && scripts/suite bench-land $(BIN)/python -m bench.land --seconds 10 --json
 	$(SERVERS_ENV) && scripts/suite bench-streams $(BIN)/python -m bench.streams --rounds 3 --json

@@ -72,6 +72,19 @@ async def test_a_hole_before_the_first_stored_id_is_reported(impatient: Office, 
     assert truth(channel, above=coverage.floor_id - 1).items() <= (await impatient.stored(channel_id)).items()
 
 
+@pytest.mark.parametrize("older", [30, 300])
+async def test_a_post_that_becomes_visible_after_a_newer_one_is_read(office: Office, control: Control, older: int) -> None:
+    channel = simulated(control, posts=older, every=60, newest_age=700)
+    channel_id = await office.follow(channel)
+    late, newer = say(channel, "поздно видимый"), say(channel, "новее")
+    control.delete(channel_id, [late], deliver=False)
+    await office.poll(channel_id)
+    assert newer in await office.stored(channel_id)
+    channel.restore(late)
+    await office.poll(channel_id)
+    assert late in await office.stored(channel_id)
+
+
 async def test_the_cursor_never_moves_backwards(office: Office, control: Control) -> None:
     channel_id = await office.follow(simulated(control, posts=30))
     await office.poll(channel_id)

@@ -98,7 +98,8 @@ class Poller:
         if newest.proven is None:
             return
         edge, floor = await self._edge(run, newest)
-        news = [post for post in newest.posts if _is_news(run, post, edge)]
+        late = await self._late(run, newest.posts)
+        news = [post for post in newest.posts if post.message_id in late or _is_news(run, post, edge)]
         connects = closes(newest.proven, edge)
         if connects and not news and channel.known is not None:
             if run.mark is not None:
@@ -136,6 +137,15 @@ class Poller:
             return MessageId(low - 1), _Floor(low, newest.oldest_at)
         edge = await self._reader.last_before(_readable(run.channel), since)
         return edge, _Floor(MessageId(edge + 1), since)
+
+    async def _late(self, run: Run, posts: Sequence[Post]) -> set[MessageId]:
+        """Young posts that the last poll did not see, although it saw newer ones: a post may become visible late."""
+        channel = run.channel
+        if channel.last_polled_at is None:
+            return set()
+        settled_at = channel.last_polled_at - LONGEST_OVERLAP
+        young = [post.message_id for post in posts if post.posted_at >= settled_at and not is_unread(post.message_id, channel.known)]
+        return set(young) - await self._silence.stored_among(channel.channel_id, young) if young else set()
 
     def _since(self, run: Run, overlap: timedelta) -> datetime:
         window = timedelta(hours=self._settings.historical_hours)

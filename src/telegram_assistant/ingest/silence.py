@@ -1,5 +1,6 @@
 """How long a channel is usually silent: looked up when it is needed, and remembered for an hour."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -46,6 +47,9 @@ class Silence:
     async def last_before(self, channel_id: ChannelId, moment: datetime) -> MessageId | None:
         """The newest stored post that is older than that."""
         return await self._statistics.last_before(channel_id, moment)
+
+    async def stored_among(self, channel_id: ChannelId, message_ids: Sequence[MessageId]) -> set[MessageId]:
+        return await self._statistics.stored_among(channel_id, message_ids)
 
     async def forget(self, channel_id: ChannelId) -> None:
         """New posts have come."""

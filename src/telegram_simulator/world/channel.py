@@ -229,6 +229,11 @@ class Channel:
             self._happened(Kind.DELETE, number, at)
         return gone
 
+    def restore(self, message_id: int) -> None:
+        """A post that could not be seen for a while can be seen; nobody is told."""
+        if self._deleted_at.pop(message_id, None) is not None:
+            self._deleted.remove(message_id)
+
     def set_views(self, message_id: int, views: int) -> None:
         self._views[message_id] = views
 

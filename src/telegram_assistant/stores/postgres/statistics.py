@@ -1,5 +1,6 @@
 """How long channels are silent between posts: computed from the posts when somebody needs it."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
@@ -45,3 +46,8 @@ class PostStatistics:
                 moment,
             )
         return None if found is None else MessageId(found)
+
+    async def stored_among(self, channel_id: ChannelId, message_ids: Sequence[MessageId]) -> set[MessageId]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch("SELECT message_id FROM posts WHERE channel_id = $1 AND message_id = ANY($2)", channel_id, message_ids)
+        return {row["message_id"] for row in rows}

@@ -18,7 +18,7 @@ from telegram_assistant.telemetry.logging import get_logger
 log = get_logger()
 
 PART = "accounts"
-LOOK_SECONDS = 5.0
+LOOK_SECONDS = 2.0
 FINISH_SECONDS = 5.0
 """How long a task may finish what it has in hand when the process stops: another process waits for its account."""
 FIRST_TENANT = "default"

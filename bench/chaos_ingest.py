@@ -128,11 +128,11 @@ async def judge(scene: Scene, settings: Settings, result: Result) -> None:
             result.posts += len(truth)
             for message_id, row in truth.items():
                 stored = rows.get(message_id)
-                if row["deleted_at"] is None and (stored is None or stored["text"] != row["text"]):
+                texts = [""] if row["service"] else [version["text"] for version in row["versions"]]
+                if row["deleted_at"] is None and (stored is None or stored["text"] != texts[-1]):
                     result.lost += 1
-                    result.examples.append(f"{channel_id}/{message_id}: {row['text']!r} is {stored and stored['text']!r}")
+                    result.examples.append(f"{channel_id}/{message_id}: {texts[-1]!r} is {stored and stored['text']!r}")
                 if stored is not None:
-                    texts = [version["text"] for version in row["versions"]]
                     result.foreign += stored["text"] not in texts
                     result.twice += max(0, stored["revision"] - len(texts))
             result.foreign += len(rows.keys() - truth.keys())

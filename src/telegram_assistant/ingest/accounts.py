@@ -74,6 +74,7 @@ class Holder:
         self._finish_seconds = finish_seconds
         self._leases: dict[AccountId, Lease] = {}
         self._working: dict[AccountId, asyncio.Task[None]] = {}
+        self._unreleased: set[AccountId] = set()
 
     async def run(self, stopping: asyncio.Event) -> None:
         renewed_at = time.monotonic()
@@ -101,6 +102,9 @@ class Holder:
     async def _take(self, stopping: asyncio.Event) -> None:
         # What we have lost is let go before we may get it back: one login must not be used twice in one process either.
         await self._give_back([account_id for account_id, lease in self._leases.items() if lease.seconds_left <= 0])
+        for account_id in list(self._unreleased):
+            await self._accounts.release(self._owner, account_id)
+            self._unreleased.discard(account_id)
         begun = time.monotonic()
         for held in await self._accounts.take(self._owner):
             lease = self._leases[held.account_id] = Lease(begun=begun)
@@ -108,8 +112,8 @@ class Holder:
 
     async def _renew(self) -> None:
         begun = time.monotonic()
-        kept = await self._accounts.renew(self._owner)
-        for account_id in kept & self._leases.keys():
+        kept = await self._accounts.renew(self._owner, self._leases.keys())
+        for account_id in kept:
             self._leases[account_id].extend(begun)
         await self._give_back([account_id for account_id in self._working if account_id not in kept])
 
@@ -128,7 +132,8 @@ class Holder:
             try:
                 await self._accounts.release(self._owner, account_id)
             except Busy as busy:
-                log.warning("lease_not_released", account_id=account_id, why=f"{busy}; it runs out by itself")
+                self._unreleased.add(account_id)
+                log.warning("lease_not_released", account_id=account_id, why=f"{busy}; it is released later, or runs out by itself")
 
     async def _work(self, held: HeldAccount, lease: Lease, stopping: asyncio.Event) -> None:
         account_id = held.account_id

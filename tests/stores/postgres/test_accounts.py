@@ -47,19 +47,27 @@ async def test_a_silent_holder_loses_it_a_margin_after_the_end(system: SystemSto
     assert bool(taken) is free
     if taken:
         assert taken[0].lease_epoch > held.lease_epoch
-        assert await system.accounts.renew("first#1") == frozenset()
+        assert await system.accounts.renew("first#1", [held.account_id]) == frozenset()
 
 
 async def test_a_lease_is_renewed_until_it_is_over_or_the_account_is_paused(system: SystemStores, admin: Admin) -> None:
     account_id = await make_account(system)
     await system.accounts.take("first#1")
-    assert await system.accounts.renew("first#1") == {account_id}
-    assert await system.accounts.renew("second#2") == frozenset()
+    assert await system.accounts.renew("first#1", [account_id]) == {account_id}
+    assert await system.accounts.renew("second#2", [account_id]) == frozenset()
     await system.accounts.set_state(account_id, AccountState.PAUSED)
-    assert await system.accounts.renew("first#1") == frozenset()
+    assert await system.accounts.renew("first#1", [account_id]) == frozenset()
     await system.accounts.set_state(account_id, AccountState.ACTIVE)
     await pass_time(admin, 60.5)
-    assert await system.accounts.renew("first#1") == frozenset()
+    assert await system.accounts.renew("first#1", [account_id]) == frozenset()
+
+
+async def test_what_the_holder_does_not_use_any_more_runs_out(system: SystemStores) -> None:
+    """It may have tried to give it back while the database was away."""
+    account_id = await make_account(system)
+    await system.accounts.take("first#1")
+    assert await system.accounts.renew("first#1", []) == frozenset()
+    assert await system.accounts.renew("first#1", [account_id]) == {account_id}
 
 
 async def test_what_is_given_back_can_be_taken_at_once(system: SystemStores) -> None:

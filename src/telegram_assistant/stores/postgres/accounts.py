@@ -1,5 +1,6 @@
 """Telegram accounts: their sealed sessions, their states, and who may use them now."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -132,16 +133,17 @@ class Accounts:
             )
         return tuple(HeldAccount(**{**dict(row), "state": AccountState(row["state"])}) for row in rows)
 
-    async def renew(self, owner: str) -> frozenset[AccountId]:
-        """Those that the owner still holds and may go on using."""
+    async def renew(self, owner: str, account_ids: Collection[AccountId]) -> frozenset[AccountId]:
+        """Those that the owner still holds and may go on using. What it does not name runs out, although it may hold it."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
                 UPDATE telegram_accounts SET lease_until = now() + make_interval(secs => $2)
-                WHERE lease_owner = $1 AND lease_until > now() AND state = 'active' RETURNING account_id
+                WHERE lease_owner = $1 AND account_id = ANY($3) AND lease_until > now() AND state = 'active' RETURNING account_id
                 """,
                 owner,
                 LEASE_SECONDS,
+                list(account_ids),
             )
         return frozenset(AccountId(row["account_id"]) for row in rows)
 

@@ -135,8 +135,8 @@ async def _drop(scene: Scene) -> None:
 
 def _failing(code: int, message: Callable[[random.Random], str]) -> Callable[[Scene], Awaitable[None]]:
     async def fail(scene: Scene) -> None:
-        told, times = message(scene.hand), scene.hand.randrange(1, 4)
-        await asyncio.to_thread(scene.control.fail, "messages.getHistory", code=code, message=told, times=times)
+        body = {"method": "messages.getHistory", "code": code, "message": message(scene.hand), "times": scene.hand.randrange(1, 4)}
+        await asyncio.to_thread(scene.control.ask, "POST", "/failures", **body)
 
     return fail
 

@@ -19,7 +19,7 @@ class ControlClient:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def ask(self, method: str, path: str, **body: Any) -> Any:
+    def ask(self, method: str, path: str, /, **body: Any) -> Any:
         """Any call of the control port; its answer as JSON."""
         response = self._http.request(method, path, json=body)
         response.raise_for_status()
@@ -39,11 +39,6 @@ class ControlClient:
 
     def delete(self, channel_id: int, ids: Sequence[int], **more: Any) -> None:
         self.ask("DELETE", f"/channels/{channel_id}/posts", ids=list(ids), **more)
-
-    def fail(self, method: str, *, code: int, message: str, times: int = 1) -> None:
-        """The next calls of a method get this error."""
-        body = {"method": method, "code": code, "message": message, "times": times}
-        self._http.post("/failures", json=body).raise_for_status()
 
     def state(self) -> dict[str, Any]:
         state: dict[str, Any] = self.ask("GET", "/state")

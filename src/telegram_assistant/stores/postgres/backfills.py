@@ -126,6 +126,13 @@ class Backfills:
         gaps = tuple(IdRange(MessageId(gap.lower), MessageId(gap.upper - 1)) for gap in row["gaps"] or ())
         return Backfill(**{**dict(row), "kind": BackfillKind(row["kind"]), "gaps": gaps})
 
+    async def is_at_work(self, owner: str) -> bool:
+        """Whether an instance uses any account: one that uses none does no backfill."""
+        async with self._transactions.begin() as connection:
+            return bool(
+                await connection.fetchval("SELECT EXISTS (SELECT 1 FROM telegram_accounts WHERE lease_owner = $1 AND lease_until > now())", owner)
+            )
+
     async def lower_floor(self, job: Backfill, floor_id: MessageId, floor_at: datetime) -> None:
         """Everything down to there is wanted from now on. The floor never rises."""
         async with self._transactions.begin() as connection:

@@ -94,6 +94,10 @@ class Marks:
         """Take or renew it. A lock that the job's former owner (`after`) left behind when it died passes on."""
         return bool(await self._try(self._take(keys=[f"lock:backfill:{channel_id}"], args=[owner, after or owner, LOCK_SECONDS])))
 
+    async def backfill_locked_by(self, channel_id: ChannelId) -> str | None:
+        owner = await self._try(self._redis.get(f"lock:backfill:{channel_id}"))
+        return text_of(owner) if owner else None
+
     async def free_backfill(self, channel_id: ChannelId, owner: str) -> None:
         await self._try(self._free(keys=[f"lock:backfill:{channel_id}"], args=[owner]))
 

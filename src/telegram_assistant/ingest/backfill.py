@@ -24,8 +24,6 @@ from telegram_assistant.telemetry.metrics import BACKFILL_JOBS
 log = get_logger()
 
 TELEGRAM_BEGAN = datetime(2013, 8, 14, tzinfo=UTC)
-LOCKED_SECONDS = 60.0
-"""How long to wait while somebody else backfills the same channel."""
 
 
 @dataclass(slots=True)
@@ -71,9 +69,7 @@ class Backfiller:
         if job is None:
             return None
         step = Step()
-        if not await self._lock(job):
-            await self._backfills.pause(job, posts=0, seconds=LOCKED_SECONDS)
-            return step
+        await self._marks.lock_backfill(job.channel_id, self._owner)
         try:
             await self._read(job, step, most_pages)
         except Busy as busy:
@@ -89,15 +85,6 @@ class Backfiller:
         else:
             await (self._finish(job, step) if step.done else self._backfills.pause(job, posts=step.inserted))
         return step
-
-    async def _lock(self, job: Backfill) -> bool:
-        """A lock passes on from the job's former owner, and from whoever left it behind when it died."""
-        if await self._marks.lock_backfill(job.channel_id, self._owner, after=job.former_owner):
-            return True
-        holder = await self._marks.backfill_locked_by(job.channel_id)
-        if holder is None or await self._backfills.is_at_work(holder):
-            return False
-        return await self._marks.lock_backfill(job.channel_id, self._owner, after=holder)
 
     async def _read(self, job: Backfill, step: Step, most_pages: int) -> None:
         if job.newest_id is None or job.floor_id is None:

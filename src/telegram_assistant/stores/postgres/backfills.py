@@ -38,7 +38,6 @@ class Backfill:
     since: datetime | None
     below: MessageId | None
     lease_epoch: int
-    former_owner: str | None
     attempts: int
     floor_id: MessageId | None
     floor_at: datetime | None
@@ -61,16 +60,16 @@ class OpenBackfill:
 # The highest id that is known and the holes below it, newest first: newest history is wanted first.
 CLAIM = """
 WITH due AS (
-    SELECT backfill_id, lease_owner FROM backfills
+    SELECT backfill_id FROM backfills
     WHERE account_id = $1 AND state = 'open' AND next_try_at <= now()
     ORDER BY kind <> 'gap', next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED
 ),
 claimed AS (
     UPDATE backfills b SET next_try_at = now() + make_interval(secs => $4), lease_owner = $2, lease_epoch = $3
     FROM due WHERE b.backfill_id = due.backfill_id
-    RETURNING b.*, due.lease_owner AS former_owner
+    RETURNING b.*
 )
-SELECT b.backfill_id, b.channel_id, a.access_hash, b.requested_by, b.kind, b.since, b.below, b.lease_epoch, b.former_owner, b.attempts,
+SELECT b.backfill_id, b.channel_id, a.access_hash, b.requested_by, b.kind, b.since, b.below, b.lease_epoch, b.attempts,
        v.floor_id, v.floor_at, n.newest_id, ARRAY(
            SELECT gap FROM unnest(int8multirange(int8range(least(v.floor_id, n.newest_id + 1), n.newest_id + 1)) - v.verified) AS gap
            ORDER BY gap DESC LIMIT 20) AS gaps
@@ -125,13 +124,6 @@ class Backfills:
             return None
         gaps = tuple(IdRange(MessageId(gap.lower), MessageId(gap.upper - 1)) for gap in row["gaps"] or ())
         return Backfill(**{**dict(row), "kind": BackfillKind(row["kind"]), "gaps": gaps})
-
-    async def is_at_work(self, owner: str) -> bool:
-        """Whether an instance uses any account: one that uses none does no backfill."""
-        async with self._transactions.begin() as connection:
-            return bool(
-                await connection.fetchval("SELECT EXISTS (SELECT 1 FROM telegram_accounts WHERE lease_owner = $1 AND lease_until > now())", owner)
-            )
 
     async def lower_floor(self, job: Backfill, floor_id: MessageId, floor_at: datetime) -> None:
         """Everything down to there is wanted from now on. The floor never rises."""

@@ -31,12 +31,6 @@ if old and string.match(old, '^%d%d%d%d%-%d%d%-%d%dT') and old >= ARGV[1] then r
 redis.call('SET', KEYS[1], ARGV[1])
 return 1
 """
-TAKE = """
-local owner = redis.call('GET', KEYS[1])
-if owner and owner ~= ARGV[1] and owner ~= ARGV[2] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[3])
-return 1
-"""
 FREE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
@@ -46,7 +40,6 @@ class Marks:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._raise = redis.register_script(RAISE)
-        self._take = redis.register_script(TAKE)
         self._free = redis.register_script(FREE)
         self._away = False
 
@@ -90,13 +83,9 @@ class Marks:
     async def drop_statistics(self, channel_id: ChannelId) -> None:
         await self._try(self._redis.delete(f"interarrival_stats:{channel_id}"))
 
-    async def lock_backfill(self, channel_id: ChannelId, owner: str, *, after: str | None = None) -> bool:
-        """Take or renew it. A lock that the job's former owner (`after`) left behind when it died passes on."""
-        return bool(await self._try(self._take(keys=[f"lock:backfill:{channel_id}"], args=[owner, after or owner, LOCK_SECONDS])))
-
-    async def backfill_locked_by(self, channel_id: ChannelId) -> str | None:
-        owner = await self._try(self._redis.get(f"lock:backfill:{channel_id}"))
-        return text_of(owner) if owner else None
+    async def lock_backfill(self, channel_id: ChannelId, owner: str) -> None:
+        """Take or renew it, for who has the job in PostgreSQL: only one can. Who else is named there has died, or lost the job."""
+        await self._try(self._redis.set(f"lock:backfill:{channel_id}", owner, ex=LOCK_SECONDS))
 
     async def free_backfill(self, channel_id: ChannelId, owner: str) -> None:
         await self._try(self._free(keys=[f"lock:backfill:{channel_id}"], args=[owner]))

@@ -23,23 +23,21 @@ from typing import Any
 
 import asyncpg
 
-from bench.chaos.ingest import CHANNELS, FIRST_CHANNEL, LAST_KILL_SECONDS, TROUBLE_SECONDS, Fleet, Scene, freeze, live, redis_cli, trouble
+from bench.chaos.ingest import CHANNELS, LAST_KILL_SECONDS, TROUBLE_SECONDS, Fleet, Scene, freeze, live, redis_cli, trouble
 from bench.harness import arguments, report
 from bench.simulator import simulator
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.backfills import BackfillKind
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.migrating import migrate
-from telegram_assistant.stores.postgres.wishes import WishKind
-from telegram_assistant.telegram.vault import make_key, vault_of
+from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
+from telegram_simulator.world.load import FIRST_CHANNEL
+from tests.journeys.programs import add_account
 from tests.servers import OwnServers, own_servers
 
 PROCESSES, ACCOUNTS, POSTS = 3, 6, 240
-EVERYTHING_DAYS = 36_500
 LEASE_OVER_SECONDS = 80.0
 CALM_SECONDS = 240.0
 MIGRATING = asyncio.Lock()
@@ -68,19 +66,11 @@ class Result:
 
 async def furnish(app: App, control: ControlClient, key: str) -> None:
     """Six accounts of two tenants that share half of the channels; what the accounts have joined is to be followed."""
-    system, vault = app.system, vault_of(key)
-    tenants = [(await system.tenants.ensure(name)).tenant_id for name in ("A", "B")]
     channels = [FIRST_CHANNEL + number for number in range(CHANNELS)]
     joined = (channels[: CHANNELS * 3 // 4], channels[CHANNELS // 4 :])
-    wanted = Subscription(channel_id=ChannelId(0), history_days=EVERYTHING_DAYS)
     for number in range(ACCOUNTS):
-        tenant_id = tenants[number % 2]
         session = control.session(f"7999000{number:04}", joined=joined[number % 2])
-        account_id = await system.accounts.add(tenant_id)
-        sealed = vault.seal(session, account_id=account_id)
-        await system.accounts.save_session(account_id, key_id=sealed.key_id, session=sealed.content)
-        await system.accounts.set_state(account_id, AccountState.ACTIVE)
-        await system.wishes.add(tenant_id, WishKind.DIALOGS, "", wanted, account_id=account_id)
+        await add_account("AB"[number % 2], session, key=key, system=app.system)
 
 
 async def calm(scene: Scene, settings: Settings) -> bool:

@@ -71,6 +71,11 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
+def last_half[V](values: Sequence[V]) -> Sequence[V]:
+    """What was measured once things had settled."""
+    return values[len(values) // 2 :]
+
+
 def growth_percent_per_10_min(moments: Sequence[float], values: Sequence[float]) -> float:
     """The slope of what was measured at these moments (seconds), beside its mean."""
     return statistics.linear_regression(moments, values).slope * 600 / statistics.fmean(values) * 100

@@ -29,29 +29,14 @@ from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.follow import Mine, desk_of
 from telegram_assistant.ingest.reading import Reading
 from telegram_assistant.settings import TelegramSettings
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.telegram.client import open_line
-from telegram_assistant.telegram.line import Clock
 from telegram_assistant.telegram.reader import Reader
 from telegram_simulator.control.client import ControlClient
+from telegram_simulator.world.load import FIRST_CHANNEL
+from tests.waits import Skipping
 
 POSTS = 2000
-FIRST = 1_000_000_000
-"""The first channel of the simulator's load."""
-EVERYTHING_DAYS = 36_500
-
-
-class NoWaiting:
-    """A clock that jumps where a budget would make us wait."""
-
-    def __init__(self) -> None:
-        self.jumped = 0.0
-
-    def now(self) -> float:
-        return time.monotonic() + self.jumped
-
-    async def sleep(self, seconds: float) -> None:
-        self.jumped += max(seconds, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -69,12 +54,12 @@ class Seat:
 @asynccontextmanager
 async def seats(app: App, control: ControlClient, tenant_id: TenantId, count: int, rounds: int) -> AsyncIterator[list[Seat]]:
     async with AsyncExitStack() as stack:
-        turns = [[FIRST + turn * count + number for turn in range(rounds)] for number in range(count)]
+        turns = [[FIRST_CHANNEL + turn * count + number for turn in range(rounds)] for number in range(count)]
         yield [await _seat(stack, app, control, tenant_id, f"7999{number:07}", joined) for number, joined in enumerate(turns)]
 
 
 async def _seat(stack: AsyncExitStack, app: App, control: ControlClient, tenant_id: TenantId, phone: str, joined: list[int]) -> Seat:
-    system, waiting = app.system, NoWaiting()
+    system = app.system
     account_id = await system.accounts.add(tenant_id)
     await system.accounts.set_state(account_id, AccountState.ACTIVE)
     mine = Mine(account_id, account_id, Lease(begun=time.monotonic() + 3600))
@@ -86,7 +71,7 @@ async def _seat(stack: AsyncExitStack, app: App, control: ControlClient, tenant_
             account_id=account_id,
             limits=system.limits,
             states=system.push_states,
-            clock=Clock(now=waiting.now, sleep=waiting.sleep),
+            clock=Skipping().clock,
         )
     )
     reader = Reader(line)
@@ -165,7 +150,7 @@ async def one_round(
     names = [f"load_{first + number}" for number in range(len(crew))]
     await asyncio.gather(*(bare(seat, name) for seat, name in zip(crew, names, strict=True)))  # so that the simulator has its pages ready
     for number, seat in enumerate(crew):
-        await prepare(app, seat, tenant_id, FIRST + first + number)
+        await prepare(app, seat, tenant_id, FIRST_CHANNEL + first + number)
     await admin.execute("UPDATE poll_schedule SET next_poll_at = 'infinity'")
     await app.system.planning.want_history()
     before, began, used = await admin.fetchval("SELECT count(*) FROM posts"), time.perf_counter(), own_cpu_seconds()

@@ -22,13 +22,13 @@ import asyncpg
 import httpx
 
 from bench.engines import free_port, running_engine
-from bench.harness import arguments, cpu_seconds, growth_percent_per_10_min, memory_bytes, own_database, percentile, report
+from bench.harness import arguments, cpu_seconds, growth_percent_per_10_min, last_half, memory_bytes, own_database, percentile, report
 from bench.simulator import Running, simulator
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.account import AccountState, Lease
+from telegram_assistant.domain.account import Lease
 from telegram_assistant.domain.channel import FoundChannel
 from telegram_assistant.domain.ids import AccountId, TenantId
-from telegram_assistant.ingest.accounts import FIRST_TENANT
+from telegram_assistant.ingest.accounts import FIRST_TENANT, add_account
 from telegram_assistant.ingest.tick import REQUESTS_PER_SECOND
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels import Subscription
@@ -79,9 +79,6 @@ class Samples:
     polls: list[float] = field(default_factory=list)
     stalest_s: list[float] = field(default_factory=list)
 
-    def last_half[V](self, values: list[V]) -> list[V]:
-        return values[len(values) // 2 :]
-
     def over(self, values: list[float]) -> float:
         return values[-1] - values[0]
 
@@ -100,13 +97,11 @@ async def furnish(app: App, control: ControlClient, size: Size) -> None:
 
 async def _furnish_account(app: App, tenant_id: TenantId, session: str) -> None:
     system = app.system
-    account_id = await system.accounts.add(tenant_id)
-    sealed = vault_of(app.settings.telegram.encryption_key.get_secret_value()).seal(session, account_id=account_id)
-    await system.accounts.save_session(account_id, key_id=sealed.key_id, session=sealed.content)
+    vault = vault_of(app.settings.telegram.encryption_key.get_secret_value())
+    account_id = await add_account(session, tenant_id, accounts=system.accounts, vault=vault)
     for found in await _joined(app, account_id, session):
         await system.channels.open_to(account_id, found.channel, found.access_hash, joined=True, read_at=datetime.now(UTC))
         await system.channels.subscribe(tenant_id, Subscription(channel_id=found.channel.channel_id, history_days=0))
-    await system.accounts.set_state(account_id, AccountState.ACTIVE)
 
 
 async def _joined(app: App, account_id: AccountId, session: str) -> list[FoundChannel]:
@@ -217,8 +212,8 @@ def telegram_at(running: Running, proxy: Proxy | None) -> dict[str, str]:
 
 
 def figures(size: Size, samples: Samples) -> dict[str, object]:
-    polls, tasks = samples.over(samples.polls), samples.last_half(samples.tasks)
-    slope = growth_percent_per_10_min(samples.last_half(samples.moments), samples.last_half(samples.rss_mb))
+    polls, tasks = samples.over(samples.polls), last_half(samples.tasks)
+    slope = growth_percent_per_10_min(last_half(samples.moments), last_half(samples.rss_mb))
     return {
         "bench": "soak_ingest",
         "memory_slope_percent_per_10_min": round(slope, 2),

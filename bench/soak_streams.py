@@ -20,7 +20,7 @@ import httpx
 from redis.asyncio import Redis
 
 from bench.engines import free_port, running_engine
-from bench.harness import arguments, growth_percent_per_10_min, memory_bytes, own_database, report
+from bench.harness import arguments, growth_percent_per_10_min, last_half, memory_bytes, own_database, report
 from bench.rows import make_writer, page_of, posts_of
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
@@ -45,11 +45,8 @@ class Samples:
     consumers: list[int] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
 
-    def last_half(self, values: list[Any]) -> list[Any]:
-        return values[len(values) // 2 :]
-
     def slope_percent_per_10_min(self) -> float:
-        return growth_percent_per_10_min(self.last_half(self.moments), self.last_half(self.rss_mb))
+        return growth_percent_per_10_min(last_half(self.moments), last_half(self.rss_mb))
 
 
 async def start_worker(environ: dict[str, str], port: int, log: Path) -> asyncio.subprocess.Process:
@@ -147,7 +144,7 @@ async def run(seconds: float) -> dict[str, object]:
                 while await system.outbox.waiting():
                     await asyncio.sleep(0.2)
             await redis.aclose()
-    tasks, consumers = samples.last_half(samples.tasks), samples.last_half(samples.consumers)
+    tasks, consumers = last_half(samples.tasks), last_half(samples.consumers)
     return {
         "bench": "soak_streams",
         "memory_slope_percent_per_10_min": round(samples.slope_percent_per_10_min(), 2),

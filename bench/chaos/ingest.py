@@ -16,10 +16,10 @@ from typing import Any
 import httpx
 
 from telegram_simulator.control.client import ControlClient
+from telegram_simulator.world.load import FIRST_CHANNEL
 from tests.servers import OwnServers
 
 CHANNELS = 18
-FIRST_CHANNEL = 1_000_000_000
 TROUBLE_SECONDS = 40.0
 LAST_KILL_SECONDS = 28.0
 FROZEN_SECONDS = (62.0, 70.0)

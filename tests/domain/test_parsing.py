@@ -19,16 +19,8 @@ USUAL = Statistics(median=600, p95=3600, ewma=700, sample_count=50, window_days=
 
 
 def mode(**more: Any) -> tuple[Mode, bool]:
-    settings = ParserSettings()
-    given: dict[str, Any] = {
-        "override": settings.mode,
-        "incremental": settings.incremental,
-        "last_parsed_at": NOW - HOUR,
-        "last_polled_at": NOW - HOUR,
-        "now": NOW,
-        "max_age": timedelta(hours=settings.max_age_hours),
-    }
-    return choose_mode(**{**given, **more})
+    read: dict[str, Any] = {name: more.pop(name, NOW - HOUR) for name in ("last_parsed_at", "last_polled_at")}
+    return choose_mode(ParserSettings(**more), **read, now=NOW)
 
 
 def test_a_channel_that_was_never_read_is_read_historically() -> None:
@@ -42,13 +34,13 @@ def test_a_quiet_channel_that_is_polled_stays_incremental() -> None:
 @pytest.mark.turns("LPA_MAX_AGE_HOURS")
 def test_a_channel_that_was_not_polled_for_too_long_is_forced() -> None:
     assert mode(last_polled_at=NOW - 49 * HOUR) == (Mode.HISTORICAL, True)
-    assert mode(last_polled_at=NOW - 49 * HOUR, max_age=timedelta(hours=ParserSettings(max_age_hours=72).max_age_hours)) == (Mode.INCREMENTAL, False)
+    assert mode(last_polled_at=NOW - 49 * HOUR, max_age_hours=72) == (Mode.INCREMENTAL, False)
 
 
 @pytest.mark.turns("PARSER_MODE_OVERRIDE")
 def test_an_operator_may_fix_the_mode() -> None:
-    assert mode(override=ModeOverride.HISTORICAL) == (Mode.HISTORICAL, False)
-    assert mode(override=ModeOverride.INCREMENTAL, last_polled_at=None) == (Mode.INCREMENTAL, False)
+    assert mode(mode=ModeOverride.HISTORICAL) == (Mode.HISTORICAL, False)
+    assert mode(mode=ModeOverride.INCREMENTAL, last_polled_at=None) == (Mode.INCREMENTAL, False)
 
 
 @pytest.mark.turns("FEATURE_INCREMENTAL_PARSING_ENABLED")

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from telegram_assistant.domain.coverage import IdRange, Known, closes, is_unread, proven_by, without
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.parsing import FIXED_OVERLAP, LONGEST_OVERLAP, Mode, choose_mode, start_of
-from telegram_assistant.settings import ModeOverride
+from telegram_assistant.settings import ParserSettings
 
 PAGE = 5
 NOTHING = MessageId(0)
@@ -22,7 +22,8 @@ ROUNDS_AMONG_LATEST = 9
 SPREES = 0.2
 """In so many rounds something is deleted: people tidy up many posts at once."""
 BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
-WINDOW, MAX_AGE = timedelta(hours=24), timedelta(hours=24)
+WINDOW = timedelta(hours=24)
+SETTINGS = ParserSettings(max_age_hours=24)
 
 
 class Died(Exception):
@@ -101,14 +102,7 @@ class Reader:
         known, (ids, proven) = self.known, self.channel.newest()
         if proven is None:
             return
-        mode, _ = choose_mode(
-            override=ModeOverride.AUTO,
-            incremental=True,
-            last_parsed_at=self.last_parsed_at,
-            last_polled_at=self.last_polled_at,
-            now=now,
-            max_age=MAX_AGE,
-        )
+        mode, _ = choose_mode(SETTINGS, last_parsed_at=self.last_parsed_at, last_polled_at=self.last_polled_at, now=now)
         edge, floor = self._edge(known, ids, proven, mode, now)
         news = [one for one in ids if is_unread(one, known) or mode is Mode.HISTORICAL or (self.mark is not None and one > edge)]
         self.counts["polls with a hole"] += not closes(proven, edge)

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -21,7 +21,7 @@ from telegram_assistant.ingest.tick import Scheduler
 from telegram_assistant.settings import Settings, TelegramSettings
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.telegram.client import open_line
-from telegram_assistant.telegram.line import Clock, Line
+from telegram_assistant.telegram.line import Line
 from telegram_assistant.telegram.reader import Reader
 from telegram_assistant.telemetry.health import Health
 from telegram_simulator.control.operations import Control
@@ -30,24 +30,9 @@ from telegram_simulator.world.channel import Channel as SimulatedChannel
 from telegram_simulator.world.post import Post as SimulatedPost
 from tests.conftest import Admin
 from tests.factories import fresh_number, make_tenant
+from tests.waits import Skipping
 
 PHONE = "79990000001"
-
-
-@dataclass
-class QuickTime:
-    """A clock that jumps instead of waiting."""
-
-    at: float = field(default_factory=time.monotonic)
-    slept: float = 0.0
-
-    def now(self) -> float:
-        return self.at
-
-    async def sleep(self, seconds: float) -> None:
-        self.at += max(seconds, 1e-3)  # a real clock never stands still
-        self.slept += seconds
-        await asyncio.sleep(0)
 
 
 @dataclass
@@ -63,7 +48,7 @@ class Office:
     finder: Finder
     scheduler: Scheduler
     stopping: asyncio.Event
-    time: QuickTime
+    skipping: Skipping
 
     async def follow(self, channel: SimulatedChannel, **wish: Any) -> ChannelId:
         """As if it had been found by its name, without spending the budget for that."""
@@ -141,14 +126,13 @@ async def open_office(settings: Settings, sim: Simulator, admin: Admin, *, phone
         account_id = await app.system.accounts.add(tenant_id)
         await app.system.accounts.set_state(account_id, AccountState.ACTIVE)
         epoch = await admin.fetchval("SELECT nextval('lease_epochs')")
-        quick, stopping, mine = QuickTime(), asyncio.Event(), Mine(account_id, epoch, Lease(begun=time.monotonic()))
+        skipping, stopping, mine = Skipping(), asyncio.Event(), Mine(account_id, epoch, Lease(begun=time.monotonic()))
         session = Control(sim).session_string(phone)
-        clock = Clock(now=quick.now, sleep=quick.sleep)
         limits, states = app.system.limits, app.system.push_states
-        async with open_line(telegram, session, mine.lease, account_id=account_id, limits=limits, states=states, clock=clock) as line:
+        async with open_line(telegram, session, mine.lease, account_id=account_id, limits=limits, states=states, clock=skipping.clock) as line:
             reader = Reader(line)
             desk = desk_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping)
             finder = finder_of(app, mine, reader)
             scheduler = scheduler_of(app, Health(probes={}))
-            yield Office(app, admin, sim, phone, tenant_id, mine, line, Reading(desk, stopping), finder, scheduler, stopping, quick)
+            yield Office(app, admin, sim, phone, tenant_id, mine, line, Reading(desk, stopping), finder, scheduler, stopping, skipping)
         await admin.execute("DELETE FROM telegram_accounts WHERE account_id = $1", account_id)

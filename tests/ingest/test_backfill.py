@@ -7,6 +7,7 @@ import pytest
 
 from telegram_assistant.errors import LeaseLost
 from telegram_assistant.stores.postgres.backfills import BackfillKind
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS
 from telegram_assistant.stores.postgres.landing import BackfillClaim
 from telegram_simulator.control.operations import Control
 from tests.conftest import Admin
@@ -32,7 +33,7 @@ async def test_history_is_read_down_to_the_wanted_day_in_the_bulk_lane(office: O
 
 async def test_everything_means_down_to_the_first_message(office: Office, control: Control) -> None:
     channel = simulated(control, posts=700, every=3600)
-    channel_id = await office.follow(channel, history_days=36_500)
+    channel_id = await office.follow(channel, history_days=EVERYTHING_DAYS)
     await office.poll(channel_id)
     await office.app.system.planning.want_history()
     await office.read_the_past()
@@ -112,7 +113,7 @@ async def test_verifying_corrects_what_was_changed_without_a_trace(office: Offic
 
 async def test_a_verification_that_joins_a_wish_for_history_fulfils_both(office: Office, control: Control, admin: Admin) -> None:
     channel = simulated(control, posts=450, every=600)
-    channel_id = await office.follow(channel, history_days=36_500)
+    channel_id = await office.follow(channel, history_days=EVERYTHING_DAYS)
     await office.poll(channel_id)
     assert await office.app.system.planning.want_history() == [channel_id]
     await admin.execute("UPDATE posts SET text = 'falsch', content_hash = 'x' WHERE channel_id = $1 AND message_id = 440", channel_id)
@@ -132,7 +133,7 @@ async def test_one_job_is_open_per_channel_and_a_deeper_wish_deepens_it(office: 
 
 async def test_news_come_before_the_past(office: Office, control: Control) -> None:
     old, lively = simulated(control, posts=3000, every=600), simulated(control, posts=3)
-    old_id, lively_id = await office.follow(old, history_days=36_500), await office.follow(lively)
+    old_id, lively_id = await office.follow(old, history_days=EVERYTHING_DAYS), await office.follow(lively)
     await office.poll(old_id)
     await office.poll(lively_id)
     await office.app.system.planning.want_history()

@@ -5,8 +5,8 @@ import pytest
 from telegram_assistant.domain.priority import Priority
 from telegram_assistant.errors import Busy
 from telegram_assistant.features.channel_lists import Listed
-from telegram_assistant.features.channels import NOT_KNOWN_YET, follow
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.features.channels import follow
+from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, Subscription
 from telegram_assistant.stores.postgres.wishes import Wish, WishKind, WishState
 from telegram_simulator.control.operations import Control
 from telegram_simulator.world.tiny import CITY, CLUB, CLUB_INVITE, TECH
@@ -100,7 +100,7 @@ async def test_floodwait_on_page_n_of_dialogs_resumes_at_page_n(office: Office, 
     assert found == 200
     control.set_limit("messages.getDialogs", [])
     control.forgive()
-    office.time.at += 60
+    office.skipping.waits.append(60)
     await admin.execute("UPDATE channel_wishes SET next_try_at = now()")
     calls = office.calls("messages.getDialogs")
     assert (await granted(office, wish_id)).state is WishState.DONE

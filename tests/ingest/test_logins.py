@@ -26,7 +26,8 @@ from tests.conftest import Admin
 from tests.factories import make_tenant
 from tests.ingest.person import CODE, DIGITS, PASSWORD, PHONE, Person, knowing
 from tests.streams.conftest import until
-from tests.telegram.conftest import Lines, Skipping
+from tests.telegram.conftest import Lines
+from tests.waits import Skipping
 
 ME = functions.users.GetUsersRequest([types.InputUserSelf()])
 

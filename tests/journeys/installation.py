@@ -16,11 +16,11 @@ from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
+from telegram_simulator.world.load import FIRST_CHANNEL
 from tests.conftest import Admin, scratch_database
 from tests.journeys.programs import INGEST, add_account, program, texts_of
 from tests.servers import OwnServers
 
-FIRST_CHANNEL = 1_000_000_000
 CHANNELS_EACH = 2
 SLOW_SECONDS = 1.5
 

@@ -1,6 +1,5 @@
 """Our programs in processes of their own, a Telegram for them, and accounts that they may use."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -9,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.ids import AccountId, ChannelId
-from telegram_assistant.stores.postgres.channels import Subscription
+from bench.simulator import simulator as running_simulator
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.ingest import accounts
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.postgres.wishes import WishKind
 from telegram_assistant.telegram.vault import vault_of
@@ -19,7 +19,6 @@ from telegram_simulator.control.client import ControlClient
 
 INGEST = ("telegram_assistant", "run", "--roles", "ingest")
 WORKER = ("telegram_assistant", "run", "--roles", "worker")
-EVERYTHING_DAYS = 36_500
 
 
 @contextmanager
@@ -35,13 +34,10 @@ def program(*command: str, environ: dict[str, str], log: Path) -> Iterator[subpr
 
 
 @contextmanager
-def simulator(*world: str, folder: Path) -> Iterator[ControlClient]:
-    where = folder / "where.json"
-    ports = ("--port", "0", "--second-port", "0", "--control-port", "0", "--where", str(where))
-    with program("telegram_simulator", *world, *ports, environ={"PATH": "/usr/bin:/bin"}, log=folder / "simulator.log"):
-        until(lambda: where.exists() and bool(where.read_text(encoding="utf-8")), "the simulator has started")
-        with ControlClient(json.loads(where.read_text(encoding="utf-8"))["control"]) as control:
-            yield control
+def simulator(*world: str) -> Iterator[ControlClient]:
+    """With Telegram's own limits."""
+    with running_simulator(*world, limits="telegram") as running, ControlClient(running.where["control"]) as control:
+        yield control
 
 
 def tga(*arguments: str, environ: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -62,13 +58,10 @@ def until(happened: Callable[[], bool], what: str, seconds: float = 60) -> None:
 
 
 async def add_account(name: str, session: str, *, key: str, system: SystemStores) -> AccountId:
-    """An account of a tenant of its own, which wants to follow everything that the account has joined."""
+    """An account of the tenant of that name, who wants to follow everything that the account has joined."""
     tenant_id = (await system.tenants.ensure(name)).tenant_id
-    account_id = await system.accounts.add(tenant_id)
-    sealed = vault_of(key).seal(session, account_id=account_id)
-    await system.accounts.save_session(account_id, key_id=sealed.key_id, session=sealed.content)
-    await system.accounts.set_state(account_id, AccountState.ACTIVE)
-    wanted = Subscription(channel_id=ChannelId(0), history_days=EVERYTHING_DAYS)
+    account_id = await accounts.add_account(session, tenant_id, accounts=system.accounts, vault=vault_of(key))
+    wanted = Subscription(channel_id=NOT_KNOWN_YET, history_days=EVERYTHING_DAYS)
     await system.wishes.add(tenant_id, WishKind.DIALOGS, "", wanted, account_id=account_id)
     return account_id
 

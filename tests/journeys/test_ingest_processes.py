@@ -38,8 +38,8 @@ def servers() -> Iterator[OwnServers]:
 
 
 @pytest.fixture(scope="module")
-def telegram(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlClient]:
-    with simulator("load", "--channels", "100", "--posts", "40", folder=tmp_path_factory.mktemp("telegram")) as control:
+def telegram() -> Iterator[ControlClient]:
+    with simulator("load", "--channels", "100", "--posts", "40") as control:
         yield control
 
 

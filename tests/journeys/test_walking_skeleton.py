@@ -36,8 +36,8 @@ def servers() -> Iterator[OwnServers]:
 
 
 @pytest.fixture
-def telegram(tmp_path: Path) -> Iterator[ControlClient]:
-    with simulator("tiny", folder=tmp_path) as control:
+def telegram() -> Iterator[ControlClient]:
+    with simulator("tiny") as control:
         yield control
 
 

@@ -1,10 +1,8 @@
 """Our side of Telegram, against a simulator in the test's own process."""
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -24,6 +22,7 @@ from telegram_simulator.world.tiny import CITY, TECH
 from tests.factories import make_tenant
 from tests.simulator.conftest import PHONE, control, rsa_key, sim
 from tests.simulator.conftest import fresh_config as telethons_config
+from tests.waits import Skipping
 
 __all__ = ["control", "rsa_key", "sim", "telethons_config"]
 
@@ -33,24 +32,6 @@ def fresh_config() -> Iterator[None]:
     """As for Telethon's own class, for ours."""
     yield
     client.Client._config = None  # noqa: SLF001 -- there is no public way
-
-
-@dataclass
-class Skipping:
-    """A clock whose waits are over at once; it remembers them."""
-
-    waits: list[float] = field(default_factory=list)
-
-    def now(self) -> float:
-        return time.monotonic() + sum(self.waits)
-
-    async def sleep(self, seconds: float) -> None:
-        self.waits.append(seconds)
-        await asyncio.sleep(0)
-
-    @property
-    def clock(self) -> Clock:
-        return Clock(now=self.now, sleep=self.sleep, answer_seconds=5.0)
 
 
 type Lines = Callable[..., AbstractAsyncContextManager[Line]]

@@ -25,7 +25,8 @@ from telegram_simulator.mtproto.crypto import load_or_make_key
 from telegram_simulator.simulator import Options, Simulator, running
 from telegram_simulator.world.world import HOME_DC, World
 from tests.proxy import Proxy, proxy_server
-from tests.telegram.conftest import Lines, Skipping
+from tests.telegram.conftest import Lines
+from tests.waits import Skipping
 
 RIGHT = "r1ght"
 ME = functions.users.GetUsersRequest([types.InputUserSelf()])

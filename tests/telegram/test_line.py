@@ -22,7 +22,8 @@ from telegram_simulator.world.tiny import CITY
 from tests.conftest import Admin
 from tests.factories import make_tenant
 from tests.simulator.conftest import PHONE
-from tests.telegram.conftest import Lines, Skipping
+from tests.telegram.conftest import Lines
+from tests.waits import Skipping
 
 HISTORY, DIALOGS, JOIN = "messages.getHistory", "messages.getDialogs", "channels.joinChannel"
 NEAREST = functions.help.GetNearestDcRequest()

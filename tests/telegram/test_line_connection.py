@@ -19,7 +19,8 @@ from telegram_simulator.simulator import Simulator
 from tests.proxy import proxy_server
 from tests.simulator.conftest import PHONE
 from tests.streams.conftest import until
-from tests.telegram.conftest import Lines, Skipping
+from tests.telegram.conftest import Lines
+from tests.waits import Skipping
 
 NEAREST, STATE = functions.help.GetNearestDcRequest(), functions.updates.GetStateRequest()
 STATUS, RESOLVE = functions.account.UpdateStatusRequest(offline=True), functions.contacts.ResolveUsernameRequest("gorod_news")

@@ -21,15 +21,14 @@ from telegram_assistant.domain.parsing import Mode
 from telegram_assistant.domain.priority import Priority
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channel_lists import Listed, as_opml, read_list
-from telegram_assistant.features.channels import NOT_KNOWN_YET, Asked, follow, pick
+from telegram_assistant.features.channels import Asked, follow, pick
 from telegram_assistant.stores.postgres.backfills import BackfillKind
-from telegram_assistant.stores.postgres.channels import AiPolicy, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, AiPolicy, FollowedChannel, Subscription
 from telegram_assistant.stores.postgres.tenants import Tenant
 from telegram_assistant.stores.postgres.wishes import WishKind, WishState
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Channels that are followed.")
 
-EVERYTHING_DAYS = 36_500
 COLOURS = {
     CoverageState.COMPLETE: "green",
     CoverageState.FILLING: "cyan",

@@ -45,10 +45,10 @@ def _budgets(*budgets: Budget) -> dict[str, Budget]:
     return {budget.method: budget for budget in budgets}
 
 
+HISTORY = Budget("messages.getHistory", (Limit(3, 0.8),), is_kept=False, slows_down=True)
 CONNECT = Budget("connect", (at_most(10, MINUTE, at_once=6),))
 JOIN = Budget("channels.joinChannel", (at_most(3, 5 * MINUTE, at_once=2), at_most(20, DAY, at_once=8)))
 BUDGETS = _budgets(
-    Budget("messages.getHistory", (Limit(3, 0.8),), is_kept=False, slows_down=True),
     Budget("channels.getMessages", (at_most(25, 30, at_once=10),)),  # counted in tens of ids
     Budget("contacts.resolveUsername", (at_most(20, MINUTE, at_once=4), at_most(60, HOUR, at_once=20), at_most(200, DAY, at_once=100))),
     Budget(
@@ -58,6 +58,7 @@ BUDGETS = _budgets(
     Budget("channels.getFullChannel", (at_most(10, MINUTE, at_once=4),)),
     Budget("upload.getFile", (Limit(16, 8.0),), is_kept=False),
     Budget("auth.sendCode", (at_most(4, DAY, at_once=3),)),
+    HISTORY,
     CONNECT,
     JOIN,
 ) | {"messages.importChatInvite": JOIN}

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-from telegram_assistant.settings import ModeOverride
+from telegram_assistant.settings import ModeOverride, ParserSettings
 
 EWMA_WEIGHT = 0.2
 THIN_BELOW_POSTS = 20
@@ -18,7 +18,7 @@ LONGEST_OVERLAP = timedelta(minutes=10)
 FALLBACK_THRESHOLD = timedelta(hours=1)
 LONGEST_THRESHOLD = timedelta(hours=24)
 NIGHT_FACTOR, WEEKEND_FACTOR = 1.5, 1.8
-NIGHT_BEGINS, NIGHT_ENDS = 22, 8
+NIGHT_BEGINS, NIGHT_ENDS, SATURDAY = 22, 8, 6
 PARKED_AFTER_FAILURES = 5
 SHORTEST_PARKING, LONGEST_PARKING = timedelta(hours=1), timedelta(hours=24)
 FIRST_PAUSE = timedelta(minutes=1)
@@ -48,15 +48,13 @@ class Statistics:
         return self.sample_count < THIN_BELOW_POSTS
 
 
-def choose_mode(
-    *, override: ModeOverride, incremental: bool, last_parsed_at: datetime | None, last_polled_at: datetime | None, now: datetime, max_age: timedelta
-) -> tuple[Mode, bool]:
+def choose_mode(settings: ParserSettings, *, last_parsed_at: datetime | None, last_polled_at: datetime | None, now: datetime) -> tuple[Mode, bool]:
     """The mode, and whether it was forced because nothing was read for too long."""
-    if override is not ModeOverride.AUTO:
-        return Mode(override.value), False
-    if not incremental or last_polled_at is None or last_parsed_at is None:
+    if settings.mode is not ModeOverride.AUTO:
+        return Mode(settings.mode.value), False
+    if not settings.incremental or last_polled_at is None or last_parsed_at is None:
         return Mode.HISTORICAL, False
-    if now - last_polled_at > max_age:
+    if now - last_polled_at > timedelta(hours=settings.max_age_hours):
         return Mode.HISTORICAL, True
     return Mode.INCREMENTAL, False
 
@@ -79,11 +77,19 @@ def start_of(mode: Mode, *, mark: datetime | None, last_parsed_at: datetime | No
 def quiet_hours(now: datetime, zone: ZoneInfo) -> tuple[bool, str]:
     """Whether silence is usual now, and why."""
     local = now.astimezone(zone)
-    if local.isoweekday() >= 6:  # noqa: PLR2004 -- Saturday, Sunday
+    if _is_weekend(local):
         return True, "weekend"
-    if local.hour >= NIGHT_BEGINS or local.hour < NIGHT_ENDS:
+    if _is_night(local):
         return True, "night_hours"
     return False, "normal"
+
+
+def _is_weekend(local: datetime) -> bool:
+    return local.isoweekday() >= SATURDAY
+
+
+def _is_night(local: datetime) -> bool:
+    return local.hour >= NIGHT_BEGINS or local.hour < NIGHT_ENDS
 
 
 def threshold_of(statistics: Statistics | None, now: datetime, zone: ZoneInfo) -> timedelta:
@@ -92,8 +98,8 @@ def threshold_of(statistics: Statistics | None, now: datetime, zone: ZoneInfo) -
         return FALLBACK_THRESHOLD
     usual = min(max(timedelta(seconds=1.5 * statistics.p95), timedelta(minutes=30)), timedelta(hours=12))
     local = now.astimezone(zone)
-    night = NIGHT_FACTOR if local.hour >= NIGHT_BEGINS or local.hour < NIGHT_ENDS else 1.0
-    weekend = WEEKEND_FACTOR if local.isoweekday() >= 6 else 1.0  # noqa: PLR2004 -- as above
+    night = NIGHT_FACTOR if _is_night(local) else 1.0
+    weekend = WEEKEND_FACTOR if _is_weekend(local) else 1.0
     return min(usual * night * weekend, LONGEST_THRESHOLD)
 
 

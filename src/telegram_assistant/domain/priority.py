@@ -12,5 +12,3 @@ class Priority(StrEnum):
 
 
 WEIGHTS = {Priority.HIGH: 4.0, Priority.NORMAL: 1.0, Priority.LOW: 0.25}
-FRESH_WITHIN_SECONDS = {Priority.HIGH: 120, Priority.NORMAL: 900, Priority.LOW: 7200}
-"""The promise: so old is a post at most when it is stored. Measured and alerted."""

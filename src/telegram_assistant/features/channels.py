@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from telegram_assistant.domain.channel import Reference, parse_reference
-from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channel_lists import Listed
 from telegram_assistant.stores.postgres.channels import Channels, FollowedChannel, Subscription
@@ -60,7 +60,3 @@ def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
         why = "is not followed" if not found else "names several channels; use the id"
         raise Rejected(f"{written!r} {why}; `tga channels list` shows what is followed")
     return found[0]
-
-
-NOT_KNOWN_YET = ChannelId(0)
-"""The channel of a subscription that waits to be found."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from telegram_assistant.domain.account import RENEW_SECONDS, AccountState, Lease
-from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.errors import AccountRefused, Busy, CannotStart, LeaseLost
 from telegram_assistant.stores.postgres.accounts import Accounts, HeldAccount
 from telegram_assistant.stores.postgres.tenants import Tenants
@@ -42,11 +42,17 @@ async def adopt(session: str, *, accounts: Accounts, tenants: Tenants, vault: Va
     if any(account.tenant == first.name for account in await accounts.all()):
         log.info("session_string_ignored", why="the first tenant has an account; TELEGRAM_SESSION_STRING can go")
         return
-    account_id = await accounts.add(first.tenant_id)
+    account_id = await add_account(session, first.tenant_id, accounts=accounts, vault=vault)
+    log.info("session_string_adopted", account_id=account_id)
+
+
+async def add_account(session: str, tenant_id: TenantId, *, accounts: Accounts, vault: Vault) -> AccountId:
+    """An account of that tenant with its session sealed; it is used from now on."""
+    account_id = await accounts.add(tenant_id)
     sealed = vault.seal(session, account_id=account_id)
     await accounts.save_session(account_id, key_id=sealed.key_id, session=sealed.content)
     await accounts.set_state(account_id, AccountState.ACTIVE)
-    log.info("session_string_adopted", account_id=account_id)
+    return account_id
 
 
 class Holder:

@@ -1,5 +1,6 @@
 """When the channels of one account are due again."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from telegram_assistant.domain.ids import AccountId
@@ -34,7 +35,7 @@ class Pace:
         if plan is not None and self._lateness:
             trim = trimmed(plan.trim, self._lateness, channels=plan.channels)
             await self._schedule.trim_plan(self._account_id, trim)
-            plan = Plan(plan.price, trim, plan.longest_seconds, plan.channels)
+            plan = replace(plan, trim=trim)
             self._lateness = []
         self._plan = plan
 

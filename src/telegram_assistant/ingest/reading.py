@@ -99,7 +99,7 @@ class Reading:
         marks = await desk.marks.high_water([channel.channel_id for channel in batch])
         empties: list[Empty] = []
         raw: list[RawMessages] = []
-        begun_at, read = desk.clock(), 0
+        begun_at, read, rest_at = desk.clock(), 0, None
         try:
             for channel in batch:
                 if self._stopping.is_set():
@@ -114,29 +114,19 @@ class Reading:
                     raw += run.raw
                 self._credit = min(3.0, self._credit + PAST_PER_POLL)
         except Flooded as flood:
-            await desk.schedule.put_back(
-                desk.lease_epoch, [one.channel_id for one in batch[read - 1 :]], at=desk.clock() + timedelta(seconds=flood.retry_after_seconds)
-            )
-            read = len(batch)
+            read, rest_at = read - 1, desk.clock() + timedelta(seconds=flood.retry_after_seconds)
             raise
         finally:
             if empties:
                 await desk.schedule.complete(desk.account_id, desk.lease_epoch, empties, polled_at=begun_at)
             if read < len(batch):
-                await desk.schedule.put_back(desk.lease_epoch, [one.channel_id for one in batch[read:]], at=desk.clock())
+                await desk.schedule.put_back(desk.lease_epoch, [one.channel_id for one in batch[read:]], at=rest_at or desk.clock())
             await keep_raw(raw, archive=desk.raw_archive)
 
     def _begin(self, channel: DueChannel, mark: datetime | None) -> Run:
         desk, now = self._desk, self._desk.clock()
         desk.pace.came(channel, now)
-        mode, forced = choose_mode(
-            override=desk.settings.mode,
-            incremental=desk.settings.incremental,
-            last_parsed_at=channel.last_parsed_at,
-            last_polled_at=channel.last_polled_at,
-            now=now,
-            max_age=timedelta(hours=desk.settings.max_age_hours),
-        )
+        mode, forced = choose_mode(desk.settings, last_parsed_at=channel.last_parsed_at, last_polled_at=channel.last_polled_at, now=now)
         if forced and channel.channel_id not in self._forced:
             MODE_FORCED.labels("stale_lpa").inc()
             log.info("mode_forced", channel_id=channel.channel_id, mode=mode.value, reason="stale_lpa", last_polled_at=str(channel.last_polled_at))
@@ -167,13 +157,15 @@ class Reading:
             await desk.schedule.lose_access(desk.account_id, channel.channel_id, str(error))
             await self._fail(run, str(error), waited_before)
             return False
-        except Exception as error:
-            if isinstance(error, Busy) and self._stopping.is_set():
+        except Busy as busy:
+            if self._stopping.is_set():
                 self._tell(run, RunStatus.SKIPPED, waited_before)
                 await desk.schedule.put_back(channel.lease_epoch, [channel.channel_id], at=desk.clock())
-                return False
-            if not isinstance(error, Busy):
-                log.exception("channel_failed", channel_id=channel.channel_id)
+            else:
+                await self._fail(run, f"{type(busy).__name__}: {busy}", waited_before)
+            return False
+        except Exception as error:
+            log.exception("channel_failed", channel_id=channel.channel_id)
             await self._fail(run, f"{type(error).__name__}: {error}", waited_before)
             return False
         self._tell(run, run.status, waited_before)

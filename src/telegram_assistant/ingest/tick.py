@@ -1,18 +1,20 @@
 """The scheduler's tick: one instance at a time plans for all of them. Polls themselves are claimed from the due-queue."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from telegram_assistant.domain.budget import HISTORY
 from telegram_assistant.domain.parsing import choose_mode
-from telegram_assistant.domain.rhythm import FLAT, hour_of_week, price, profile_of
+from telegram_assistant.domain.rhythm import FLAT, SHORTEST_SECONDS, hour_of_week, price, profile_of
 from telegram_assistant.errors import Busy
 from telegram_assistant.settings import ParserSettings, SchedulerPolicy
 from telegram_assistant.stores.postgres.planning import Load, Planning, Survey
 from telegram_assistant.stores.redis.scheduler import RENEW_SECONDS, SchedulerLock, TickFacts
-from telegram_assistant.supervision import sleep_unless
+from telegram_assistant.supervision import end, sleep_unless
 from telegram_assistant.telemetry.health import Fact, Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, CHANNELS, LAST_TICK, SCHEDULER_INTERVAL, SCHEDULER_LOCK
@@ -20,7 +22,7 @@ from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, CHANNELS, LAST_T
 log = get_logger()
 
 PART = "scheduler"
-REQUESTS_PER_SECOND = 0.8
+REQUESTS_PER_SECOND = HISTORY.limits[0].per_second
 """What one account may ask for; its polls get all of it but what the past takes."""
 POLLS_SHARE = 0.7
 PROFILES_PER_TICK = 500
@@ -84,9 +86,7 @@ class Scheduler:
         try:
             yield
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await end([task])
 
     async def _tick(self) -> None:
         now, before = self._clock(), await self._lock.facts()
@@ -106,18 +106,11 @@ class Scheduler:
         log.info("Scheduler tick completed", channels=survey.active, failing=survey.failing, seconds=round((self._clock() - now).total_seconds(), 2))
 
     async def _tell_channels(self, survey: Survey, now: datetime) -> None:
-        if survey.active > TOLD_CHANNELS and not log.isEnabledFor(10):
+        if survey.active > TOLD_CHANNELS and not log.isEnabledFor(logging.DEBUG):
             return
         say = log.debug if survey.active > TOLD_CHANNELS else log.info
         for one in await self._planning.statuses(survey.active):
-            mode, _ = choose_mode(
-                override=self._settings.mode,
-                incremental=self._settings.incremental,
-                last_parsed_at=one.last_parsed_at,
-                last_polled_at=one.last_polled_at,
-                now=now,
-                max_age=timedelta(hours=self._settings.max_age_hours),
-            )
+            mode, _ = choose_mode(self._settings, last_parsed_at=one.last_parsed_at, last_polled_at=one.last_polled_at, now=now)
             parsed_at = iso(one.last_parsed_at) if one.last_parsed_at else None
             say("Channel status", channel_id=one.channel_id, mode=mode.value, last_parsed_at=parsed_at)
 
@@ -146,7 +139,7 @@ class Scheduler:
 def _planned(load: Load) -> tuple[Load, float, float, float]:
     """No channel waits longer than twice what equal turns would give it."""
     pace = REQUESTS_PER_SECOND * (POLLS_SHARE if load.has_past else 1.0)
-    return load, pace, price(load.roots, pace), max(15.0, 2 * load.channels / pace)
+    return load, pace, price(load.roots, pace), max(SHORTEST_SECONDS, 2 * load.channels / pace)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,15 @@
 """Reading the past: one open job per channel, worked off in small steps by the account it was given to."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from telegram_assistant.domain.coverage import IdRange
 from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
+from telegram_assistant.stores.postgres.coverage import GAPS, NEWEST, id_ranges
 from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.schedule import CLAIM_SECONDS
 
-CLAIM_SECONDS = 120.0
 MOST_ATTEMPTS = 5
 
 
@@ -45,20 +45,8 @@ class Backfill:
     gaps: tuple[IdRange, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OpenBackfill:
-    """A job that is not finished, for people."""
-
-    channel_id: ChannelId
-    kind: BackfillKind
-    since: datetime | None
-    posts: int
-    next_try_at: datetime
-    error: str | None
-
-
 # The highest id that is known and the holes below it, newest first: newest history is wanted first.
-CLAIM = """
+CLAIM = f"""
 WITH due AS (
     SELECT backfill_id FROM backfills
     WHERE account_id = $1 AND state = 'open' AND next_try_at <= now()
@@ -71,13 +59,13 @@ claimed AS (
 )
 SELECT b.backfill_id, b.channel_id, a.access_hash, b.requested_by, b.kind, b.since, b.below, b.lease_epoch, b.attempts,
        v.floor_id, v.floor_at, n.newest_id, ARRAY(
-           SELECT gap FROM unnest(int8multirange(int8range(least(v.floor_id, n.newest_id + 1), n.newest_id + 1)) - v.verified) AS gap
+           SELECT gap FROM {GAPS}
            ORDER BY gap DESC LIMIT 20) AS gaps
 FROM claimed b
 JOIN account_channels a ON a.account_id = $1 AND a.channel_id = b.channel_id
 JOIN channels c ON c.channel_id = b.channel_id
 LEFT JOIN coverage v ON v.channel_id = b.channel_id
-CROSS JOIN LATERAL (SELECT greatest(c.newest_message_id, upper(v.verified) - 1) AS newest_id) n
+{NEWEST}
 """
 
 OPEN = """
@@ -122,8 +110,7 @@ class Backfills:
             row = await connection.fetchrow(CLAIM, account_id, owner, lease_epoch, CLAIM_SECONDS)
         if row is None:
             return None
-        gaps = tuple(IdRange(MessageId(gap.lower), MessageId(gap.upper - 1)) for gap in row["gaps"] or ())
-        return Backfill(**{**dict(row), "kind": BackfillKind(row["kind"]), "gaps": gaps})
+        return Backfill(**{**dict(row), "kind": BackfillKind(row["kind"]), "gaps": id_ranges(row["gaps"] or ())})
 
     async def lower_floor(self, job: Backfill, floor_id: MessageId, floor_at: datetime) -> None:
         """Everything down to there is wanted from now on. The floor never rises."""
@@ -143,18 +130,6 @@ class Backfills:
         change = "attempts = attempts + 1, error = $3, next_try_at = now() + $4, state = CASE WHEN $5 THEN 'failed' ELSE 'open' END"
         await self._update(job, change, why, pause, over)
         return over
-
-    async def unfinished(self, channel_ids: Sequence[ChannelId] | None = None) -> tuple[OpenBackfill, ...]:
-        """Jobs that are open or have failed, by channel."""
-        async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                """
-                SELECT DISTINCT ON (channel_id) channel_id, kind, since, posts, next_try_at, error FROM backfills
-                WHERE ($1::bigint[] IS NULL OR channel_id = ANY($1)) AND state <> 'done' ORDER BY channel_id, backfill_id DESC
-                """,
-                None if channel_ids is None else list(channel_ids),
-            )
-        return tuple(OpenBackfill(**{**dict(row), "kind": BackfillKind(row["kind"])}) for row in rows)
 
     async def _update(self, job: Backfill, change: str, *values: object) -> None:
         async with self._transactions.begin() as connection:

@@ -19,6 +19,12 @@ class AiPolicy(StrEnum):
     PROVIDER = "provider"
 
 
+NOT_KNOWN_YET = ChannelId(0)
+"""The channel of a subscription that waits to be found."""
+EVERYTHING_DAYS = 36_500
+"""All of a channel's history."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
     """What a tenant wants of a channel."""

@@ -1,5 +1,6 @@
 """The coverage ledger: which message ids of a channel are proven, and which are missing."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -23,13 +24,18 @@ class Coverage:
         return not self.gaps
 
 
-COVERAGE = """
+NEWEST = "CROSS JOIN LATERAL (SELECT greatest(c.newest_message_id, upper(v.verified) - 1) AS newest_id) n"
+"""The highest id that is known, for a query that has the channel as `c` and its coverage as `v`."""
+GAPS = "unnest(int8multirange(int8range(least(v.floor_id, n.newest_id + 1), n.newest_id + 1)) - v.verified) AS gap"
+"""The ranges of ids between the floor and the newest that nothing proves."""
+
+COVERAGE = f"""
 SELECT v.floor_id, v.verified_at, n.newest_id, ARRAY(
-    SELECT gap FROM unnest(int8multirange(int8range(least(v.floor_id, n.newest_id + 1), n.newest_id + 1)) - v.verified) AS gap
+    SELECT gap FROM {GAPS}
     ORDER BY gap DESC LIMIT $2) AS gaps
 FROM coverage v
 JOIN channels c ON c.channel_id = v.channel_id
-CROSS JOIN LATERAL (SELECT greatest(c.newest_message_id, upper(v.verified) - 1) AS newest_id) n
+{NEWEST}
 WHERE v.channel_id = $1
 """
 
@@ -47,13 +53,12 @@ class ChannelCoverage:
     status: CoverageStatus
 
 
-OVERVIEW = """
+OVERVIEW = f"""
 SELECT c.channel_id, c.title, c.username, v.floor_at, c.newest_posted_at, s.last_polled_at,
        s.account_id IS NOT NULL AS has_account, v.channel_id IS NOT NULL AS was_read, c.parked_reason, c.parked_until,
        lost.lost_reason, lost.lost_at, coalesce(b.state = 'open', false) AS is_filling, b.error AS fill_error, b.next_try_at AS fill_again_at,
        CASE WHEN l.blocked_until > now() THEN l.blocked_until END AS blocked_until,
-       coalesce((SELECT sum(upper(gap) - lower(gap)) FROM unnest(int8multirange(int8range(least(v.floor_id, n.newest_id + 1), n.newest_id + 1))
-                 - v.verified) AS gap), 0)::bigint AS missing_ids
+       coalesce((SELECT sum(upper(gap) - lower(gap)) FROM {GAPS}), 0)::bigint AS missing_ids
 FROM channels c
 JOIN poll_schedule s USING (channel_id)
 LEFT JOIN coverage v USING (channel_id)
@@ -63,7 +68,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT lost_reason, lost_at FROM account_channels r
     WHERE r.channel_id = c.channel_id AND lost_at IS NOT NULL ORDER BY lost_at DESC LIMIT 1) lost ON true
-CROSS JOIN LATERAL (SELECT greatest(c.newest_message_id, upper(v.verified) - 1) AS newest_id) n
+{NEWEST}
 WHERE EXISTS (SELECT 1 FROM subscriptions p WHERE p.channel_id = c.channel_id AND p.tenant_id = $1 AND p.active)
 ORDER BY c.title, c.channel_id
 """
@@ -98,5 +103,9 @@ class CoverageLedger:
             row = await connection.fetchrow(COVERAGE, channel_id, most_gaps)
         if row is None:
             return None
-        gaps = tuple(IdRange(MessageId(gap.lower), MessageId(gap.upper - 1)) for gap in row["gaps"])
-        return Coverage(MessageId(row["floor_id"]), MessageId(row["newest_id"]), row["verified_at"], gaps)
+        return Coverage(MessageId(row["floor_id"]), MessageId(row["newest_id"]), row["verified_at"], id_ranges(row["gaps"]))
+
+
+def id_ranges(gaps: Iterable[Any]) -> tuple[IdRange, ...]:
+    """PostgreSQL's ranges end before their upper bound."""
+    return tuple(IdRange(MessageId(gap.lower), MessageId(gap.upper - 1)) for gap in gaps)

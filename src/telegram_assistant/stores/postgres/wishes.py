@@ -9,7 +9,7 @@ from typing import Any
 
 from telegram_assistant.domain.ids import AccountId, ChannelId, TenantId
 from telegram_assistant.domain.priority import Priority
-from telegram_assistant.stores.postgres.channels import AiPolicy, Subscription
+from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, AiPolicy, Subscription
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
@@ -139,4 +139,4 @@ def _plain(wanted: Subscription) -> dict[str, object]:
 def _subscription(plain: dict[str, Any]) -> Subscription:
     """Which channel it is for is not known yet."""
     values = {**plain, "priority": Priority(plain["priority"]), "ai_policy": AiPolicy(plain["ai_policy"])}
-    return Subscription(channel_id=ChannelId(0), **values)
+    return Subscription(channel_id=NOT_KNOWN_YET, **values)

@@ -11,7 +11,11 @@ from redis.exceptions import RedisError
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import RedisSettings, location_of
 
-__all__ = ["Redis", "connect_to", "open_redis", "text_of"]
+__all__ = ["FREE", "Redis", "connect_to", "open_redis", "text_of"]
+
+
+FREE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+"""Gives a lock back, if it is still the one of who asks."""
 
 
 def connect_to(settings: RedisSettings) -> Redis:

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.parsing import Statistics
-from telegram_assistant.stores.redis.client import Redis, text_of
+from telegram_assistant.stores.redis.client import FREE, Redis, text_of
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import MARKS_UNREADABLE
 
@@ -31,7 +31,6 @@ if old and string.match(old, '^%d%d%d%d%-%d%d%-%d%dT') and old >= ARGV[1] then r
 redis.call('SET', KEYS[1], ARGV[1])
 return 1
 """
-FREE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
 class Marks:
@@ -60,10 +59,6 @@ class Marks:
 
     async def set_low_water(self, channel_id: ChannelId, moment: datetime) -> None:
         await self._try(self._redis.set(f"low_watermark:{channel_id}", _text(moment), ex=DAY_SECONDS))
-
-    async def low_water(self, channel_id: ChannelId) -> datetime | None:
-        text = await self._try(self._redis.get(f"low_watermark:{channel_id}"))
-        return _moment(channel_id, text) if text else None
 
     async def statistics(self, channel_id: ChannelId) -> Statistics | None:
         text = await self._try(self._redis.get(f"interarrival_stats:{channel_id}"))

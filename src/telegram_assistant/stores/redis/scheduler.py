@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from redis.exceptions import RedisError
 
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.redis.client import Redis, text_of
+from telegram_assistant.stores.redis.client import FREE, Redis, text_of
 
 LOCK = "scheduler:lock"
 FACTS = "scheduler:facts"
@@ -16,7 +16,6 @@ LOCK_SECONDS = 30
 RENEW_SECONDS = 10.0
 
 RENEW = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('EXPIRE', KEYS[1], ARGV[2]) end return 0"
-FREE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
 @dataclass(frozen=True, slots=True)

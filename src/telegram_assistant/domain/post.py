@@ -1,19 +1,18 @@
 """A post as we keep it, and the fingerprint that tells a real edit from a counter that moved."""
 
 import hashlib
-import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from pydantic_core import to_json
+
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 
 type Json = str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None
 type Facts = dict[str, Json]
-
-_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class PostKind(StrEnum):
@@ -89,7 +88,7 @@ class Post:
 def fingerprint(text: str, entities: Sequence[Entity] = (), media_ids: Sequence[int] = ()) -> bytes:
     """SHA-256 of what a reader sees. Views, reactions and the edit date are left out on purpose: they are no edit.
 
-    An entity's detail is left out too: posts stored before it was kept would all look edited.
+    An entity's detail is left out too: posts stored before it was kept would all look edited. The text must be storable.
     """
     seen = [unicodedata.normalize("NFC", text), [[e.kind, e.offset, e.length, e.url] for e in entities], list(media_ids)]
-    return hashlib.sha256(_as_json(seen).encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256(to_json(seen)).digest()

@@ -1,5 +1,7 @@
 """What stands around a message: where it comes from, what it answers, what became of it, and how often it was seen."""
 
+from operator import attrgetter
+
 from telethon.tl import types
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
@@ -46,8 +48,7 @@ def header_facts(channel_id: ChannelId, message: types.TypeMessage) -> Facts:
         facts["counts"] = counts
     if message.replies is not None and message.replies.channel_id is not None:
         facts["discussion_id"] = message.replies.channel_id
-    for name in _AS_THEY_ARE:
-        value = getattr(message, name)
+    for name, value in zip(_AS_THEY_ARE, _as_they_are(message), strict=True):
         if value and (fact := fact_of(value)) is not None:
             facts[name] = fact
     return facts
@@ -55,6 +56,7 @@ def header_facts(channel_id: ChannelId, message: types.TypeMessage) -> Facts:
 
 _AS_THEY_ARE = ("edit_hide", "pinned", "noforwards", "restriction_reason", "via_bot_id", "ttl_period", "factcheck")
 """Said by Telegram in words that need no others."""
+_as_they_are = attrgetter(*_AS_THEY_ARE)
 
 
 def _service(message: types.MessageService) -> Facts:

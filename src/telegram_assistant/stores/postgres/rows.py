@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import asyncpg
+from pydantic_core import to_json
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.post import Entity, Origin, Post, PostKind
@@ -48,10 +49,6 @@ def stored_post(row: asyncpg.Record) -> StoredPost:
     return StoredPost(post, row["stored_at"], row["deleted_at"], row["revision"])
 
 
-_as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
-"""Made once: json.dumps makes an encoder for every call that wants anything but its defaults."""
-
-
 def as_columns(posts: Sequence[Post]) -> tuple[list[object], ...]:
     """The columns that landing and the benches write, in the order of LANDED."""
     return (
@@ -60,7 +57,7 @@ def as_columns(posts: Sequence[Post]) -> tuple[list[object], ...]:
         [post.content_hash for post in posts],
         [post.kind.value for post in posts],
         [post.text for post in posts],
-        [_as_json([entity.as_json() for entity in post.entities]) if post.entities else None for post in posts],
+        [to_json([entity.as_json() for entity in post.entities]).decode() if post.entities else None for post in posts],
         [post.edited_at for post in posts],
         [post.reply_to for post in posts],
         [post.forwarded_from.channel_id if post.forwarded_from else None for post in posts],
@@ -68,7 +65,7 @@ def as_columns(posts: Sequence[Post]) -> tuple[list[object], ...]:
         [post.grouped_id for post in posts],
         [post.lang for post in posts],
         [post.author for post in posts],
-        [_as_json(post.facts) if post.facts else None for post in posts],
+        [to_json(post.facts).decode() if post.facts else None for post in posts],
     )
 
 

@@ -6,6 +6,7 @@ import time
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.redis.marks import Marks
+from telegram_assistant.telemetry.metrics import REGISTRY
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from tests.conftest import Admin
@@ -103,3 +104,16 @@ async def _poll_until_trouble(office: Office, control: Control, channel_id: Chan
     await office.poll(channel_id)
     await trouble
     office.sim.faults.failures.clear()
+
+
+async def test_a_channel_that_is_no_longer_read_alarms_nobody(office: Office, control: Control) -> None:
+    channel_id = await office.follow(simulated(control, posts=3))
+    await office.poll(channel_id)
+    await office.app.system.channels.unsubscribe(office.tenant_id, channel_id)
+    await office.app.system.planning.give_accounts()
+    assert await office.app.system.schedule.gone(office.mine.account_id, {channel_id}) == {channel_id}
+    shown = {"channel_id": str(channel_id)}
+    assert REGISTRY.get_sample_value("channel_gap_seconds", shown) is not None
+    office.stopping.set()
+    await office.reading.run()
+    assert REGISTRY.get_sample_value("channel_gap_seconds", shown) is None

@@ -16,6 +16,7 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Busy, Flooded, LeaseLost
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram.line import PATIENCE_SECONDS
+from telegram_assistant.telemetry.metrics import REGISTRY
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY
@@ -49,6 +50,10 @@ def calls(sim: Simulator, method: str, phone: str = PHONE) -> int:
     return sim.counters.calls[phone, method]
 
 
+def retried_after_floods() -> float:
+    return REGISTRY.get_sample_value("parser_retries_total", {"reason": "floodwait"}) or 0.0
+
+
 @pytest.mark.parametrize(
     ("told", "least"),
     [
@@ -62,9 +67,11 @@ def calls(sim: Simulator, method: str, phone: str = PHONE) -> int:
 async def test_a_short_wait_is_kept_inside_the_request(
     lines: Lines, control: Control, sim: Simulator, history: Any, skipping: Skipping, told: str, least: int
 ) -> None:
+    before = retried_after_floods()
     async with lines() as line:
         control.fail(HISTORY, code=420, message=told)
         assert len((await line.ask(history)).messages) == 5
+        assert retried_after_floods() == before + 1
         assert (calls(sim, HISTORY), line.floods) == (2, 1)
         assert least <= line.waited_seconds <= least + 3
         assert line.waited_seconds in skipping.waits
@@ -95,11 +102,16 @@ async def test_a_long_wait_ends_the_request_and_nothing_is_sent_before_it_is_ove
         assert calls(sim, HISTORY) == 2
 
 
-async def test_a_wait_of_more_than_five_minutes_is_an_alert(lines: Lines, control: Control, history: Any, logged: list[EventDict]) -> None:
+async def test_a_wait_of_more_than_five_minutes_is_an_alert(
+    lines: Lines, control: Control, history: Any, logged: list[EventDict], account_id: AccountId
+) -> None:
     async with lines() as line:
         control.fail(HISTORY, code=420, message="FLOOD_WAIT_12167")
         with pytest.raises(Flooded):
             await line.ask(history)
+        assert REGISTRY.get_sample_value("account_blocked_until_seconds", {"account_id": str(account_id), "method": HISTORY}) == pytest.approx(
+            time.time() + 12167 * 1.2, abs=4
+        )
     alert = next(one for one in logged if one["event"] == "account_flooded")
     assert (alert["log_level"], alert["method"], alert["asked_seconds"]) == ("warning", HISTORY, 12167)
 

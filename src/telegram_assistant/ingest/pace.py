@@ -26,10 +26,10 @@ class Pace:
         self._planned_at: datetime | None = None
         self._lateness: list[float] = []
 
-    async def refresh(self, now: datetime) -> None:
-        """Fetch the plan once a minute, and say how it went."""
+    async def refresh(self, now: datetime) -> bool:
+        """Fetch the plan once a minute, and say how it went; True when it was fetched."""
         if self._planned_at is not None and now - self._planned_at < PLAN_AGAIN:
-            return
+            return False
         self._planned_at = now
         plan = await self._schedule.plan_of(self._account_id)
         if plan is not None and self._lateness:
@@ -38,6 +38,7 @@ class Pace:
             plan = replace(plan, trim=trim)
             self._lateness = []
         self._plan = plan
+        return True
 
     def came(self, channel: DueChannel, now: datetime) -> None:
         """A poll begins: note how late it is, measured by the wait that was planned."""

@@ -4,7 +4,7 @@ Polls come first; of ten requests three may be for the past, and all of them whi
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -27,7 +27,7 @@ from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telegram.line import Line
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, HWM_AGE, MODE_FORCED, PARSER_RETRIES
+from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, HWM_AGE, MODE_FORCED, PARSER_RETRIES, forget_channel
 
 log = get_logger()
 
@@ -71,23 +71,28 @@ class Reading:
         self._desk = desk
         self._stopping = stopping
         self._forced: set[ChannelId] = set()
+        self._read: set[ChannelId] = set()
         self._credit = 0.0
 
     async def run(self) -> None:
         """Until told to stop. AccountRefused and LeaseLost end it: both are about the account as a whole."""
         await self._desk.schedule.take_over(self._desk.account_id, self._desk.lease_epoch)
-        while not self._stopping.is_set():
-            try:
-                if not await self.turn():
-                    await sleep_unless(self._stopping, IDLE_SECONDS)
-            except Busy as busy:
-                log.info("account_waits", account_id=self._desk.account_id, why=str(busy), seconds=round(busy.retry_after_seconds))
-                await sleep_unless(self._stopping, busy.retry_after_seconds)
+        try:
+            while not self._stopping.is_set():
+                try:
+                    if not await self.turn():
+                        await sleep_unless(self._stopping, IDLE_SECONDS)
+                except Busy as busy:
+                    log.info("account_waits", account_id=self._desk.account_id, why=str(busy), seconds=round(busy.retry_after_seconds))
+                    await sleep_unless(self._stopping, busy.retry_after_seconds)
+        finally:
+            self._forget(self._read)
 
     async def turn(self) -> bool:
         """The polls that are due, and the past's share; False when there was nothing to do."""
         desk = self._desk
-        await desk.pace.refresh(desk.clock())
+        if await desk.pace.refresh(desk.clock()) and self._read:
+            self._forget(await desk.schedule.gone(desk.account_id, self._read))
         batch = await desk.schedule.claim(desk.account_id, desk.lease_epoch, most=BATCH, ahead=AHEAD)
         if batch:
             await self._poll(batch)
@@ -123,9 +128,16 @@ class Reading:
                 await desk.schedule.put_back(desk.lease_epoch, [one.channel_id for one in batch[read:]], at=rest_at or desk.clock())
             await keep_raw(raw, archive=desk.raw_archive)
 
+    def _forget(self, channel_ids: Collection[ChannelId]) -> None:
+        """Nobody is alarmed by the silence of a channel that this account no longer reads."""
+        for channel_id in channel_ids:
+            forget_channel(channel_id)
+        self._read.difference_update(tuple(channel_ids))
+
     def _begin(self, channel: DueChannel, mark: datetime | None) -> Run:
         desk, now = self._desk, self._desk.clock()
         desk.pace.came(channel, now)
+        self._read.add(channel.channel_id)
         mode, forced = choose_mode(desk.settings, last_parsed_at=channel.last_parsed_at, last_polled_at=channel.last_polled_at, now=now)
         if forced and channel.channel_id not in self._forced:
             MODE_FORCED.labels("stale_lpa").inc()

@@ -22,6 +22,7 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import AccountRefused, Busy, Flooded
 from telegram_assistant.telegram.wire import ToldToWait, Wire
 from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import ACCOUNT_BLOCKED, PARSER_RETRIES
 
 log = get_logger()
 
@@ -102,6 +103,7 @@ class Line:
                 pause = await self._heed(budget, told.seconds)
                 if told.seconds > PATIENCE_SECONDS or attempt == MOST_FLOODS:
                     raise _flooded(budget, pause) from told
+                PARSER_RETRIES.labels("floodwait").inc()
                 await self._sit_out(pause)
         raise AssertionError("the last attempt returns or raises")
 
@@ -163,6 +165,7 @@ class Line:
         pause = asked * careful + random.uniform(0, JITTER_SECONDS)  # noqa: S311 -- jitter
         self.floods += 1
         self._meters[budget.method] = self._meter(budget).block(self._clock.now(), pause)
+        ACCOUNT_BLOCKED.labels(self._account_id, budget.method).set(time.time() + pause)
         event, tell = ("account_flooded", log.warning) if asked > ALERT_SECONDS else ("flood_wait", log.info)
         tell(event, account_id=self._account_id, method=budget.method, asked_seconds=asked, pause_seconds=round(pause, 1))
         try:

@@ -3,7 +3,7 @@
 A claim is a new due time two minutes ahead, so what a dead process has claimed comes back by itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -188,6 +188,16 @@ class Schedule:
                 channel_id,
                 reason,
             )
+
+    async def gone(self, account_id: AccountId, channel_ids: Collection[ChannelId]) -> frozenset[ChannelId]:
+        """Those that this account does not read any more: unfollowed, unreadable, or given to another."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                "SELECT channel_id FROM poll_schedule WHERE account_id = $1 AND next_poll_at < 'infinity' AND channel_id = ANY($2)",
+                account_id,
+                list(channel_ids),
+            )
+        return frozenset(channel_ids) - {ChannelId(row["channel_id"]) for row in rows}
 
     async def ask(self, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
         """Read a channel now, before all others if `first`. False when nobody follows it. Releases a parked one."""

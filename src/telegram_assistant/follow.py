@@ -139,6 +139,7 @@ def desk_of(app: App, mine: Mine, reader: Reader, *, slots: asyncio.Semaphore, s
         backfills=system.backfills,
         marks=marks,
         raw_archive=system.raw_archive,
+        counts=system.counts,
         settings=settings,
         slots=slots,
         clock=_now,

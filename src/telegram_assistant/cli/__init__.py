@@ -33,6 +33,7 @@ COMMANDS = {
     "channels": Lazy("channels:app", "Channels that are followed: add, list, import, coverage, poll, verify."),
     "scheduler": Lazy("scheduler:app", "How planning goes; start it over."),
     "search": Lazy("search:search", "Find posts by words, for one tenant."),
+    "changes": Lazy("changes:changes", "What channels edited or deleted after publishing it."),
     "streams": Lazy("streams:app", "Watch the stages at work; refill, resume."),
     "dead-letters": Lazy("dead_letters:app", "Events that a stage could not process: look, replay, discard."),
     "doctor": Lazy("install:doctor", "Check settings, Python and every server; say what to do."),

@@ -11,10 +11,11 @@ from datetime import UTC, datetime, timedelta
 from telegram_assistant.domain.coverage import without
 from telegram_assistant.domain.ids import AccountId, MessageId
 from telegram_assistant.domain.lane import Lane
+from telegram_assistant.domain.post import Post
 from telegram_assistant.errors import AccessLost, AccountRefused, Busy, LeaseLost
-from telegram_assistant.ingest.raw import raw_of
-from telegram_assistant.stores.postgres.backfills import Backfill, BackfillKind, Backfills
-from telegram_assistant.stores.postgres.landing import BackfillClaim, Landing, Page
+from telegram_assistant.ingest.keeping import raw_of
+from telegram_assistant.stores.postgres.backfills import LOOKS_BACK, Backfill, BackfillKind, Backfills
+from telegram_assistant.stores.postgres.landing import BackfillClaim, Landing, Page, Shown
 from telegram_assistant.stores.postgres.raw_messages import RawMessages
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.telegram.reader import HistoryPage, Readable, Reader
@@ -34,6 +35,8 @@ class Step:
     inserted: int = 0
     oldest_at: datetime | None = None
     raw: list[RawMessages] = field(default_factory=list)
+    seen: list[Post] = field(default_factory=list)
+    """Read again: their counts may have moved."""
     done: bool = False
     busy: Busy | None = None
     """What cut it short."""
@@ -89,9 +92,9 @@ class Backfiller:
     async def _read(self, job: Backfill, step: Step, most_pages: int) -> None:
         if job.newest_id is None or job.floor_id is None:
             step.done = True  # nothing was ever read here: the first poll comes before any history
-        elif job.kind is not BackfillKind.SILENCE and job.since is not None and (job.floor_at is None or job.since < job.floor_at):
+        elif job.kind not in LOOKS_BACK and job.since is not None and (job.floor_at is None or job.since < job.floor_at):
             await self._find_floor(job, step, job.since, job.floor_id)
-        elif job.kind in {BackfillKind.VERIFY, BackfillKind.SILENCE}:
+        elif job.kind is BackfillKind.VERIFY or job.kind in LOOKS_BACK:
             await self._read_again(job, step, most_pages, job.floor_id)
         else:
             await self._fill(job, step, most_pages)
@@ -113,21 +116,32 @@ class Backfiller:
     async def _read_again(self, job: Backfill, step: Step, most_pages: int, floor_id: MessageId) -> None:
         below = job.below
         while not step.done and step.pages < most_pages:
+            asked_at = self._clock()
             page = await (self._reader.newest(_readable(job)) if below is None else self._reader.below(_readable(job), below))
             if page.proven is None:
                 step.done = True
                 return
             below = page.proven.low
-            await self._land(job, step, page, below=below)
-            since = job.since if job.kind is BackfillKind.SILENCE else None
+            await self._land(job, step, page, below=below, shown=Shown(page.ids, asked_at))
+            step.seen += page.posts
+            since = job.since if job.kind in LOOKS_BACK else None
             too_old = since is not None and page.oldest_at is not None and page.oldest_at <= since
             step.done = too_old or below <= floor_id
 
-    async def _land(self, job: Backfill, step: Step, page: HistoryPage, *, below: MessageId | None) -> None:
+    async def _land(self, job: Backfill, step: Step, page: HistoryPage, *, below: MessageId | None, shown: Shown | None = None) -> None:
         now = self._clock()
         claim = BackfillClaim(job.channel_id, job.backfill_id, job.lease_epoch, below)
-        lane = Page(posts=page.posts, proven=page.proven, read_at=now, lane=Lane.BULK, requested_by=job.requested_by or None)
-        landed = await self._landing.land(lane, claim)
+        landed = await self._landing.land(
+            Page(
+                posts=page.posts,
+                proven=page.proven,
+                read_at=now,
+                lane=Lane.BULK,
+                requested_by=job.requested_by or None,
+                shown=shown,
+            ),
+            claim,
+        )
         step.pages += 1
         step.inserted += landed.inserted
         step.oldest_at = page.oldest_at
@@ -140,6 +154,7 @@ class Backfiller:
         await self._marks.note_backfilled(job.channel_id, window_start)
         await self._marks.free_backfill(job.channel_id, self._owner)
         BACKFILL_JOBS.add(job.channel_id, status="completed")
+        await self._backfills.look_twice(job.channel_id)
 
     async def _fail(self, job: Backfill, why: str) -> None:
         over = await self._backfills.fail(job, why, pause=timedelta(minutes=1) * 2**job.attempts)

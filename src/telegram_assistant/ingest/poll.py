@@ -17,13 +17,14 @@ from telegram_assistant.domain.coverage import IdRange, closes, is_unread
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.parsing import LONGEST_OVERLAP, Mode, start_of
 from telegram_assistant.domain.post import Post
+from telegram_assistant.domain.rechecking import depth_due
 from telegram_assistant.domain.rhythm import Rhythm, after_posts, begun
 from telegram_assistant.errors import Busy
+from telegram_assistant.ingest.keeping import raw_of
 from telegram_assistant.ingest.pace import Pace
-from telegram_assistant.ingest.raw import raw_of
 from telegram_assistant.ingest.silence import Silence
 from telegram_assistant.settings import ParserSettings
-from telegram_assistant.stores.postgres.landing import Claim, Landing, Page, RunEnds
+from telegram_assistant.stores.postgres.landing import Claim, Landing, Page, RunEnds, Shown
 from telegram_assistant.stores.postgres.raw_messages import RawMessages
 from telegram_assistant.stores.postgres.schedule import DueChannel
 from telegram_assistant.stores.redis.marks import Marks
@@ -58,6 +59,14 @@ class Run:
     raw: list[RawMessages] = field(default_factory=list)
     """What was landed, as Telegram sent it."""
     newest_posted_at: datetime | None = None
+    seen: list[Post] = field(default_factory=list)
+    """Read again: their counts may have moved."""
+    rechecked: bool = False
+    """What the newest page shows was held against what is stored, and that was far enough."""
+    look_back_to: datetime | None = None
+    """It was not: the rest is for another time."""
+    doubtful: bool = False
+    """So much seems to be gone that it wants a second look."""
     completed: bool = False
     """False: nothing was landed, and whoever asked completes many such polls at once."""
 
@@ -101,12 +110,13 @@ class Poller:
         late = await self._late(run, newest.posts)
         news = [post for post in newest.posts if post.message_id in late or _is_news(run, post, edge)]
         connects = closes(newest.proven, edge)
-        if connects and not news and channel.known is not None:
+        shown = await self._recheck(run, newest)
+        if connects and not news and shown is None and channel.known is not None:
             if run.mark is not None:
                 await self._marks.drop_high_water(channel.channel_id)
             return
         run.newest_posted_at = max([post.posted_at for post in newest.posts] + [one for one in (channel.newest_posted_at,) if one])
-        await self._land(run, newest, news, floor, ends=connects)
+        await self._land(run, newest, news, floor, ends=connects, shown=shown)
         if not connects:
             await self._fill(run, edge, newest.proven)
         run.completed = True
@@ -138,6 +148,19 @@ class Poller:
         edge = await self._reader.last_before(_readable(run.channel), since)
         return edge, _Floor(MessageId(edge + 1), since)
 
+    async def _recheck(self, run: Run, newest: HistoryPage) -> Shown | None:
+        """When it is time to look at young posts again: the page, if something is gone from it or back on it."""
+        channel, proven = run.channel, newest.proven
+        depth = depth_due(channel.channel_id, channel.rechecked_at, run.started_at)
+        if depth is None or channel.known is None or proven is None or newest.oldest_at is None:
+            return None
+        since = run.started_at - depth
+        reaches = proven.low <= channel.known.floor_id or newest.oldest_at <= since
+        run.rechecked, run.look_back_to = reaches, None if reaches else since
+        run.seen += newest.posts
+        shown = Shown(newest.ids, run.started_at)
+        return shown if await self._landing.differs(channel.channel_id, proven, shown) else None
+
     async def _late(self, run: Run, posts: Sequence[Post]) -> set[MessageId]:
         """Young posts that the last poll did not see, although it saw newer ones: a post may become visible late."""
         channel = run.channel
@@ -165,7 +188,9 @@ class Poller:
             if not last:
                 await self._marks.raise_high_water(run.channel.channel_id, max(post.posted_at for post in page.posts))
 
-    async def _land(self, run: Run, page: HistoryPage, posts: Sequence[Post], floor: "_Floor | None", *, ends: bool) -> None:
+    async def _land(
+        self, run: Run, page: HistoryPage, posts: Sequence[Post], floor: "_Floor | None", *, ends: bool, shown: Shown | None = None
+    ) -> None:
         channel, now = run.channel, self._clock()
         run.fresh += [post for post in posts if channel.known is None or post.message_id > channel.known.top.high]
         landed = await self._landing.land(
@@ -175,17 +200,19 @@ class Poller:
                 read_at=now,
                 floor_id=floor.message_id if floor else None,
                 floor_at=floor.since if floor else None,
+                shown=shown,
             ),
             Claim(channel.channel_id, channel.lease_epoch),
             ends=await self._end_of(run, now) if ends else None,
         )
         run.inserted += landed.inserted
+        run.doubtful = run.doubtful or landed.doubtful > 0
         run.raw += raw_of(posts, page, now)
 
     async def _end_of(self, run: Run, now: datetime) -> RunEnds:
         rhythm = _rhythm_after(run, now.timestamp())
         next_poll_at = await self._pace.next_poll_at(run.channel, rhythm, run.newest_posted_at, now)
-        return RunEnds(started_at=run.started_at, next_poll_at=next_poll_at, stored_before=run.inserted > 0, rhythm=rhythm)
+        return RunEnds(started_at=run.started_at, next_poll_at=next_poll_at, stored_before=run.inserted > 0, rechecked=run.rechecked, rhythm=rhythm)
 
 
 @dataclass(frozen=True, slots=True)

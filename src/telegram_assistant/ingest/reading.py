@@ -11,16 +11,18 @@ from datetime import datetime, timedelta
 from telegram_assistant.domain.account import Lease
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.domain.parsing import choose_mode
+from telegram_assistant.domain.post import Post
 from telegram_assistant.domain.rhythm import LOOK_AHEAD_SECONDS
 from telegram_assistant.errors import AccessLost, AccountRefused, Busy, Flooded, LeaseLost
 from telegram_assistant.ingest.backfill import Backfiller
+from telegram_assistant.ingest.keeping import keep_counts, keep_raw
 from telegram_assistant.ingest.pace import Pace
 from telegram_assistant.ingest.poll import Poller, Run, RunStatus
-from telegram_assistant.ingest.raw import keep_raw
 from telegram_assistant.ingest.silence import Silence
 from telegram_assistant.ingest.telling import tell_run
 from telegram_assistant.settings import ParserSettings, SchedulerPolicy
 from telegram_assistant.stores.postgres.backfills import BackfillKind, Backfills
+from telegram_assistant.stores.postgres.counts import Counts
 from telegram_assistant.stores.postgres.raw_messages import RawArchive, RawMessages
 from telegram_assistant.stores.postgres.schedule import DueChannel, Empty, Schedule
 from telegram_assistant.stores.redis.marks import Marks
@@ -58,6 +60,7 @@ class Desk:
     backfills: Backfills
     marks: Marks
     raw_archive: RawArchive
+    counts: Counts
     settings: ParserSettings
     slots: asyncio.Semaphore
     """PARSER_MAX_CONCURRENCY of the process."""
@@ -104,6 +107,7 @@ class Reading:
         marks = await desk.marks.high_water([channel.channel_id for channel in batch])
         empties: list[Empty] = []
         raw: list[RawMessages] = []
+        seen: list[Post] = []
         begun_at, read, rest_at = desk.clock(), 0, None
         try:
             for channel in batch:
@@ -113,10 +117,12 @@ class Reading:
                 read += 1
                 if await self._follow(run):
                     await self._heed_silence(run)
+                    await self._look_again(run)
                     if not run.completed:
                         due = await desk.pace.next_poll_at(channel, channel.rhythm, run.newest_posted_at, desk.clock())
-                        empties.append(Empty(channel.channel_id, due, channel.is_parked))
+                        empties.append(Empty(channel.channel_id, due, channel.is_parked, run.rechecked))
                     raw += run.raw
+                    seen += run.seen
                 self._credit = min(3.0, self._credit + PAST_PER_POLL)
         except Flooded as flood:
             read, rest_at = read - 1, desk.clock() + timedelta(seconds=flood.retry_after_seconds)
@@ -127,6 +133,7 @@ class Reading:
             if read < len(batch):
                 await desk.schedule.put_back(desk.lease_epoch, [one.channel_id for one in batch[read:]], at=rest_at or desk.clock())
             await keep_raw(raw, archive=desk.raw_archive)
+            await keep_counts(seen, counts=desk.counts, seen_at=begun_at)
 
     def _forget(self, channel_ids: Collection[ChannelId]) -> None:
         """Nobody is alarmed by the silence of a channel that this account no longer reads."""
@@ -194,6 +201,13 @@ class Reading:
         if await desk.backfills.open(channel_id, BackfillKind.SILENCE, since=last):
             BACKFILL_JOBS.add(channel_id, status="enqueued")
 
+    async def _look_again(self, run: Run) -> None:
+        """Young posts below the newest page are read again as a job of the past; so is, after a while, what seems to be gone."""
+        if run.look_back_to is not None:
+            await self._desk.backfills.look_back(run.channel.channel_id, run.look_back_to)
+        if run.doubtful:
+            await self._desk.backfills.look_twice(run.channel.channel_id)
+
     async def _attempt(self, run: Run) -> None:
         """Transient trouble is tried again, with growing pauses."""
         for attempt in range(1, self._desk.settings.attempts + 1):
@@ -227,6 +241,7 @@ class Reading:
             return False
         self._credit = max(0.0, self._credit - step.pages)
         await keep_raw(step.raw, archive=self._desk.raw_archive)
+        await keep_counts(step.seen, counts=self._desk.counts, seen_at=self._desk.clock())
         if step.busy is not None:
             raise step.busy
         return True

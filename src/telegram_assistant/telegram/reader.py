@@ -52,6 +52,11 @@ class HistoryPage:
     """What they were read from."""
 
     @property
+    def ids(self) -> tuple[MessageId, ...]:
+        """Of everything that the page shows."""
+        return tuple(post.message_id for post in self.posts)
+
+    @property
     def oldest_at(self) -> datetime | None:
         return min((post.posted_at for post in self.posts), default=None)
 

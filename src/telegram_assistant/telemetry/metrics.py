@@ -68,7 +68,7 @@ class StageMetrics:
         self.latency = STAGE_LATENCY.labels(stage)
 
 
-POSTS_LANDED = Counter("posts_landed_total", "Posts written by landing, by outcome (inserted, changed).", ["outcome"], registry=REGISTRY)
+POSTS_LANDED = Counter("posts_landed_total", "Posts written by landing, by outcome (inserted, changed, deleted).", ["outcome"], registry=REGISTRY)
 
 _MODES = ("historical", "incremental")
 PARSER_RUNS = Counter(

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import fields
+from datetime import UTC, datetime
 from inspect import getmembers, iscoroutinefunction
 from typing import Any
 
@@ -168,12 +169,17 @@ async def _words_find(stores: TenantStores, world: World) -> set[ChannelId]:
     return {stored.post.channel_id for stored in await stores.words.find(f"изоляция{world.a}", limit=1000)}
 
 
+async def _changes_since(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {change.channel_id for change in await stores.changes.since(datetime(2026, 1, 1, tzinfo=UTC), limit=1000)}
+
+
 METHODS: dict[str, Case] = {
     "feed.newest": _feed_newest,
     "feed.post": _feed_post,
     "followed.channels": _followed_channels,
     "coverage.of": _coverage_of,
     "words.find": _words_find,
+    "changes.since": _changes_since,
 }
 
 
@@ -184,6 +190,7 @@ async def test_every_store_method_shows_each_tenant_its_own_channels(admin: Admi
         list(world.channels),
         f"изоляция{world.a}",
     )
+    await admin.execute("UPDATE posts SET deleted_at = now() WHERE channel_id = ANY($1) AND message_id = 2", list(world.channels))
     assert await METHODS[method](world.stores_a, world) == world.of_a
     assert await METHODS[method](world.stores_b, world) == world.of_b
     assert await METHODS[method](world.stores_nobody, world) == set()

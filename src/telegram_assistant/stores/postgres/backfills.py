@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from telegram_assistant.domain.coverage import IdRange
 from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
+from telegram_assistant.domain.rechecking import SECOND_LOOK
 from telegram_assistant.stores.postgres.coverage import GAPS, NEWEST, id_ranges
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.schedule import CLAIM_SECONDS
@@ -24,6 +25,12 @@ class BackfillKind(StrEnum):
     """Once more from the newest down to the floor, to be sure."""
     SILENCE = "silence"
     """Policy `classic`: the channel is silent for longer than usual, so its last window is read again."""
+    RECHECK = "recheck"
+    """What was stored lately is read again: it may have been edited or deleted."""
+
+
+LOOKS_BACK = frozenset({BackfillKind.SILENCE, BackfillKind.RECHECK})
+"""They read again down to a date, whatever is wanted of the past."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +57,7 @@ CLAIM = f"""
 WITH due AS (
     SELECT backfill_id FROM backfills
     WHERE account_id = $1 AND state = 'open' AND next_try_at <= now()
-    ORDER BY kind <> 'gap', next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED
+    ORDER BY kind <> 'gap', kind = 'recheck', next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED
 ),
 claimed AS (
     UPDATE backfills b SET next_try_at = now() + make_interval(secs => $4), lease_owner = $2, lease_epoch = $3
@@ -69,11 +76,15 @@ LEFT JOIN coverage v ON v.channel_id = b.channel_id
 """
 
 OPEN = """
-INSERT INTO backfills AS b (channel_id, account_id, requested_by, kind, since)
-SELECT s.channel_id, coalesce($5, s.account_id), $3, $2, $4 FROM poll_schedule s WHERE s.channel_id = $1
+INSERT INTO backfills AS b (channel_id, account_id, requested_by, kind, since, next_try_at)
+SELECT s.channel_id, coalesce($5, s.account_id), $3, $2, $4, now() + $6 FROM poll_schedule s WHERE s.channel_id = $1
 ON CONFLICT (channel_id) WHERE state = 'open' DO UPDATE
-SET since = least(b.since, excluded.since), kind = CASE WHEN excluded.kind = 'verify' THEN 'verify' ELSE b.kind END
-WHERE excluded.since < coalesce(b.since, 'infinity') OR (excluded.kind = 'verify' AND b.kind <> 'verify')
+SET since = CASE WHEN b.kind IN ('silence', 'recheck') THEN excluded.since ELSE least(b.since, excluded.since) END,
+    kind = CASE WHEN excluded.kind = 'verify' OR b.kind IN ('silence', 'recheck') THEN excluded.kind ELSE b.kind END,
+    below = CASE WHEN b.kind IN ('silence', 'recheck') THEN NULL ELSE b.below END,
+    next_try_at = least(b.next_try_at, excluded.next_try_at)
+WHERE excluded.kind NOT IN ('silence', 'recheck')
+  AND (b.kind IN ('silence', 'recheck') OR excluded.since < coalesce(b.since, 'infinity') OR (excluded.kind = 'verify' AND b.kind <> 'verify'))
 RETURNING backfill_id
 """
 
@@ -99,10 +110,25 @@ class Backfills:
         since: datetime | None = None,
         requested_by: TenantId | None = None,
         account_id: AccountId | None = None,
+        delay: timedelta = timedelta(0),
     ) -> bool:
-        """Ask for it; False when a job that does as much is open already."""
+        """Ask for it; False when a job is open that does as much, or that comes first."""
         async with self._transactions.begin() as connection:
-            return await connection.fetchval(OPEN, channel_id, kind.value, requested_by or 0, since, account_id) is not None
+            return await connection.fetchval(OPEN, channel_id, kind.value, requested_by or 0, since, account_id, delay) is not None
+
+    async def look_back(self, channel_id: ChannelId, since: datetime) -> None:
+        """Read again what was posted since then, in the course of time; unless other work of the past comes first."""
+        if await self.open(channel_id, BackfillKind.RECHECK, since=since):
+            async with self._transactions.begin() as connection:
+                await connection.execute("UPDATE poll_schedule SET rechecked_at = now() WHERE channel_id = $1", channel_id)
+
+    async def look_twice(self, channel_id: ChannelId) -> None:
+        """Read again, in a while, what seems to be gone; nothing where nothing does."""
+        query = "SELECT min(posted_at) FROM posts WHERE channel_id = $1 AND missed_at IS NOT NULL"
+        async with self._transactions.begin() as connection:
+            since = await connection.fetchval(query, channel_id)
+        if since is not None:
+            await self.open(channel_id, BackfillKind.RECHECK, since=since, delay=SECOND_LOOK)
 
     async def claim(self, account_id: AccountId, owner: str, lease_epoch: int) -> Backfill | None:
         """The next job of this account: holes before history."""

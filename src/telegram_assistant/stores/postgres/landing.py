@@ -1,5 +1,6 @@
 """Landing: a page of posts becomes durable in one short transaction, or not at all."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,6 +12,7 @@ from telegram_assistant.domain.rhythm import Rhythm
 from telegram_assistant.errors import LeaseLost
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
+from telegram_assistant.stores.postgres.deletions import DIFFERS, Burial, bury_absent, bury_told
 from telegram_assistant.stores.postgres.rows import LANDED, as_columns, unnested
 from telegram_assistant.telemetry.metrics import CHANNEL_LAST_POST, POSTS_LANDED
 
@@ -45,6 +47,16 @@ class Page:
     """Everything since then is wanted, and the floor is where it begins."""
     lane: Lane = Lane.LIVE
     requested_by: TenantId | None = None
+    shown: "Shown | None" = None
+    """Set where the page is read again: stored posts that it proves and does not show are gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Everything that a page shows, and when it was asked for."""
+
+    ids: tuple[MessageId, ...]
+    asked_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +66,7 @@ class RunEnds:
     started_at: datetime
     next_poll_at: datetime
     stored_before: bool = False
+    rechecked: bool = False
     rhythm: Rhythm | None = None
 
 
@@ -63,6 +76,9 @@ class Landed:
 
     inserted: int
     changed: int
+    deleted: int = 0
+    doubtful: int = 0
+    """Posts that seem to be gone, and wait for a second look."""
 
 
 # The first statement is the channel's lock, the fence against an owner of the past, and the poll's completion. Whoever was
@@ -76,7 +92,8 @@ SET last_polled_at = coalesce($4, last_polled_at),
     claimed = claimed AND $3::timestamptz IS NULL,
     observed_since = coalesce(to_timestamp($6), observed_since),
     level = coalesce($7, level), level_at = coalesce(to_timestamp($8), level_at),
-    burst = coalesce($9, burst), burst_at = coalesce(to_timestamp($10), burst_at)
+    burst = coalesce($9, burst), burst_at = coalesce(to_timestamp($10), burst_at),
+    rechecked_at = CASE WHEN $11 THEN $3 ELSE rechecked_at END
 WHERE channel_id = $1 AND lease_epoch = $2
 """
 
@@ -86,14 +103,21 @@ UPDATE backfills b SET below = coalesce($4, below)
 FROM locked WHERE b.backfill_id = $2 AND b.lease_epoch = $3 AND b.state = 'open' AND b.channel_id = locked.channel_id
 """
 
+FENCE_TOLD = "SELECT 1 FROM poll_schedule WHERE channel_id = $1 AND lease_epoch = $2 FOR NO KEY UPDATE"
+
 LAND = f"""
 WITH page AS (
-    SELECT * FROM {unnested(11)} AS p({LANDED})
+    SELECT * FROM {unnested(12)} AS p({LANDED})
     WHERE NOT EXISTS (SELECT 1 FROM erasures e WHERE e.channel_id = $1 AND e.ids @> p.message_id)
 ),
+reader AS (
+    SELECT account_id FROM backfills WHERE backfill_id = $11
+    UNION ALL SELECT account_id FROM poll_schedule WHERE channel_id = $1 AND $11 IS NULL
+),
 replaced AS (
-    INSERT INTO post_versions (channel_id, message_id, revision, text, entities, facts, content_hash, edited_at, replaced_at)
-    SELECT o.channel_id, o.message_id, o.revision, o.text, o.entities, o.facts, o.content_hash, o.edited_at, $2
+    INSERT INTO post_versions (channel_id, message_id, revision, text, entities, facts, content_hash, edited_at, replaced_at, seen_at, seen_by)
+    SELECT o.channel_id, o.message_id, o.revision, o.text, o.entities, o.facts, o.content_hash, o.edited_at, $2,
+           coalesce(o.seen_at, o.stored_at), o.seen_by
     FROM page p CROSS JOIN LATERAL (  -- LIMIT keeps it one look-up per post, however many posts the channel has
         SELECT * FROM posts WHERE channel_id = $1 AND message_id = p.message_id LIMIT 1) o
     WHERE p.message_id <= (SELECT newest_message_id FROM channels WHERE channel_id = $1)  -- what is above cannot be known yet
@@ -102,12 +126,12 @@ replaced AS (
     ON CONFLICT DO NOTHING
 ),
 landed AS (
-    INSERT INTO posts AS o (channel_id, {LANDED}, stored_at)
-    SELECT $1, p.*, $2 FROM page p
+    INSERT INTO posts AS o (channel_id, {LANDED}, stored_at, seen_by)
+    SELECT $1, p.*, $2, (SELECT account_id FROM reader) FROM page p
     ON CONFLICT (channel_id, message_id) DO UPDATE
     SET text = excluded.text, entities = excluded.entities, facts = excluded.facts, kind = excluded.kind,
         content_hash = excluded.content_hash, edited_at = excluded.edited_at, lang = excluded.lang,
-        revision = o.revision + 1, state_version = o.state_version + 1
+        revision = o.revision + 1, state_version = o.state_version + 1, seen_at = $2, seen_by = excluded.seen_by
     WHERE o.content_hash <> excluded.content_hash
       AND coalesce(excluded.edited_at, '-infinity') >= coalesce(o.edited_at, '-infinity')
     RETURNING message_id, posted_at, revision
@@ -168,20 +192,43 @@ class Landing:
             ends.started_at if ends else None,
             ends.stored_before if ends else False,
             page.floor_at,
+            claim.backfill_id if isinstance(claim, BackfillClaim) else None,
         )
+        burial = Burial()
         async with self._transactions.begin() as connection:
             if not await _is_ours(connection, claim, page, ends):
                 raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
             row = await connection.fetchrow(LAND, *parameters, *as_columns(posts))
+            if page.shown is not None and proven is not None:
+                shown, now, lane = page.shown, page.read_at, page.lane
+                burial = await bury_absent(connection, claim.channel_id, proven, shown.ids, asked_at=shown.asked_at, now=now, lane=lane)
         assert row is not None  # an aggregate always answers
-        landed = Landed(row["inserted"], row["changed"])
-        if landed.inserted or landed.changed:
-            self._bell.ring()
-        POSTS_LANDED.labels("inserted").inc(landed.inserted)
-        POSTS_LANDED.labels("changed").inc(landed.changed)
+        landed = Landed(row["inserted"], row["changed"], burial.deleted, burial.doubtful)
+        self._announce(landed)
         if posts:
             CHANNEL_LAST_POST.raise_to(claim.channel_id, max(post.posted_at for post in posts).timestamp())
         return landed
+
+    async def differs(self, channel_id: ChannelId, proven: IdRange, shown: Shown) -> bool:
+        """Whether a page that is read again lacks something that is stored, or shows what was thought gone. Most say no."""
+        async with self._transactions.begin() as connection:
+            return bool(await connection.fetchval(DIFFERS, channel_id, proven.low, proven.high, shown.ids, shown.asked_at))
+
+    async def bury(self, claim: Claim, gone: Sequence[MessageId], *, told_at: datetime) -> Burial:
+        """Telegram says that these posts of the channel were deleted; LeaseLost if the claim is of the past."""
+        async with self._transactions.begin() as connection:
+            if await connection.execute(FENCE_TOLD, claim.channel_id, claim.lease_epoch) != "SELECT 1":
+                raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
+            burial = await bury_told(connection, claim.channel_id, gone, now=told_at)
+        self._announce(Landed(0, 0, burial.deleted))
+        return burial
+
+    def _announce(self, landed: Landed) -> None:
+        outcomes = {"inserted": landed.inserted, "changed": landed.changed, "deleted": landed.deleted}
+        for outcome, posts in outcomes.items():
+            POSTS_LANDED.labels(outcome).inc(posts)
+        if any(outcomes.values()):
+            self._bell.ring()
 
 
 async def _is_ours(connection: Connection, claim: Claim | BackfillClaim, page: Page, ends: RunEnds | None) -> bool:
@@ -190,7 +237,8 @@ async def _is_ours(connection: Connection, claim: Claim | BackfillClaim, page: P
     rhythm = ends.rhythm if ends else None
     completion = (ends.started_at, page.read_at, ends.next_poll_at) if ends else (None, None, None)
     seen = (rhythm.since, rhythm.level, rhythm.level_at, rhythm.burst, rhythm.burst_at) if rhythm else (None,) * 5
-    return await connection.execute(FENCE, claim.channel_id, claim.lease_epoch, *completion, *seen) == "UPDATE 1"
+    rechecked = ends is not None and ends.rechecked
+    return await connection.execute(FENCE, claim.channel_id, claim.lease_epoch, *completion, *seen, rechecked) == "UPDATE 1"
 
 
 def one_per_id(posts: tuple[Post, ...]) -> tuple[Post, ...]:

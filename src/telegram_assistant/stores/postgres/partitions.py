@@ -18,6 +18,7 @@ class ByMonth:
 BY_MONTH = (
     ByMonth("post_raw", keep=timedelta(days=30)),
     ByMonth("post_search"),
+    ByMonth("post_counts"),
 )
 
 MONTHS_AHEAD = 3

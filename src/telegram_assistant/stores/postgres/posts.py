@@ -60,7 +60,7 @@ def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object
 # older thought never overwrites a newer one. Links that a post has no more are forgotten, the others left alone.
 SAVE = """
 WITH derived AS MATERIALIZED (
-    SELECT p.channel_id, p.message_id, p.posted_at, n.lang, n.text
+    SELECT p.channel_id, p.message_id, p.posted_at, p.deleted_at, n.lang, n.text
     FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[]) AS n(channel_id, message_id, revision, lang, text)
     JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision
     FOR NO KEY UPDATE OF p
@@ -76,8 +76,12 @@ languages AS (
 ),
 words AS (
     INSERT INTO post_search (channel_id, message_id, posted_at, words)
-    SELECT channel_id, message_id, posted_at, to_tsvector('russian', text) FROM derived
+    SELECT channel_id, message_id, posted_at, to_tsvector('russian', text) FROM derived WHERE deleted_at IS NULL
     ON CONFLICT (channel_id, message_id, posted_at) DO UPDATE SET words = excluded.words WHERE post_search.words <> excluded.words
+),
+silenced AS (
+    DELETE FROM post_search s USING derived d
+    WHERE s.channel_id = d.channel_id AND s.message_id = d.message_id AND s.posted_at = d.posted_at AND d.deleted_at IS NOT NULL
 ),
 forgotten AS (
     DELETE FROM post_links l USING derived d

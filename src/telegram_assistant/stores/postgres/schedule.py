@@ -40,6 +40,7 @@ class DueChannel:
     fail_count: int
     is_parked: bool
     asked_mode: Mode | None
+    rechecked_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class Empty:
     channel_id: ChannelId
     next_poll_at: datetime
     was_parked: bool = False
+    rechecked: bool = False
+    """What it showed was held against what is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ claimed AS (
 SELECT s.channel_id, a.access_hash, s.lease_epoch, s.tier, s.weight, greatest(s.due_at, 'epoch') AS due_at, s.last_polled_at,
        c.last_parsed_at, c.newest_posted_at, v.floor_id, p.factors AS profile, s.fail_count,
        (SELECT proven FROM unnest(v.verified) AS proven ORDER BY proven DESC LIMIT 1) AS top,
-       c.parked_until IS NOT NULL AS is_parked, s.asked_mode, s.observed_since, s.level, s.level_at, s.burst, s.burst_at
+       c.parked_until IS NOT NULL AS is_parked, s.asked_mode, s.rechecked_at, s.observed_since, s.level, s.level_at, s.burst, s.burst_at
 FROM claimed s
 JOIN channels c ON c.channel_id = s.channel_id
 JOIN account_channels a ON a.account_id = $1 AND a.channel_id = s.channel_id
@@ -102,8 +105,9 @@ WITH done AS (
     UPDATE poll_schedule s
     SET last_polled_at = $3, fail_count = 0, claimed = false,
         next_poll_at = CASE WHEN s.asked_at > $3 THEN now() ELSE n.next_poll_at END,
-        asked_mode = CASE WHEN s.asked_at > $3 THEN s.asked_mode END
-    FROM unnest($4::bigint[], $5::timestamptz[]) AS n(channel_id, next_poll_at)
+        asked_mode = CASE WHEN s.asked_at > $3 THEN s.asked_mode END,
+        rechecked_at = CASE WHEN n.rechecked THEN $3 ELSE s.rechecked_at END
+    FROM unnest($4::bigint[], $5::timestamptz[], $6::boolean[]) AS n(channel_id, next_poll_at, rechecked)
     WHERE s.channel_id = n.channel_id AND s.lease_epoch = $2
     RETURNING s.channel_id
 )
@@ -135,9 +139,8 @@ class Schedule:
     async def complete(self, account_id: AccountId, lease_epoch: int, empties: Sequence[Empty], *, polled_at: datetime) -> None:
         """Polls that found nothing, all in one statement. Polls that found something are completed by their landing."""
         async with self._transactions.begin() as connection:
-            await connection.execute(
-                COMPLETE, account_id, lease_epoch, polled_at, [one.channel_id for one in empties], [one.next_poll_at for one in empties]
-            )
+            columns = ([getattr(one, name) for one in empties] for name in ("channel_id", "next_poll_at", "rechecked"))
+            await connection.execute(COMPLETE, account_id, lease_epoch, polled_at, *columns)
             released = [one.channel_id for one in empties if one.was_parked]
             if released:
                 await connection.execute("UPDATE channels SET parked_reason = NULL, parked_until = NULL WHERE channel_id = ANY($1)", released)

@@ -6,7 +6,9 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.stores.postgres.accounts import Accounts
 from telegram_assistant.stores.postgres.backfills import Backfills
 from telegram_assistant.stores.postgres.bell import Bell
+from telegram_assistant.stores.postgres.changes import QuietChanges
 from telegram_assistant.stores.postgres.channels import Channels, Followed
+from telegram_assistant.stores.postgres.counts import Counts
 from telegram_assistant.stores.postgres.coverage import CoverageLedger, CoverageOverview
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
 from telegram_assistant.stores.postgres.dead_letters import DeadLetters
@@ -39,6 +41,7 @@ class SystemStores:
     logins: Logins
     channels: Channels
     landing: Landing
+    counts: Counts
     posts: Posts
     outbox: Outbox
     dead_letters: DeadLetters
@@ -62,6 +65,7 @@ class TenantStores:
     followed: Followed
     coverage: CoverageLedger
     words: WordSearch
+    changes: QuietChanges
 
 
 def system_stores(pool: Pool, bell: Bell) -> SystemStores:
@@ -75,6 +79,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         logins=Logins(transactions),
         channels=Channels(transactions),
         landing=Landing(transactions, bell),
+        counts=Counts(repeatable),
         posts=Posts(repeatable),
         outbox=Outbox(repeatable, bell),
         dead_letters=DeadLetters(transactions),
@@ -94,5 +99,9 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
 def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
     transactions = TenantTransactions(pool, tenant_id)
     return TenantStores(
-        feed=Feed(transactions), followed=Followed(transactions), coverage=CoverageLedger(transactions), words=WordSearch(transactions)
+        feed=Feed(transactions),
+        followed=Followed(transactions),
+        coverage=CoverageLedger(transactions),
+        words=WordSearch(transactions),
+        changes=QuietChanges(transactions),
     )

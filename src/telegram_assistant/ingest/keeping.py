@@ -1,10 +1,11 @@
-"""Messages as Telegram sent them, kept for a while: a mistake in our reading is repaired without asking again."""
+"""What is kept beside the posts, after they are safe: messages as Telegram sent them, and how often posts were seen. To lose it loses no post."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
 from telegram_assistant.domain.post import Post
 from telegram_assistant.errors import Busy
+from telegram_assistant.stores.postgres.counts import Counts
 from telegram_assistant.stores.postgres.raw_messages import RawArchive, RawMessages
 from telegram_assistant.telegram.raw import LAYER, packed, packed_answer
 from telegram_assistant.telegram.reader import HistoryPage
@@ -23,10 +24,18 @@ def raw_of(posts: Sequence[Post], page: HistoryPage, read_at: datetime) -> list[
 
 
 async def keep_raw(messages: Sequence[RawMessages], *, archive: RawArchive) -> None:
-    """After the posts are safe; to lose it loses no post."""
+    """A mistake in our reading is repaired without asking again."""
     if not messages:
         return
     try:
         await archive.keep(messages)
     except Busy as busy:
         log.info("raw_not_kept", pages=len(messages), why=str(busy))
+
+
+async def keep_counts(posts: Sequence[Post], *, counts: Counts, seen_at: datetime) -> None:
+    """Of posts that were read again."""
+    try:
+        await counts.keep(posts, seen_at=seen_at)
+    except Busy as busy:
+        log.info("counts_not_kept", posts=len(posts), why=str(busy))

@@ -1,0 +1,79 @@
+"""`tga changes`: what channels edited or deleted after they had published it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.text import Text
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import console
+from telegram_assistant.domain.differences import Change, Piece
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.changes import Told, quiet_changes
+from telegram_assistant.features.channels import pick
+from telegram_assistant.stores.postgres.changes import ChangeKind, ChangeOrder
+
+STYLES = {Change.SAME: "", Change.REMOVED: "red strike", Change.ADDED: "green underline"}
+AROUND = 60
+"""Characters of unchanged text that are shown on each side of a change."""
+
+
+def changes(
+    tenant: Annotated[str, typer.Option(help="Whose channels.")] = "default",
+    channel: Annotated[str | None, typer.Option(help="Only of this channel: its id, @name or title.")] = None,
+    by: Annotated[ChangeOrder, typer.Option(help="The newest first, or those first that most people had seen.")] = ChangeOrder.NEWEST,
+    only: Annotated[ChangeKind | None, typer.Option(help="Only edits, or only deletions.")] = None,
+    days: Annotated[float, typer.Option(min=0, help="So many days back.")] = 7.0,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+) -> None:
+    """Show what was edited or deleted, with what exactly changed."""
+
+    async def look(app: App) -> tuple[tuple[Told, ...], ZoneInfo]:
+        known = await app.system.tenants.by_name(tenant)
+        if known is None:
+            raise Rejected(f"there is no tenant {tenant!r}")
+        stores = app.tenant(known.tenant_id)
+        channel_ids = None if channel is None else [pick(await stores.followed.channels(), channel).channel_id]
+        kinds = tuple(ChangeKind) if only is None else (only,)
+        since = datetime.now(UTC) - timedelta(days=days)
+        told = await quiet_changes(since, stores=stores, order=by, kinds=kinds, channel_ids=channel_ids, limit=limit)
+        return told, ZoneInfo(app.settings.telemetry.time_zone)
+
+    told, zone = with_app(look)
+    if not told:
+        console.print(f"Nothing was edited or deleted in the last {days:g} days, as far as was seen.")
+    for one in told:
+        _show(one, zone)
+
+
+def _show(one: Told, zone: ZoneInfo) -> None:
+    change = one.change
+    reach = "" if change.views is None else f", seen {change.views:,} times"
+    head = Text(one.channel, style="bold")
+    head.append(f"  {change.kind.value} {change.changed_at.astimezone(zone):%Y-%m-%d %H:%M}", style="yellow" if change.after else "red")
+    head.append(f"  posted {change.posted_at.astimezone(zone):%Y-%m-%d %H:%M}{reach}  ", style="not bold")
+    head.append(one.link, style="blue")
+    console.print(head)
+    body = Text()
+    if change.kind is ChangeKind.DELETED:
+        body.append(change.before.strip() or "(no text)", style="red")
+    elif change.before == change.after:
+        body.append("(the text is the same: a picture, a file or a link was changed)", style="dim")
+    else:
+        for place, piece in enumerate(one.pieces):
+            body.append(_shortened(piece, first=place == 0, last=place == len(one.pieces) - 1), style=STYLES[piece.change])
+    console.print(body)
+    console.print()
+
+
+def _shortened(piece: Piece, *, first: bool, last: bool) -> str:
+    """Long stretches that stayed the same are cut; what changed never is."""
+    text = piece.text
+    if piece.change is not Change.SAME or len(text) <= 2 * AROUND:
+        return text
+    head = "" if first else text[:AROUND]
+    tail = "" if last else text[-AROUND:]
+    return f"{head} … {tail}"

@@ -1,0 +1,104 @@
+"""Quiet changes: what channels edited and deleted after they had published it, for one tenant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.stores.postgres.database import TenantTransactions
+
+
+class ChangeKind(StrEnum):
+    """What was done to a post."""
+
+    EDITED = "edited"
+    DELETED = "deleted"
+
+
+class ChangeOrder(StrEnum):
+    """Which changes come first."""
+
+    NEWEST = "newest"
+    REACH = "reach"
+    """Those that most people had seen before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietChange:
+    """One change: when we saw it, what the post said before, and what it says now."""
+
+    channel_id: ChannelId
+    message_id: MessageId
+    kind: ChangeKind
+    changed_at: datetime
+    posted_at: datetime
+    before: str
+    after: str
+    """Empty for a deletion."""
+    views: int | None
+
+    @property
+    def post_id(self) -> PostId:
+        return PostId(self.channel_id, self.message_id)
+
+
+# The channels are named here; row-level security checks, it does not select. Each channel gives its newest changes,
+# which is enough for the newest of all; by reach, all of the time asked for are looked at.
+CHANGES = """
+WITH followed AS MATERIALIZED (
+    SELECT channel_id FROM subscriptions WHERE active AND ($4::bigint[] IS NULL OR channel_id = ANY($4))
+),
+edited AS (
+    SELECT v.channel_id, v.message_id, 'edited' AS kind, v.replaced_at AS changed_at, v.text AS before, v.revision
+    FROM followed f CROSS JOIN LATERAL (
+        SELECT * FROM post_versions
+        WHERE channel_id = f.channel_id AND replaced_at >= $1 AND 'edited' = ANY($3) ORDER BY replaced_at DESC LIMIT $6) v
+),
+deleted AS (
+    SELECT p.channel_id, p.message_id, 'deleted' AS kind, p.deleted_at AS changed_at, p.text AS before, NULL::int AS revision
+    FROM followed f CROSS JOIN LATERAL (
+        SELECT * FROM posts
+        WHERE channel_id = f.channel_id AND deleted_at >= $1 AND 'deleted' = ANY($3) ORDER BY deleted_at DESC LIMIT $6) p
+),
+changed AS (
+    SELECT c.*, p.posted_at, CASE WHEN c.kind = 'deleted' THEN '' ELSE coalesce(later.text, p.text) END AS after,
+           coalesce(seen.views, (p.facts -> 'counts' ->> 'views')::bigint) AS views
+    FROM (SELECT * FROM edited UNION ALL SELECT * FROM deleted) c
+    CROSS JOIN LATERAL (SELECT * FROM posts WHERE channel_id = c.channel_id AND message_id = c.message_id LIMIT 1) p
+    LEFT JOIN LATERAL (
+        SELECT text FROM post_versions WHERE channel_id = c.channel_id AND message_id = c.message_id AND revision = c.revision + 1) later ON true
+    LEFT JOIN LATERAL (
+        SELECT views FROM post_counts
+        WHERE channel_id = c.channel_id AND message_id = c.message_id AND seen_at <= c.changed_at ORDER BY seen_at DESC LIMIT 1) seen ON true
+)
+SELECT channel_id, message_id, kind, changed_at, posted_at, before, after, views FROM changed
+ORDER BY CASE WHEN $5 THEN coalesce(views, 0) END DESC, changed_at DESC, channel_id, message_id
+LIMIT $2
+"""
+MOST_PER_CHANNEL = 1000
+
+
+class QuietChanges:
+    """A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def since(
+        self,
+        moment: datetime,
+        *,
+        limit: int = 50,
+        order: ChangeOrder = ChangeOrder.NEWEST,
+        kinds: Sequence[ChangeKind] = tuple(ChangeKind),
+        channel_ids: Sequence[ChannelId] | None = None,
+    ) -> tuple[QuietChange, ...]:
+        """Changes seen since then; an edit that changed no text (a picture, a link) has the same text before and after."""
+        by_reach = order is ChangeOrder.REACH
+        per_channel = MOST_PER_CHANNEL if by_reach else limit
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                CHANGES, moment, limit, [kind.value for kind in kinds], None if channel_ids is None else list(channel_ids), by_reach, per_channel
+            )
+        return tuple(QuietChange(**{**dict(row), "kind": ChangeKind(row["kind"])}) for row in rows)

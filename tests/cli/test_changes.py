@@ -1,0 +1,34 @@
+"""`tga changes`."""
+
+from datetime import UTC, datetime, timedelta
+
+from typer.testing import CliRunner
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli import app
+from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.stores.postgres.landing import Claim
+from tests.cli.test_channels import connected, known_channel
+from tests.factories import fresh_number, make_page, make_post
+
+
+def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunner, database: dict[str, str]) -> None:
+    name, tenant = known_channel(database), f"tenant {fresh_number()}"
+    runner.invoke(app, ["channels", "add", f"@{name}", "--tenant", tenant])
+    now = datetime.now(UTC)
+
+    async def live(assembled: App) -> None:
+        channel_id = ChannelId(int(name.removeprefix("name")))
+        for text, at in (("Погибли 12 человек", now - timedelta(hours=2)), ("Погибли 15 человек", now - timedelta(hours=1))):
+            post = make_post(channel_id=channel_id, text=text, posted_at=now - timedelta(hours=2), edited_at=at)
+            await assembled.system.landing.land(make_page(post, read_at=at), Claim(channel_id, 0))
+        await assembled.system.landing.bury(Claim(channel_id, 0), [MessageId(1)], told_at=now)
+
+    connected(database, live)
+    shown = runner.invoke(app, ["changes", "--tenant", tenant]).stdout
+    assert "Погибли 1215 человек" in shown
+    assert shown.index("deleted") < shown.index("edited")
+    assert f"https://t.me/{name}/1" in shown
+    only = runner.invoke(app, ["changes", "--tenant", tenant, "--only", "edited", "--channel", f"@{name}"]).stdout
+    assert "deleted" not in only
+    assert "Nothing was edited" in runner.invoke(app, ["changes", "--tenant", tenant, "--days", "0"]).stdout

@@ -1,0 +1,67 @@
+"""Quiet changes as a tenant sees them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.stores.postgres.changes import ChangeKind, ChangeOrder
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.database import Pool
+from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
+from tests.factories import make_channel, make_page, make_post, make_tenant
+
+START = datetime(2026, 11, 10, tzinfo=UTC)
+
+
+async def followed(system: SystemStores, pool: Pool) -> tuple[TenantStores, ChannelId]:
+    tenant_id, channel_id = await make_tenant(system), await make_channel(system)
+    await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    return tenant_stores(pool, tenant_id), channel_id
+
+
+async def publish(system: SystemStores, channel_id: ChannelId, message_id: int, text: str, *, at: datetime, views: int | None = None) -> None:
+    """A post, or its edit, as it was read at that moment."""
+    facts: dict[str, Any] = {} if views is None else {"counts": {"views": views}}
+    post = make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=START, edited_at=at, facts=facts)
+    await system.landing.land(make_page(post, read_at=at), Claim(channel_id, 0))
+
+
+async def test_each_edit_is_told_with_what_stood_there_before_and_after(system: SystemStores, pool: Pool) -> None:
+    stores, channel_id = await followed(system, pool)
+    for hour, text in enumerate(("раз", "два", "три")):
+        await publish(system, channel_id, 1, text, at=START + timedelta(hours=hour))
+    changes = await stores.changes.since(START)
+    assert [(one.before, one.after, one.changed_at.hour) for one in changes] == [("два", "три", 2), ("раз", "два", 1)]
+    assert {one.kind for one in changes} == {ChangeKind.EDITED}
+
+
+async def test_a_deletion_is_told_with_what_is_gone(system: SystemStores, pool: Pool) -> None:
+    stores, channel_id = await followed(system, pool)
+    await publish(system, channel_id, 1, "тайна", at=START)
+    await system.landing.bury(Claim(channel_id, 0), [MessageId(1)], told_at=START + timedelta(hours=1))
+    (deletion,) = await stores.changes.since(START)
+    assert (deletion.kind, deletion.before, deletion.after) == (ChangeKind.DELETED, "тайна", "")
+    assert await stores.changes.since(START, kinds=[ChangeKind.EDITED]) == ()
+    assert await stores.changes.since(START + timedelta(hours=2)) == ()
+
+
+async def test_by_reach_the_most_seen_comes_first_by_what_had_been_counted_before_the_change(system: SystemStores, pool: Pool) -> None:
+    stores, channel_id = await followed(system, pool)
+    for message_id, views in ((1, 900), (2, 50), (3, 400)):
+        await publish(system, channel_id, message_id, f"пост {message_id}", at=START, views=views)
+    grown = make_post(channel_id=channel_id, message_id=2, facts={"counts": {"views": 7000}})
+    await system.counts.keep([grown], seen_at=START + timedelta(minutes=10))
+    for message_id in (1, 2, 3):
+        await publish(system, channel_id, message_id, "исправлено", at=START + timedelta(hours=1), views=1)
+    changes = await stores.changes.since(START, order=ChangeOrder.REACH)
+    assert [one.message_id for one in changes][:1] == [2]
+    assert changes[0].views == 7000
+
+
+async def test_only_the_channels_asked_for_are_told(system: SystemStores, pool: Pool) -> None:
+    stores, channel_id = await followed(system, pool)
+    await publish(system, channel_id, 1, "раз", at=START)
+    await publish(system, channel_id, 1, "два", at=START + timedelta(hours=1))
+    assert len(await stores.changes.since(START, channel_ids=[channel_id])) == 1
+    assert await stores.changes.since(START, channel_ids=[ChannelId(1)]) == ()

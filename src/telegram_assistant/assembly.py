@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.settings import Settings
+from telegram_assistant.domain.media import MediaRules
+from telegram_assistant.errors import CannotStart
+from telegram_assistant.settings import FilesSettings, Settings
+from telegram_assistant.stores.files import Files, open_files
 from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.migrating import require_schema
@@ -27,6 +30,9 @@ class App:
     system: SystemStores
     tenant: Callable[[TenantId], TenantStores]
     redis: Redis
+    files: Files | None
+    """None: no place for media is set, and none are kept."""
+    media_rules: MediaRules
     collaborators: Mapping[str, object]
     """What stages may ask for, by name."""
     probes: Mapping[str, Probe]
@@ -45,12 +51,23 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
         redis = await stack.enter_async_context(open_redis(settings.redis))
         bell = await stack.enter_async_context(hung_bell(settings.database))
         system = system_stores(pool, bell)
+        files, rules = _files(settings.files)
         yield App(
             settings=settings,
             instance=instance,
             system=system,
             tenant=partial(tenant_stores, pool),
             redis=redis,
-            collaborators={"posts": system.posts},
+            files=files,
+            media_rules=rules,
+            collaborators={"posts": system.posts, "media": system.media, "media_rules": rules},
             probes={"postgres": system.tenants.answers, "redis": redis.ping},
         )
+
+
+def _files(settings: FilesSettings) -> tuple[Files | None, MediaRules]:
+    try:
+        files = open_files(settings)
+    except ValueError as error:
+        raise CannotStart(f"the store for files cannot be used: {error}", remedy="Correct it; `tga doctor` says more") from error
+    return files, MediaRules(has_place=files is not None, max_bytes=settings.max_bytes, quota_bytes=settings.quota_bytes)

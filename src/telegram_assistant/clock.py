@@ -14,6 +14,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from telegram_assistant.assembly import App
 from telegram_assistant.errors import Busy
+from telegram_assistant.features import media
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
@@ -39,7 +40,32 @@ async def make_partitions(app: App, now: datetime) -> str:
     return f"made {len(work.made)}, dropped {len(work.dropped)}"
 
 
-PERIODIC = (Job("make_partitions", timedelta(hours=1), make_partitions),)
+async def storage_usage(app: App, _now: datetime) -> str:
+    """What each tenant keeps, and what may be kept after all."""
+    tenants = await app.system.media_upkeep.count()
+    wanted = await media.reconsider(media=app.system.media, upkeep=app.system.media_upkeep, rules=app.media_rules)
+    return f"counted for {tenants} tenants, {wanted} files wanted after all"
+
+
+async def sweep_media(app: App, now: datetime) -> str:
+    """Files that nobody knows or shows, and rows whose file is gone."""
+    if app.files is None:
+        return "no place for files is set"
+    swept = await media.sweep(files=app.files, upkeep=app.system.media_upkeep, now=now)
+    return f"of {swept.files} files {swept.orphans} were unknown, {swept.unused} unused; {swept.missing} were missing"
+
+
+async def forget_notices(app: App, _now: datetime) -> str:
+    """Events that were announced more than a day ago."""
+    return f"forgot {await app.system.notices.forget_old()}"
+
+
+PERIODIC = (
+    Job("make_partitions", timedelta(hours=1), make_partitions),
+    Job("forget_notices", timedelta(hours=1), forget_notices),
+    Job("storage_usage", timedelta(hours=6), storage_usage),
+    Job("sweep_media", timedelta(hours=6), sweep_media, lease=timedelta(hours=1)),
+)
 
 
 def keep_time(app: App, health: Health, *, jobs: tuple[Job, ...] = PERIODIC) -> Loop:

@@ -1,9 +1,11 @@
 """The ingest role: the loops that follow Telegram, and the desk at which each account works."""
 
 import asyncio
+import tempfile
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.account import AccountState, Lease, masked
@@ -14,10 +16,12 @@ from telegram_assistant.ingest.backfill import Backfiller
 from telegram_assistant.ingest.finding import Finder
 from telegram_assistant.ingest.logins import PART as LOGINS
 from telegram_assistant.ingest.logins import LoginDesk
+from telegram_assistant.ingest.media import Fetcher
 from telegram_assistant.ingest.pace import Pace
 from telegram_assistant.ingest.poll import Poller
 from telegram_assistant.ingest.reading import Desk, Reading
 from telegram_assistant.ingest.silence import Silence
+from telegram_assistant.ingest.spool import Spool
 from telegram_assistant.ingest.tick import PART as SCHEDULER
 from telegram_assistant.ingest.tick import Scheduler
 from telegram_assistant.stores.postgres.accounts import HeldAccount
@@ -95,10 +99,13 @@ class Mine:
 
 
 async def at_work(app: App, mine: Mine, line: Line, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> None:
-    """One account: it reads what is due, and finds what people ask for, side by side. The trouble of one is the end of both."""
+    """One account: it reads what is due, finds what people ask for, and fetches files, side by side. The trouble of one is the end of all."""
     reader = Reader(line)
     reading = Reading(desk_of(app, mine, reader, slots=slots, stopping=stopping), stopping)
-    tasks = (asyncio.create_task(reading.run()), asyncio.create_task(finder_of(app, mine, reader).run(stopping)))
+    work = [reading.run(), finder_of(app, mine, reader).run(stopping)]
+    if (fetcher := fetcher_of(app, mine, line, stopping=stopping)) is not None:
+        work.append(fetcher.run())
+    tasks = tuple(asyncio.create_task(one) for one in work)
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
@@ -111,6 +118,14 @@ async def at_work(app: App, mine: Mine, line: Line, *, slots: asyncio.Semaphore,
 def finder_of(app: App, mine: Mine, reader: Reader) -> Finder:
     system = app.system
     return Finder(reader, account_id=mine.account_id, wishes=system.wishes, channels=system.channels, planning=system.planning, clock=_now)
+
+
+def fetcher_of(app: App, mine: Mine, line: Line, *, stopping: asyncio.Event) -> Fetcher | None:
+    """None where no place for files is set."""
+    if app.files is None:
+        return None
+    spool = Spool(app.settings.files.spool or Path(tempfile.gettempdir()) / "tga-spool")
+    return Fetcher(line, account_id=mine.account_id, media=app.system.media, files=app.files, spool=spool, stopping=stopping)
 
 
 def desk_of(app: App, mine: Mine, reader: Reader, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> Desk:

@@ -205,6 +205,11 @@ class FilesSettings(Group):
         help="true: http://server/bucket/file, as most self-hosted servers want it. false: http://bucket.server/file.",
     )
     folder: Path | None = variable("FILES_DIR", None, help="Folder for media when S3_ENDPOINT is empty. Neither: no media are kept.")
+    max_bytes: int = variable("MEDIA_MAX_BYTES", 20 * 1024 * 1024, help="Larger files of posts are not fetched.", ge=1)
+    quota_bytes: int = variable("MEDIA_QUOTA_BYTES", 0, help="How much media a tenant may keep, unless it has a quota of its own. 0: no limit.", ge=0)
+    spool: Path | None = variable(
+        "MEDIA_SPOOL_DIR", None, help="Folder for files on their way, kept over a restart if one likes. Empty: a folder beside other temporary files."
+    )
 
 
 class GraphSettings(Group):

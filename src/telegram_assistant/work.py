@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from telegram_assistant.assembly import App
 from telegram_assistant.pipeline import LAST, PIPELINE
+from telegram_assistant.streams.notices import NoticeRelay
 from telegram_assistant.streams.relay import Relay
 from telegram_assistant.streams.runner import Options, Runner
 from telegram_assistant.streams.stage import Stage, bind
@@ -33,10 +34,17 @@ def loops_of(stages: Sequence[Stage], last: Stage, app: App, health: Health, opt
         )
         for stage in stages
     ]
-    return (*(runner.loop() for runner in runners), *relay_of(stages, app, health).loops(), watch(app.redis, stages, partitions, health))
+    relays = (*relay_of(stages, app, health).loops(), notices_of(stages, app, health).loop())
+    return (*(runner.loop() for runner in runners), *relays, watch(app.redis, stages, partitions, health))
 
 
 def relay_of(stages: Sequence[Stage], app: App, health: Health) -> Relay:
     """The relay that feeds these stages."""
     streams = app.settings.streams
     return Relay(app.system.outbox, stages, redis=app.redis, health=health, partitions=streams.partitions, most_entries=streams.most_entries)
+
+
+def notices_of(stages: Sequence[Stage], app: App, health: Health) -> NoticeRelay:
+    """The relay of all other events that begin in PostgreSQL."""
+    streams = app.settings.streams
+    return NoticeRelay(app.system.notices, stages, redis=app.redis, health=health, partitions=streams.partitions, most_entries=streams.most_entries)

@@ -135,7 +135,7 @@ def test_search_prints_the_posts_of_the_tenants_channels_only(runner: CliRunner,
         await assembled.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
         post = make_post(channel_id=channel_id, message_id=5, text="Мосты разводят ночью [ремонт]")
         await assembled.system.landing.land(make_page(post), Claim(channel_id, 0))
-        await post_persistence([parsed(5, channel_id=channel_id)], posts=assembled.system.posts)
+        await post_persistence([parsed(5, channel_id=channel_id)], **assembled.collaborators)
         return channel_id
 
     channel_id = prepare(database, work)

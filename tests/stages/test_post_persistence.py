@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.media import MediaRules
 from telegram_assistant.domain.post import Entity, Origin
 from telegram_assistant.events import PostParsed
 from telegram_assistant.stages.post_persistence import post_persistence
@@ -16,11 +17,16 @@ from tests.factories import make_channel, make_page, make_post
 from tests.streams.conftest import parsed
 
 
+def collaborators(system: SystemStores, **rules: Any) -> dict[str, Any]:
+    chosen = {"has_place": True, "max_bytes": 1_000_000, "quota_bytes": 0, **rules}
+    return {"posts": system.posts, "media": system.media, "media_rules": MediaRules(**chosen)}
+
+
 async def persist(system: SystemStores, channel_id: ChannelId, **post: Any) -> PostParsed:
     landed = make_post(channel_id=channel_id, **post)
     await system.landing.land(make_page(landed), Claim(channel_id, 0))
     event = parsed(landed.message_id, channel_id=channel_id)
-    await post_persistence([event], posts=system.posts)
+    await post_persistence([event], **collaborators(system))
     return event
 
 
@@ -46,7 +52,7 @@ async def test_the_same_event_twice_changes_nothing(system: SystemStores, admin:
     event = await persist(system, channel_id, text="Снег https://a.example/", entities=(Entity("url", 5, 18),))
     everything = "SELECT p.xmin, s.xmin FROM posts p JOIN post_search s USING (channel_id, message_id) WHERE channel_id = $1"
     before = await admin.fetch(everything, channel_id)
-    await post_persistence([event, event], posts=system.posts)
+    await post_persistence([event, event], **collaborators(system))
     assert await admin.fetch(everything, channel_id) == before
     assert await admin.fetchval("SELECT count(*) FROM post_links WHERE channel_id = $1", channel_id) == 1
 
@@ -56,7 +62,7 @@ async def test_an_old_event_about_an_edited_post_stores_what_the_post_says_now(s
     event = await persist(system, channel_id, text="Снег")
     later = make_post(channel_id=channel_id, text="Дождь", edited_at=make_post().posted_at)
     await system.landing.land(make_page(later), Claim(channel_id, 0))
-    await post_persistence([event], posts=system.posts)
+    await post_persistence([event], **collaborators(system))
     assert await admin.fetchval("SELECT words @@ to_tsquery('russian', 'дождь') FROM post_search WHERE channel_id = $1", channel_id)
 
 
@@ -65,7 +71,7 @@ async def test_a_thought_about_an_older_revision_never_overwrites_a_newer_one(sy
     event = await persist(system, channel_id, text="Снег")
     (old,) = await system.posts.load([event.post])
     await system.landing.land(make_page(make_post(channel_id=channel_id, text="Дождь", edited_at=make_post().posted_at)), Claim(channel_id, 0))
-    await post_persistence([event], posts=system.posts)
+    await post_persistence([event], **collaborators(system))
     await system.posts.save_derived([Derived(old.post, old.revision, "en", ("http://old.example/",))])
     assert await admin.fetchval("SELECT words @@ to_tsquery('russian', 'дождь') FROM post_search WHERE channel_id = $1", channel_id)
     assert await admin.fetchval("SELECT lang FROM posts WHERE channel_id = $1", channel_id) == "ru"
@@ -74,5 +80,5 @@ async def test_a_thought_about_an_older_revision_never_overwrites_a_newer_one(sy
 
 @pytest.mark.parametrize("count", [0, 3])
 async def test_posts_that_are_gone_are_passed_over(system: SystemStores, count: int) -> None:
-    await post_persistence([parsed(number, channel_id=987654321) for number in range(1, count + 1)], posts=system.posts)
+    await post_persistence([parsed(number, channel_id=987654321) for number in range(1, count + 1)], **collaborators(system))
     assert await system.posts.load([PostId(ChannelId(987654321), MessageId(1))]) == ()

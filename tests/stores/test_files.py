@@ -1,20 +1,29 @@
+import asyncio
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.settings import FilesSettings, read_settings
-from telegram_assistant.stores.files import examine, open_files
+from telegram_assistant.stores.files import Files, examine, open_files
 from tests.wire import Heard, listener
+
+
+def found_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 async def heard_of(environ: dict[str, str], **changed: str) -> Heard:
     """What an S3 server hears when a file is written with these settings."""
     async with listener() as server:
         settings = read_settings({**environ, "S3_ENDPOINT": f"http://127.0.0.1:{server.port}", **changed}).files
-        store = open_files(settings)
-        assert store is not None
-        await store.put_async("a/b", b"x")
+        files = open_files(settings)
+        assert files is not None
+        await files.put(bytes(32), Path(__file__))
     return server
 
 
@@ -22,7 +31,7 @@ async def heard_of(environ: dict[str, str], **changed: str) -> Heard:
 @pytest.mark.turns("S3_BUCKET")
 async def test_a_file_is_put_into_the_bucket_of_the_server(environ: dict[str, str]) -> None:
     heard = await heard_of(environ, S3_BUCKET="pictures")
-    assert heard.requests[0].startswith("PUT /pictures/a/b ")
+    assert heard.requests[0].startswith(f"PUT /pictures/media/00/00/{'00' * 32} ")
 
 
 @pytest.mark.turns("S3_REGION")
@@ -54,10 +63,11 @@ async def test_without_path_style_the_bucket_is_part_of_the_host(environ: dict[s
 
 @pytest.mark.turns("FILES_DIR")
 async def test_without_a_server_files_go_to_the_folder(tmp_path: Path) -> None:
-    store = open_files(FilesSettings(folder=tmp_path / "media"))
-    assert store is not None
-    await store.put_async("a/b", b"x")
-    assert (tmp_path / "media/a/b").read_bytes() == b"x"
+    files = open_files(FilesSettings(folder=tmp_path / "media"))
+    assert files is not None
+    await files.put(bytes(32), Path(__file__))
+    assert b"".join([piece async for piece in files.read(bytes(32))]).startswith(b"import")
+    assert f"media/00/00/{'00' * 32}" in {str(path.relative_to(tmp_path / "media")) for path in found_in(tmp_path)}
     assert [finding.verdict for finding in await examine(FilesSettings(folder=tmp_path / "media"))] == [Verdict.OK]
 
 
@@ -70,3 +80,68 @@ async def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 async def test_neither_server_nor_folder_is_allowed_and_said() -> None:
     assert [finding.verdict for finding in await examine(FilesSettings())] == [Verdict.OFF]
+
+
+@pytest.fixture(params=["s3", "folder"])
+def files(request: pytest.FixtureRequest, environ: dict[str, str], tmp_path: Path) -> Files:
+    """Both places, one suite."""
+    settings = read_settings(environ).files if request.param == "s3" else FilesSettings(folder=tmp_path / "files")
+    opened = open_files(settings)
+    assert opened is not None
+    return opened
+
+
+def written(tmp_path: Path, content: bytes) -> tuple[bytes, Path]:
+    """A file that was in no store before."""
+    path, content = tmp_path / "file", content + uuid4().bytes
+    path.write_bytes(content)
+    return sha256(content).digest(), path
+
+
+async def content(files: Files, name: bytes) -> bytes:
+    return b"".join([piece async for piece in files.read(name)])
+
+
+async def test_what_was_put_is_read_back_and_listed_under_its_hash(files: Files, tmp_path: Path) -> None:
+    name, path = written(tmp_path, b"\x00\xff" * 3_000_000)
+    assert await files.size_of(name) is None
+    await files.put(name, path)
+    assert await files.size_of(name) == path.stat().st_size
+    assert await content(files, name) == path.read_bytes()
+    listed = {one.sha256: one async for one in files.listed(name[0])}
+    assert listed[name].size_bytes == path.stat().st_size
+    assert abs(listed[name].modified_at - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+async def test_the_same_bytes_put_at_once_by_many_are_there_once(files: Files, tmp_path: Path) -> None:
+    name, path = written(tmp_path, b"once")
+    await asyncio.gather(*(files.put(name, path) for _ in range(8)))
+    assert [one.sha256 async for one in files.listed(name[0])].count(name) == 1
+    assert await content(files, name) == path.read_bytes()
+
+
+async def test_what_is_deleted_is_gone_and_may_be_deleted_again(files: Files, tmp_path: Path) -> None:
+    name, path = written(tmp_path, b"gone")
+    await files.put(name, path)
+    await files.delete([name])
+    await files.delete([name])
+    assert await files.size_of(name) is None
+    with pytest.raises(Rejected, match="not in the store"):
+        await content(files, name)
+
+
+async def test_what_is_not_named_by_its_hash_is_not_ours(tmp_path: Path) -> None:
+    files = open_files(FilesSettings(folder=tmp_path))
+    assert files is not None
+    (tmp_path / "media/00/00").mkdir(parents=True)
+    (tmp_path / "media/00/00/notes.txt").write_text("somebody's")
+    assert [one async for one in files.listed(0)] == []
+
+
+async def test_a_store_that_is_away_is_busy(environ: dict[str, str], tmp_path: Path) -> None:
+    name, path = written(tmp_path, b"x")
+    away = open_files(read_settings({**environ, "S3_ENDPOINT": "http://127.0.0.1:1"}).files)
+    assert away is not None
+    for attempt in (away.put(name, path), away.size_of(name), away.delete([name]), content(away, name)):
+        with pytest.raises(Busy, match="cannot be used"):
+            await attempt

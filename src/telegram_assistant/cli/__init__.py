@@ -34,6 +34,7 @@ COMMANDS = {
     "scheduler": Lazy("scheduler:app", "How planning goes; start it over."),
     "search": Lazy("search:search", "Find posts by words, for one tenant."),
     "changes": Lazy("changes:changes", "What channels edited or deleted after publishing it."),
+    "media": Lazy("media:app", "Files of posts: how many are kept, what went wrong, sweep the store."),
     "streams": Lazy("streams:app", "Watch the stages at work; refill, resume."),
     "dead-letters": Lazy("dead_letters:app", "Events that a stage could not process: look, replay, discard."),
     "doctor": Lazy("install:doctor", "Check settings, Python and every server; say what to do."),

@@ -63,3 +63,9 @@ class Event(BaseModel):
 
 def event_id_of(name: str, post_id: PostId, revision: int, trigger: str = "") -> UUID:
     return uuid5(NAMESPACE, f"{name}|{post_id}|{revision}|{trigger}")
+
+
+def trace_of(post_id: PostId, revision: int) -> str:
+    """The trace of a post's revision, as W3C writes it. It follows from the post, so what is told twice is still one trace."""
+    trace = event_id_of("posts.parsed", post_id, revision).hex
+    return f"00-{trace}-{trace[:16]}-01"

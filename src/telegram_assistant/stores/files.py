@@ -1,21 +1,108 @@
-"""Media: in S3, or in a folder on disk."""
+"""Media: in S3, or in a folder on disk. Files are named by their SHA-256, so the same bytes are never there twice."""
 
 import asyncio
+import re
 import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.exceptions import BaseError, NotFoundError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import LocalStore, S3Store
 
 from telegram_assistant.domain.finding import Finding, bad, off, ok
+from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.settings import FilesSettings
 
 SUBJECT = "files"
 TIMEOUT_SECONDS = 8.0
+AWAY_SECONDS = 15.0
+AT_ONCE_BYTES = 32 * 1024 * 1024
+"""Larger files are put in pieces: a server keeps the pieces of an upload that broke off until its own rules remove them."""
+OURS = re.compile(r"media/([0-9a-f]{2})/([0-9a-f]{2})/(\1\2[0-9a-f]{60})")
 
 
-def open_files(settings: FilesSettings) -> S3Store | LocalStore | None:
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A file in the store."""
+
+    sha256: bytes
+    size_bytes: int
+    modified_at: datetime
+
+
+class Files:
+    """One way to S3 and to a folder. Busy is whatever passes: a server that is away, a disk that is full, a wrong key."""
+
+    def __init__(self, store: S3Store | LocalStore, where: str) -> None:
+        self.where = where
+        self._store = store
+
+    async def put(self, sha256: bytes, file: Path) -> None:
+        """Putting the same bytes again changes nothing. They are there as a whole or not at all."""
+        with _busy(self.where):
+            await self._store.put_async(_path(sha256), file, chunk_size=AT_ONCE_BYTES, max_concurrency=2)
+
+    async def size_of(self, sha256: bytes) -> int | None:
+        """None: it is not there."""
+        with _busy(self.where):
+            try:
+                found = await self._store.head_async(_path(sha256))
+            except (NotFoundError, FileNotFoundError):
+                return None
+        return int(found["size"])
+
+    async def read(self, sha256: bytes) -> AsyncIterator[bytes]:
+        """Piece by piece. Rejected when it is not there."""
+        with _busy(self.where):
+            try:
+                found = await self._store.get_async(_path(sha256))
+            except (NotFoundError, FileNotFoundError) as error:
+                raise Rejected("this file is not in the store") from error
+            async for piece in found.stream():
+                yield bytes(piece)
+
+    async def delete(self, files: Sequence[bytes]) -> None:
+        """What is not there is deleted already."""
+        with _busy(self.where):
+            for sha256 in files:
+                try:
+                    await self._store.delete_async(_path(sha256))
+                except (NotFoundError, FileNotFoundError):
+                    continue
+
+    async def listed(self, first_byte: int) -> AsyncIterator[Listed]:
+        """All files whose hash begins with this byte, in no particular order. What else lies about is not ours."""
+        with _busy(self.where):
+            async for some in self._store.list(f"media/{first_byte:02x}/"):
+                for one in some:
+                    if named := OURS.fullmatch(one["path"]):
+                        yield Listed(bytes.fromhex(named[3]), int(one["size"]), one["last_modified"])
+
+
+def _path(sha256: bytes) -> str:
+    name = sha256.hex()
+    return f"media/{name[:2]}/{name[2:4]}/{name}"
+
+
+@contextmanager
+def _busy(where: str) -> Iterator[None]:
+    try:
+        yield
+    except (BaseError, OSError, TimeoutError) as error:
+        raise Busy(f"{where} cannot be used ({_reason(error)})", retry_after_seconds=AWAY_SECONDS) from error
+
+
+def open_files(settings: FilesSettings) -> Files | None:
     """The place for media, or None where no place is set."""
+    store = _open(settings)
+    return None if store is None else Files(store, _where(settings))
+
+
+def _open(settings: FilesSettings) -> S3Store | LocalStore | None:
     if settings.endpoint:
         return S3Store(
             settings.bucket,
@@ -28,6 +115,10 @@ def open_files(settings: FilesSettings) -> S3Store | LocalStore | None:
             retry_config={"max_retries": 1},
         )
     return LocalStore(settings.folder, mkdir=True) if settings.folder else None
+
+
+def _where(settings: FilesSettings) -> str:
+    return f"S3 at {settings.endpoint}, bucket {settings.bucket}" if settings.endpoint else f"the folder {settings.folder}"
 
 
 def _endpoint(settings: FilesSettings) -> str:
@@ -43,10 +134,10 @@ async def examine(settings: FilesSettings) -> list[Finding]:
     """Writes, reads and deletes one small file."""
     if settings.endpoint and not settings.bucket:
         return [bad(SUBJECT, "S3_ENDPOINT is set and S3_BUCKET is not", remedy="name the bucket in S3_BUCKET")]
-    where = f"S3 at {settings.endpoint}, bucket {settings.bucket}" if settings.endpoint else f"the folder {settings.folder}"
+    where = _where(settings)
     path = f"doctor/{uuid.uuid4()}"
     try:
-        store = open_files(settings)
+        store = _open(settings)
         if store is None:
             return [off(SUBJECT, "no S3_ENDPOINT and no FILES_DIR: no media are kept")]
         async with asyncio.timeout(TIMEOUT_SECONDS):

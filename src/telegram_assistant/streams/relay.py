@@ -19,7 +19,7 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostParsed
-from telegram_assistant.events.envelope import event_id_of
+from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import EPOCH_KEY, stream_keys, stream_of_channel, text_of
 from telegram_assistant.streams.stage import Stage
@@ -204,7 +204,6 @@ class Relay:
 
 
 def parsed_event(one: Announcement) -> PostParsed:
-    """The trace begins here, under the event's own id: told twice, it is still one trace."""
-    trace = event_id_of(PostParsed.NAME, one.post_id, one.revision).hex
+    """The trace begins here."""
     occurred_at = one.created_at.astimezone(UTC)
-    return PostParsed.about(one.post_id, one.revision, occurred_at=occurred_at, trace_id=f"00-{trace}-{trace[:16]}-01")
+    return PostParsed.about(one.post_id, one.revision, occurred_at=occurred_at, trace_id=trace_of(one.post_id, one.revision))

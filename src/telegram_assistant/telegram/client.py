@@ -15,6 +15,7 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.supervision import end
+from telegram_assistant.telegram.abroad import Abroad, Elsewhere, Place
 from telegram_assistant.telegram.history import HistoryRequest, Unheard
 from telegram_assistant.telegram.line import Clock, Limits, Line
 from telegram_assistant.telegram.session import FIRST_DC, KeptSession, UpdateStates, session_of
@@ -46,12 +47,18 @@ async def line_over(
     prepare(session, settings)
     clock = clock or Clock()
     wire = Wire(lambda: make_client(session, settings), lease, answer_seconds=clock.answer_seconds)
-    line = Line(wire, account_id=account_id, lease=lease, limits=limits, kept=await limits.of(account_id), clock=clock)
+
+    def wire_to(place: Place) -> Wire:
+        return Wire(lambda: Elsewhere(make_client(session, settings), place), lease, answer_seconds=clock.answer_seconds)
+
+    abroad = Abroad(wire_to, home=lambda: int(session.dc_id), only_at=settings.dc_addr)
+    line = Line(wire, abroad, account_id=account_id, lease=lease, limits=limits, kept=await limits.of(account_id), clock=clock)
     watching = asyncio.create_task(wire.hang_up_in_time())
     try:
         yield line
     finally:
         await end([watching])
+        await line.leave()
         await wire.hang_up()
 
 

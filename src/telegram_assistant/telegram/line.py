@@ -16,10 +16,11 @@ from typing import Any, Protocol
 from telethon import errors
 from telethon.tl import functions
 
-from telegram_assistant.domain.account import Lease
+from telegram_assistant.domain.account import AccountState, Lease
 from telegram_assistant.domain.budget import CONNECT, Budget, Cost, Kept, Meter, budget_of, meter_of
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import AccountRefused, Busy, Flooded
+from telegram_assistant.telegram.abroad import Abroad
 from telegram_assistant.telegram.wire import ToldToWait, Wire
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import ACCOUNT_BLOCKED, PARSER_RETRIES
@@ -63,12 +64,15 @@ class _Turn:
 class Line:
     """Connects when it is first used, and again when the connection was lost. `open_line` makes it."""
 
-    def __init__(self, wire: Wire, *, account_id: AccountId, lease: Lease, limits: Limits, kept: Mapping[str, Kept], clock: Clock) -> None:
+    def __init__(
+        self, wire: Wire, abroad: Abroad, *, account_id: AccountId, lease: Lease, limits: Limits, kept: Mapping[str, Kept], clock: Clock
+    ) -> None:
         self.waited_seconds = 0.0
         """All the time that requests have spent in Telegram's waits."""
         self.floods = 0
         """How often Telegram has asked to wait."""
         self._wire = wire
+        self._abroad = abroad
         self._account_id = account_id
         self._lease = lease
         self._limits = limits
@@ -77,9 +81,10 @@ class Line:
         self._turns: defaultdict[str, _Turn] = defaultdict(_Turn)
         self._in_flight = asyncio.Lock()
 
-    async def ask(self, request: Any) -> Any:  # noqa: ANN401 -- Telethon's requests and answers have no types
+    async def ask(self, request: Any, *, dc_id: int | None = None) -> Any:  # noqa: ANN401 -- Telethon's requests and answers have no types
         """Telegram's answer. Its errors about the request itself come as Telethon's classes.
 
+        `dc_id` is the data centre that has what is asked for. Floods and budgets are the account's, whichever it is.
         Flooded or Busy: come back later. AccountRefused: never again, whatever is asked. LeaseLost: the account is not ours.
         """
         budget, cost = budget_of(method_of(type(request))), cost_of(request)
@@ -88,17 +93,19 @@ class Line:
         turn.costs.append(cost)
         try:
             async with turn.lock:
-                return await self._insist(request, budget, cost)
+                return await self._insist(request, budget, cost, dc_id)
         finally:
             turn.costs.remove(cost)
 
-    async def _insist(self, request: Any, budget: Budget, cost: Cost) -> Any:  # noqa: ANN401 -- as above
+    async def _insist(self, request: Any, budget: Budget, cost: Cost, dc_id: int | None) -> Any:  # noqa: ANN401 -- as above
         """Until it is answered, through waits that are short."""
         for attempt in range(1, MOST_FLOODS + 1):
             await self._until_allowed(budget, cost)
             try:
+                if dc_id is not None and not self._abroad.is_home(dc_id):
+                    return await self._ask_abroad(request, budget, cost, dc_id)
                 async with self._in_flight:
-                    return await self._send(request, budget, cost)
+                    return await self._send(request, budget, cost, self._wire)
             except ToldToWait as told:
                 pause = await self._heed(budget, told.seconds)
                 if told.seconds > PATIENCE_SECONDS or attempt == MOST_FLOODS:
@@ -107,22 +114,37 @@ class Line:
                 await self._sit_out(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _send(self, request: Any, budget: Budget, cost: Cost) -> Any:  # noqa: ANN401 -- as above
+    async def _ask_abroad(self, request: Any, budget: Budget, cost: Cost, dc_id: int) -> Any:  # noqa: ANN401 -- as above
+        wire = await self._abroad.wire(dc_id, self.ask)
+        try:
+            async with self._in_flight:
+                return await self._send(request, budget, cost, wire)
+        except (AccountRefused, errors.AuthBytesInvalidError) as refused:
+            if isinstance(refused, AccountRefused) and refused.state != AccountState.LOGGED_OUT:
+                raise
+            await self._abroad.forget(dc_id)  # the login did not get there; whether the account is logged out, is said at home
+            raise Busy(f"data centre {dc_id} does not know the account", retry_after_seconds=PATIENCE_SECONDS) from refused
+
+    async def leave(self) -> None:
+        """Hang up everywhere but at home."""
+        await self._abroad.leave()
+
+    async def _send(self, request: Any, budget: Budget, cost: Cost, wire: Wire) -> Any:  # noqa: ANN401 -- as above
         self._require_accepted()
-        if not self._wire.is_up:
-            await self._connect()
+        if not wire.is_up:
+            await self._connect(wire)
         await self._spend(budget, cost)
         try:
-            return await self._wire.call(request)
+            return await wire.call(request)
         except errors.InvalidDCError:  # it was not heard: another data centre is to be asked
             self._meters[budget.method] = self._meter(budget).give_back(cost)
             raise
 
-    async def _connect(self) -> None:
+    async def _connect(self, wire: Wire) -> None:
         await self._until_allowed(CONNECT, Cost())
         await self._spend(CONNECT, Cost())
         try:
-            await self._wire.connect()
+            await wire.connect()
         except ToldToWait as told:
             raise _flooded(CONNECT, await self._heed(CONNECT, told.seconds)) from told
 

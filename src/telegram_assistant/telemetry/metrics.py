@@ -70,6 +70,20 @@ class StageMetrics:
 
 POSTS_LANDED = Counter("posts_landed_total", "Posts written by landing, by outcome (inserted, changed, deleted).", ["outcome"], registry=REGISTRY)
 
+MEDIA_FILES = Counter(
+    "media_files_total", "Files of posts, by what became of them (stored, failed: tried again later, given_up).", ["outcome"], registry=REGISTRY
+)
+MEDIA_BYTES = Counter("media_bytes_total", "Bytes of files that came from Telegram.", registry=REGISTRY)
+MEDIA_QUEUE = Gauge("media_queue", "Files that an account of this process has still to fetch.", ["account_id"], registry=REGISTRY)
+MEDIA_SWEPT = Counter(
+    "media_swept_total",
+    "What was put right in the store (orphan: no row knew it; unused: no post showed it; missing: a row without bytes).",
+    ["what"],
+    registry=REGISTRY,
+)
+_from_zero(MEDIA_FILES, ("stored", "failed", "given_up"))
+_from_zero(MEDIA_SWEPT, ("orphan", "unused", "missing"))
+
 _MODES = ("historical", "incremental")
 PARSER_RUNS = Counter(
     "parser_runs_total", "Runs over one channel, by how they ended (ok, empty, failed, flood, skipped).", ["mode", "status"], registry=REGISTRY

@@ -30,7 +30,7 @@ POST   /accounts                 {phone, premium?, state?, joined?, password?}  
 POST   /accounts/PHONE/session   a login as a Telethon session string
 POST   /channels                 {title, username?, invite?}
 PATCH  /channels/ID              {title?, username?, private?, protected?, ban?, unban?}
-POST   /channels/ID/posts        {text?, media?, size?, dc_id?, reply_to?, origin?, count?, deliver?}
+POST   /channels/ID/posts        {text?, media?, size?, dc_id?, name?, same_file?, reply_to?, origin?, count?, deliver?}
 POST   /channels/ID/albums       {kinds, caption?, deliver?}
 PATCH  /channels/ID/posts/N      {text?, reactions?, views?, deliver?}
 DELETE /channels/ID/posts        {ids, deliver?}
@@ -83,6 +83,8 @@ class PostBody(Body):
     media: FileKind | None = None
     size: int = 60_000
     dc_id: int = 2
+    name: str | None = None
+    same_file: tuple[int, int] | None = None
     reply_to: int | None = None
     origin: tuple[int, int] | None = None
     count: int = 1

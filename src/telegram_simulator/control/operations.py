@@ -50,11 +50,16 @@ class Control:
         size: int = 60_000,
         dc_id: int = HOME_DC,
         origin: tuple[int, int] | None = None,
+        name: str | None = None,
+        same_file: tuple[int, int] | None = None,
         reply_to: int | None = None,
         entities: Sequence[Entity] = (),
         deliver: bool = True,
     ) -> Post:
-        """Publish now. With deliver=False nobody is told: a gap for those who rely on updates."""
+        """Publish now. With deliver=False nobody is told: a gap for those who rely on updates.
+
+        `same_file` is the post whose file it shows, as forwarded posts do; `name` is what the sender calls the file.
+        """
         channel, now = self._channel(channel_id), self._world.now()
         made = channel.add(
             lambda message_id: Post(
@@ -62,7 +67,7 @@ class Control:
                 date=now,
                 text=text,
                 entities=tuple(entities),
-                media=self._media(channel_id, message_id, media, size, dc_id),
+                media=self._shown(same_file) if same_file else self._media(channel_id, message_id, media, size, dc_id, name),
                 origin=None if origin is None else Origin(*origin, now),
                 reply_to=reply_to,
                 views=1,
@@ -152,11 +157,17 @@ class Control:
     def _raw(self, channel: Channel, post: Post) -> Raw:
         return message(self._world, channel, post)
 
-    def _media(self, channel_id: int, message_id: int, kind: FileKind | None, size: int, dc_id: int) -> Media | None:
+    def _shown(self, post: tuple[int, int]) -> Media | None:
+        shown = self._channel(post[0]).get(post[1])
+        if shown is None:
+            raise NoSuchThing(f"post {post[0]}/{post[1]}")
+        return shown.media
+
+    def _media(self, channel_id: int, message_id: int, kind: FileKind | None, size: int, dc_id: int, name: str | None = None) -> Media | None:
         if kind is None:
             return None
         file = File(number64("made", channel_id, message_id) & (2**62 - 1), kind, size, dc_id)
-        return Photo(file) if kind is FileKind.JPEG else Document(file, f"file_{message_id}.{kind.partition('/')[2]}")
+        return Photo(file) if kind is FileKind.JPEG else Document(file, name or f"file_{message_id}.{kind.partition('/')[2]}")
 
     # --- channels and accounts ---
 

@@ -173,6 +173,10 @@ async def _changes_since(stores: TenantStores, _world: World) -> set[ChannelId]:
     return {change.channel_id for change in await stores.changes.since(datetime(2026, 1, 1, tzinfo=UTC), limit=1000)}
 
 
+async def _media_of(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {file.post_id.channel_id for file in await stores.media.of([PostId(channel_id, MessageId(1)) for channel_id in world.channels])}
+
+
 METHODS: dict[str, Case] = {
     "feed.newest": _feed_newest,
     "feed.post": _feed_post,
@@ -180,6 +184,7 @@ METHODS: dict[str, Case] = {
     "coverage.of": _coverage_of,
     "words.find": _words_find,
     "changes.since": _changes_since,
+    "media.of": _media_of,
 }
 
 
@@ -191,6 +196,9 @@ async def test_every_store_method_shows_each_tenant_its_own_channels(admin: Admi
         f"изоляция{world.a}",
     )
     await admin.execute("UPDATE posts SET deleted_at = now() WHERE channel_id = ANY($1) AND message_id = 2", list(world.channels))
+    await admin.execute(
+        "INSERT INTO post_media (channel_id, message_id, media_id, kind) SELECT c, 1, c, 'photo' FROM unnest($1::bigint[]) c", list(world.channels)
+    )
     assert await METHODS[method](world.stores_a, world) == world.of_a
     assert await METHODS[method](world.stores_b, world) == world.of_b
     assert await METHODS[method](world.stores_nobody, world) == set()

@@ -35,6 +35,8 @@ class Subscription:
     ai_policy: AiPolicy = AiPolicy.LOCAL
     history_days: int = 7
     wants_media: bool = True
+    keeps_protected: bool = False
+    """Media are kept although the channel is private or protects its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +95,15 @@ class Channels:
         async with self._transactions.begin() as connection:
             followed = await connection.execute(
                 """
-                INSERT INTO subscriptions (tenant_id, channel_id, folder, priority, ai_policy, history_days, wants_media)
-                SELECT $1, c.channel_id, $3, $4, $5, $6, $7 FROM channels c
+                INSERT INTO subscriptions (tenant_id, channel_id, folder, priority, ai_policy, history_days, wants_media, keeps_protected)
+                SELECT $1, c.channel_id, $3, $4, $5, $6, $7, $8 FROM channels c
                 WHERE c.channel_id = $2 AND (NOT c.is_private OR EXISTS (
                     SELECT 1 FROM account_channels r JOIN telegram_accounts a ON a.account_id = r.account_id
                     WHERE r.channel_id = c.channel_id AND a.tenant_id = $1 AND r.read_at > now() - interval '7 days'))
                 ON CONFLICT (tenant_id, channel_id) DO UPDATE
                 SET folder = excluded.folder, priority = excluded.priority, ai_policy = excluded.ai_policy,
                     history_days = excluded.history_days, wants_media = excluded.wants_media,
-                    active = true, suspended_reason = NULL
+                    keeps_protected = excluded.keeps_protected, active = true, suspended_reason = NULL
                 """,
                 tenant_id,
                 wish.channel_id,
@@ -110,6 +112,7 @@ class Channels:
                 wish.ai_policy.value,
                 wish.history_days,
                 wish.wants_media,
+                wish.keeps_protected,
             )
             if followed != "INSERT 0 1":
                 raise Rejected(f"channel {wish.channel_id} is not known here, or is private and none of the tenant's accounts reads it")

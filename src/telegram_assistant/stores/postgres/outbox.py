@@ -6,6 +6,8 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.notices import AGAIN_ALL as NOTICES_AGAIN_ALL
+from telegram_assistant.stores.postgres.notices import AGAIN_RECENT as NOTICES_AGAIN_RECENT
 from telegram_assistant.streams.relay import Announcement, Publish
 
 _MARK = """
@@ -119,19 +121,20 @@ class Outbox:
             )
 
     async def again_all(self) -> int:
-        return await self._again("UPDATE outbox SET announced_at = NULL WHERE announced_at IS NOT NULL")
+        """Notices too: they were lost with the rest."""
+        return await self._again("UPDATE outbox SET announced_at = NULL WHERE announced_at IS NOT NULL", NOTICES_AGAIN_ALL)
 
     async def again_recent(self) -> int:
         """What was announced in the ten minutes before the last announcement: Redis may have been away for long since."""
-        return await self._again(RECENT)
+        return await self._again(RECENT, NOTICES_AGAIN_RECENT)
 
     async def again_late(self) -> int:
         return await self._again(LATE)
 
-    async def _again(self, query: str) -> int:
+    async def _again(self, *queries: str) -> int:
         async with self._transactions.begin() as connection:
-            updated = await connection.execute(query)
-        return int(updated.rpartition(" ")[2])
+            updated = [await connection.execute(query) for query in queries]
+        return sum(int(one.rpartition(" ")[2]) for one in updated)
 
     async def heard(self, seconds: float) -> None:
         await self._bell.heard(seconds)

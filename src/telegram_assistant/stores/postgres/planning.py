@@ -8,6 +8,7 @@ from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.domain.rhythm import DAY, LEVEL_MEMORY_SECONDS, Profile
 from telegram_assistant.stores.postgres.channels import SET_TIER
 from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.media import READER
 
 MOST_AT_ONCE = 1000
 """Jobs that one tick opens: what is left, the next one opens."""
@@ -158,6 +159,17 @@ WHERE b.state = 'open' AND p.channel_id = b.channel_id AND b.account_id IS DISTI
     WHERE a.account_id = p.account_id AND (a.tenant_id = b.requested_by OR t.is_operator)))
 """
 
+# Files go where their channel's reader goes.
+MOVE_MEDIA = f"""
+WITH moved AS (
+    SELECT j.channel_id, j.account_id AS before, reader.account_id
+    FROM (SELECT DISTINCT channel_id, account_id FROM media_jobs) j {READER.format(channel_id="j.channel_id")}
+    WHERE reader.account_id IS DISTINCT FROM j.account_id
+)
+UPDATE media_jobs j SET account_id = m.account_id FROM moved m
+WHERE j.channel_id = m.channel_id AND j.account_id IS NOT DISTINCT FROM m.before
+"""
+
 SURVEY = """
 SELECT count(*) AS active, count(*) FILTER (WHERE s.fail_count > 0) AS failing, count(*) FILTER (WHERE s.account_id IS NULL) AS without_account,
        count(*) FILTER (WHERE c.parked_until IS NOT NULL) AS parked, count(*) FILTER (WHERE s.last_polled_at > $1) AS read_since,
@@ -196,6 +208,7 @@ class Planning:
         async with self._transactions.begin() as connection:
             await connection.execute(GIVE_ACCOUNTS)
             await connection.execute(MOVE_BACKFILLS)
+            await connection.execute(MOVE_MEDIA)
             await connection.execute(ASK_FOR_ACCESS, MOST_AT_ONCE)
 
     async def loads(self, now: datetime, hour_of_week: int) -> tuple[Load, ...]:

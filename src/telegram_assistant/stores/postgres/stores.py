@@ -17,6 +17,9 @@ from telegram_assistant.stores.postgres.job_runs import JobRuns
 from telegram_assistant.stores.postgres.landing import Landing
 from telegram_assistant.stores.postgres.limits import AccountLimits
 from telegram_assistant.stores.postgres.logins import Logins
+from telegram_assistant.stores.postgres.media import MediaQueue, PostMedia
+from telegram_assistant.stores.postgres.media_upkeep import MediaUpkeep
+from telegram_assistant.stores.postgres.notices import Notices
 from telegram_assistant.stores.postgres.outbox import Outbox
 from telegram_assistant.stores.postgres.partitions import Partitions
 from telegram_assistant.stores.postgres.planning import Planning
@@ -44,6 +47,9 @@ class SystemStores:
     counts: Counts
     posts: Posts
     outbox: Outbox
+    notices: Notices
+    media: MediaQueue
+    media_upkeep: MediaUpkeep
     dead_letters: DeadLetters
     coverage: CoverageLedger
     coverage_overview: CoverageOverview
@@ -66,6 +72,7 @@ class TenantStores:
     coverage: CoverageLedger
     words: WordSearch
     changes: QuietChanges
+    media: PostMedia
 
 
 def system_stores(pool: Pool, bell: Bell) -> SystemStores:
@@ -82,6 +89,9 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         counts=Counts(repeatable),
         posts=Posts(repeatable),
         outbox=Outbox(repeatable, bell),
+        notices=Notices(repeatable),
+        media=MediaQueue(transactions),
+        media_upkeep=MediaUpkeep(transactions),
         dead_letters=DeadLetters(transactions),
         coverage=CoverageLedger(transactions),
         coverage_overview=CoverageOverview(transactions),
@@ -104,4 +114,5 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         coverage=CoverageLedger(transactions),
         words=WordSearch(transactions),
         changes=QuietChanges(transactions),
+        media=PostMedia(transactions),
     )

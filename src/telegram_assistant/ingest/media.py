@@ -1,0 +1,183 @@
+"""Fetching the files of posts: one account's loop, beside its reading.
+
+Files have a budget of their own at Telegram, so this loop waits for nothing that polls wait for; on the line a poll waits for
+one piece at most. A file goes through the spool: what has come is not asked for again, whatever breaks; what is whole waits
+there until the store answers.
+
+    due jobs -> locate (one request per channel) -> pieces -> spool -> SHA-256 -> row in media_objects -> store -> settled
+"""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.errors import AccountRefused, Busy, Flooded, LeaseLost, Rejected
+from telegram_assistant.ingest.spool import Spool, Spooled
+from telegram_assistant.stores.files import Files
+from telegram_assistant.stores.postgres.media import MediaJob, MediaQueue
+from telegram_assistant.supervision import sleep_unless
+from telegram_assistant.telegram.download import Located, ReferenceExpired, locate, part_bytes, read_part
+from telegram_assistant.telegram.line import Line
+from telegram_assistant.telegram.reader import Readable
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import MEDIA_BYTES, MEDIA_QUEUE
+
+log = get_logger()
+
+BATCH = 40
+IDLE_SECONDS = 2.0
+FIRST_PAUSE_SECONDS = 0.5
+COUNT_SECONDS = 30.0
+MOST_RENEWALS = 3
+"""So often a reference may expire within one file."""
+
+type Places = Mapping[tuple[int, int], Located]
+
+
+class Fetcher:
+    """The loop of one account."""
+
+    def __init__(self, line: Line, *, account_id: AccountId, media: MediaQueue, files: Files, spool: Spool, stopping: asyncio.Event) -> None:
+        self._line = line
+        self._account_id = account_id
+        self._media = media
+        self._files = files
+        self._spool = spool
+        self._stopping = stopping
+        self._store_back_at = 0.0
+        self._counted_at = 0.0
+
+    async def run(self) -> None:
+        """Until told to stop. AccountRefused and LeaseLost end it: both are about the account as a whole."""
+        self._spool.tidy()
+        troubles = 0
+        while not self._stopping.is_set():
+            try:
+                idle = not await self.step()
+                troubles = 0
+            except Busy as busy:
+                pause = busy.retry_after_seconds
+                if not isinstance(busy, Flooded):  # a lost connection is made anew soon, and later and later
+                    pause, troubles = min(pause, FIRST_PAUSE_SECONDS * 2**troubles), troubles + 1
+                log.info("media_waits", account_id=self._account_id, why=str(busy), seconds=round(pause))
+                await sleep_unless(self._stopping, pause)
+            else:
+                await sleep_unless(self._stopping, IDLE_SECONDS if idle else 0.0)
+
+    async def step(self) -> bool:
+        """Some files; False when nothing is due."""
+        await self._count()
+        jobs = await self._media.due(self._account_id, most=BATCH)
+        done: set[tuple[int, bool]] = set()
+        for _, group in itertools.groupby(sorted(jobs, key=lambda job: job.channel_id), key=lambda job: job.channel_id):
+            await self._fetch_some(list(group), done)
+        return bool(jobs)
+
+    async def _count(self) -> None:
+        if time.monotonic() - self._counted_at > COUNT_SECONDS:
+            self._counted_at = time.monotonic()
+            MEDIA_QUEUE.labels(self._account_id).set(await self._media.waiting(self._account_id))
+
+    async def _fetch_some(self, jobs: Sequence[MediaJob], done: set[tuple[int, bool]]) -> None:
+        """Files of one channel. What fails alone is counted against its own attempts, and stops no other."""
+        try:
+            places = await self._locate([job for job in jobs if not self._is_whole(job)])
+        except Rejected as error:
+            for job in jobs:
+                await self._fail(job, str(error))
+            return
+        for job in jobs:
+            if self._stopping.is_set():
+                return
+            if (job.media_id, job.is_photo) in done:
+                continue
+            try:
+                await self._fetch(job, places)
+            except Rejected as error:
+                await self._fail(job, str(error))
+            except (Busy, LeaseLost, AccountRefused):
+                raise
+            except Exception as error:
+                log.exception("media_failed", channel_id=job.channel_id, message_id=job.message_id)
+                await self._fail(job, f"{type(error).__name__}: {error}")
+            done.add((job.media_id, job.is_photo))
+
+    def _is_whole(self, job: MediaJob) -> bool:
+        return self._spool.size_of(job.media_id, is_photo=job.is_photo) == job.size_bytes
+
+    async def _locate(self, jobs: Sequence[MediaJob]) -> Places:
+        if not jobs:
+            return {}
+        return await locate(self._line, Readable(jobs[0].channel_id, jobs[0].access_hash), [job.message_id for job in jobs])
+
+    async def _fetch(self, job: MediaJob, places: Places) -> None:
+        with self._spool.opened(job.media_id, is_photo=job.is_photo) as spooled:
+            if spooled.size_bytes != job.size_bytes:
+                job = await self._download(job, spooled, places)
+            if spooled.size_bytes == job.size_bytes:
+                await self._store(job, spooled)
+
+    async def _download(self, job: MediaJob, spooled: Spooled, places: Places) -> MediaJob:
+        """Until all of it is there, or it is time to stop. The size that counts is the one that Telegram says now."""
+        place = _place_of(job, places)
+        job, part, renewals = replace(job, size_bytes=place.size_bytes), part_bytes(place.size_bytes), 0
+        spooled.begin_at(min(spooled.size_bytes, place.size_bytes) // part * part)
+        self._spool.require_room(place.size_bytes - spooled.size_bytes)
+        while spooled.size_bytes < place.size_bytes and not self._stopping.is_set():
+            try:
+                piece = await read_part(self._line, place, spooled.size_bytes)
+            except ReferenceExpired as error:
+                renewals += 1
+                if renewals > MOST_RENEWALS:
+                    raise Rejected("the reference to the file expires at once, again and again") from error
+                place = _place_of(job, await self._locate([job]))
+                continue
+            MEDIA_BYTES.inc(len(piece))
+            if len(piece) != min(part, place.size_bytes - spooled.size_bytes):
+                spooled.begin_at(0)
+                raise Rejected("Telegram gives another number of bytes than it says")
+            spooled.append(piece)
+        return job
+
+    async def _store(self, job: MediaJob, spooled: Spooled) -> None:
+        """The row comes before the bytes, so that nobody takes them for lost ones; the settling after them."""
+        if time.monotonic() < self._store_back_at:
+            await self._media.postpone([job], "fetched; the store for files is away", seconds=self._store_back_at - time.monotonic())
+            return
+        sha256 = await asyncio.to_thread(spooled.sha256)
+        await self._media.reserve(sha256, job.size_bytes, job.mime)
+        try:
+            await self._put(sha256, job.size_bytes, spooled.path)
+        except Busy as busy:
+            self._store_back_at = time.monotonic() + busy.retry_after_seconds
+            log.warning("store_away", why=str(busy), seconds=busy.retry_after_seconds)
+            await self._media.postpone([job], f"fetched; {busy}", seconds=busy.retry_after_seconds)
+            return
+        await self._media.stored(job, sha256, job.size_bytes)
+        self._spool.remove(job.media_id, is_photo=job.is_photo)
+
+    async def _put(self, sha256: bytes, size_bytes: int, path: Path) -> None:
+        if await self._files.size_of(sha256) != size_bytes:
+            await self._files.put(sha256, path)
+
+    async def _fail(self, job: MediaJob, why: str) -> None:
+        if await self._media.fail(job, why):
+            self._spool.remove(job.media_id, is_photo=job.is_photo)
+            log.warning(
+                "media_given_up", channel_id=job.channel_id, message_id=job.message_id, why=why, what_to_do="`tga media status` shows such files"
+            )
+
+
+def _place_of(job: MediaJob, places: Places) -> Located:
+    place = places.get((job.message_id, job.ordinal))
+    if place is None:
+        raise Rejected("the message is gone, or shows no file any more")
+    if place.media_id != job.media_id:
+        raise Rejected("the post shows another file by now")
+    if place.size_bytes > job.size_bytes:
+        raise Rejected("the file is larger than it was said to be")
+    return place

@@ -1,0 +1,93 @@
+"""Announcing notices: events that were written to PostgreSQL with what they tell of."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.errors import Busy
+from telegram_assistant.events import Event
+from telegram_assistant.streams.entries import PAYLOAD
+from telegram_assistant.streams.keys import stream_keys, stream_of_channel
+from telegram_assistant.streams.stage import Stage
+from telegram_assistant.supervision import Loop, sleep_unless
+from telegram_assistant.telemetry.health import Health, State
+
+PART = "notices"
+POLL_SECONDS = 0.5
+BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """An event as it was written, and where it goes."""
+
+    event: type[Event]
+    lane: Lane
+    channel_id: int
+    payload: str
+
+
+class PublishNotices(Protocol):
+    """Puts notices on their streams."""
+
+    async def __call__(self, notices: Sequence[Notice]) -> None: ...
+
+
+class Notices(Protocol):
+    """The queue in PostgreSQL."""
+
+    async def announce(self, lane: Lane, publish: PublishNotices, *, limit: int) -> int:
+        """Lock some that were not announced, publish them, mark them; how many."""
+        ...
+
+
+class NoticeRelay:
+    """One per worker; many are safe together. What Redis has lost, the outbox relay has announced again for both."""
+
+    def __init__(self, notices: Notices, stages: Sequence[Stage], *, redis: Redis, health: Health, partitions: int, most_entries: int) -> None:
+        self._notices = notices
+        self._redis = redis
+        self._health = health
+        self._partitions = partitions
+        self._most_entries = most_entries
+        read = {event for stage in stages for event in stage.consumes}
+        self._read_keys = tuple(key for event in read for _, _, key in stream_keys(event, partitions))
+
+    def loop(self) -> Loop:
+        return Loop(PART, self.run)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
+            try:
+                announced = await self.step()
+            except (Busy, RedisError) as error:
+                self._health.report(PART, State.FAILING, f"waits: {type(error).__name__}")
+                announced = 0
+            if not announced:
+                await sleep_unless(stopping, POLL_SECONDS)
+
+    async def step(self) -> int:
+        """Announce what waits, news before history; how many. Above the bound they wait in PostgreSQL."""
+        if await self._is_full():
+            self._health.report(PART, State.FAILING, "paused: a stream is full")
+            return 0
+        self._health.report(PART, State.OK)
+        return sum([await self._notices.announce(lane, self._publish, limit=BATCH) for lane in (Lane.LIVE, Lane.BULK)])
+
+    async def _publish(self, notices: Sequence[Notice]) -> None:
+        pipeline: Any = self._redis.pipeline(transaction=False)
+        for one in notices:
+            key = stream_of_channel(one.event, one.lane, one.channel_id, self._partitions)
+            pipeline.execute_command("XADD", key, "*", PAYLOAD, one.payload)
+        await pipeline.execute()
+
+    async def _is_full(self) -> bool:
+        pipeline: Any = self._redis.pipeline(transaction=False)
+        for key in self._read_keys:
+            pipeline.execute_command("XLEN", key)
+        return max(await pipeline.execute(), default=0) >= self._most_entries

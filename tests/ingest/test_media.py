@@ -1,7 +1,6 @@
 """Files of posts: fetched once, resumed where they were, stored under what they are."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -9,36 +8,23 @@ import pytest
 
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.media import MOST_ATTEMPTS
-from telegram_assistant.errors import Busy, Flooded, LeaseLost
+from telegram_assistant.errors import Busy, Flooded
 from telegram_assistant.ingest.media import Fetcher
 from telegram_assistant.ingest.spool import Spool
 from telegram_assistant.settings import FilesSettings, Settings, read_settings
 from telegram_assistant.stores.files import open_files
-from telegram_simulator.control.seeing import state
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.post import FileKind
 from tests.conftest import Admin
-from tests.ingest.library import Library, in_folder, open_library, spooled
-from tests.streams.conftest import until
+from tests.ingest.library import Library, open_library, spooled
 
 MEGABYTE = 1024 * 1024
 PART = MEGABYTE // 2
 SECOND_DC = 4
 
 
-@pytest.fixture
-async def library(installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path) -> AsyncIterator[Library]:
-    async with open_library(installation, sim, admin, in_folder(tmp_path)) as opened:
-        yield opened
-        assert state(sim)["double_use"] == 0
-
-
 def calls(library: Library, method: str = "upload.getFile") -> int:
     return library.office.calls(method)
-
-
-async def nobody_connected(library: Library) -> bool:
-    return not library.sim.connections
 
 
 async def test_every_file_is_stored_with_the_bytes_it_has_at_telegram(library: Library, tmp_path: Path) -> None:
@@ -122,70 +108,6 @@ async def test_a_flood_within_a_file_is_waited_for_and_the_file_goes_on_at_the_o
     await library.fetcher.step()
     assert [row["state"] for row in await library.rows(channel_id)] == ["stored"]
     assert library.sim.counters.file_bytes == size
-
-
-async def test_a_file_in_another_data_centre_is_asked_for_there_at_once(library: Library) -> None:
-    channel_id = await library.channel()
-    for _ in range(3):
-        library.control.post(channel_id, media=FileKind.JPEG, dc_id=SECOND_DC)
-    await library.read(channel_id)
-    await library.fetcher.step()
-    rows = await library.rows(channel_id)
-    assert [row["sha256"].hex() for row in rows] == [library.truth(channel_id, row["message_id"]) for row in rows]
-    assert calls(library) == 3
-    assert calls(library, "auth.exportAuthorization") == calls(library, "auth.importAuthorization") == 1
-    assert not any(error.startswith("FILE_MIGRATE") for error in library.sim.counters.errors)
-
-
-async def test_the_other_data_centre_may_drop_us_and_the_login_there_is_kept(library: Library) -> None:
-    size = 3 * MEGABYTE
-    channel_id = await library.channel()
-    library.control.post(channel_id, media=FileKind.MP4, size=size, dc_id=SECOND_DC)
-    await library.read(channel_id)
-    library.sim.faults.latency_seconds = 0.01
-    dropping = asyncio.create_task(library.when_fetched(MEGABYTE, library.sim.drop_connections))
-    with pytest.raises(Busy):
-        await library.fetcher.step()
-    await dropping
-    await library.fetcher.step()
-    assert [row["state"] for row in await library.rows(channel_id)] == ["stored"]
-    assert library.sim.counters.file_bytes <= size + PART
-    assert calls(library, "auth.importAuthorization") == 1
-
-
-async def test_a_login_that_the_other_data_centre_has_forgotten_is_taken_there_again(library: Library) -> None:
-    channel_id = await library.channel()
-    library.control.post(channel_id, media=FileKind.JPEG, dc_id=SECOND_DC)
-    await library.read(channel_id)
-    library.control.fail("upload.getFile", code=401, message="AUTH_KEY_UNREGISTERED")
-    with pytest.raises(Busy, match="does not know the account"):
-        await library.fetcher.step()
-    await library.fetcher.step()
-    assert [row["state"] for row in await library.rows(channel_id)] == ["stored"]
-    assert calls(library, "auth.importAuthorization") == 2
-
-
-async def test_the_end_of_the_lease_ends_every_connection_and_every_request(library: Library) -> None:
-    channel_id = await library.channel()
-    library.control.post(channel_id, media=FileKind.JPEG, dc_id=SECOND_DC)
-    await library.read(channel_id)
-    await library.fetcher.step()
-    assert {one.dc_id for one in library.sim.connections} == {2, SECOND_DC}
-    library.control.post(channel_id, media=FileKind.JPEG, size=70_000, dc_id=SECOND_DC)
-    await library.read(channel_id)
-    library.office.mine.lease.extend(-1e9)
-    with pytest.raises(LeaseLost):
-        await library.fetcher.step()
-
-
-async def test_a_closed_line_leaves_no_connection_anywhere(installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path) -> None:
-    async with open_library(installation, sim, admin, in_folder(tmp_path)) as library:
-        channel_id = await library.channel()
-        library.control.post(channel_id, media=FileKind.JPEG, dc_id=SECOND_DC)
-        await library.read(channel_id)
-        await library.fetcher.step()
-        assert len(sim.connections) == 2
-    await until(lambda: nobody_connected(library))
 
 
 async def test_a_vanished_message_counts_against_the_attempts_and_is_given_up(library: Library) -> None:

@@ -6,18 +6,13 @@ changes nothing, and bytes are named by what they are.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, timedelta
-
-import asyncpg
+from datetime import timedelta
 
 from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.domain.lane import Lane
-from telegram_assistant.domain.media import MOST_ATTEMPTS, MediaFile, MediaKind, MediaState, SkipReason, Terms, Wanting
+from telegram_assistant.domain.media import MOST_ATTEMPTS, MediaFile, SkipReason, Terms, Wanting
 from telegram_assistant.errors import Busy
-from telegram_assistant.events import PostVisionUploaded
-from telegram_assistant.events.envelope import trace_of
-from telegram_assistant.stores.postgres.database import Connection, SystemTransactions, TenantTransactions
-from telegram_assistant.stores.postgres.notices import Told, write_notices
+from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.post_media import columns, tell_settled
 from telegram_assistant.telemetry.metrics import MEDIA_FILES
 
 
@@ -44,16 +39,6 @@ class MediaJob:
     mime: str | None
     attempts: int
     access_hash: int
-
-
-@dataclass(frozen=True, slots=True)
-class KeptFile:
-    """A file of a post, as a tenant sees it."""
-
-    post_id: PostId
-    kind: MediaKind
-    state: MediaState
-    sha256: str | None
 
 
 # Who fetches for a channel: its reader; for a private one, an account of a tenant that keeps its media.
@@ -173,17 +158,6 @@ FROM done d WHERE m.channel_id = d.channel_id AND m.message_id = d.message_id AN
 RETURNING m.channel_id, m.message_id, d.lane
 """
 
-# Posts of which no file is wanted any more. Whoever knows no lane takes that of the post.
-SETTLED = """
-SELECT p.channel_id, p.message_id, p.revision, max(m.settled_at) AS settled_at,
-       array_agg(encode(m.sha256, 'hex') ORDER BY m.ordinal) FILTER (WHERE m.state = 'stored') AS media,
-       coalesce(min(n.lane), (SELECT min(o.lane) FROM outbox o WHERE o.channel_id = p.channel_id AND o.message_id = p.message_id), 'bulk') AS lane
-FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS n(channel_id, message_id, lane)
-JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id
-JOIN post_media m ON m.channel_id = p.channel_id AND m.message_id = p.message_id
-GROUP BY p.channel_id, p.message_id, p.revision HAVING bool_and(m.state <> 'wanted')
-"""
-
 
 class MediaQueue:
     """A system store: from a post's files to bytes that are stored."""
@@ -205,9 +179,9 @@ class MediaQueue:
     async def keep(self, posts: Sequence[tuple[PostId, int]], found: Sequence[FoundFile]) -> None:
         """The files of these posts, and how many each has: what is wanted is queued, what is known is stored, the rest is gone."""
         async with self._transactions.begin() as connection:
-            await connection.execute(FORGET, *_columns([(post_id.channel_id, post_id.message_id, files) for post_id, files in posts], 3))
-            await connection.execute(KEEP, *_columns([_row(one) for one in found], 14))
-            await _tell(connection, [(one.channel_id, one.message_id, None) for one in {one.post_id for one in found}])
+            await connection.execute(FORGET, *columns([(post_id.channel_id, post_id.message_id, files) for post_id, files in posts], 3))
+            await connection.execute(KEEP, *columns([_row(one) for one in found], 14))
+            await tell_settled(connection, [(one.channel_id, one.message_id, None) for one in {one.post_id for one in found}])
 
     async def due(self, account_id: AccountId, *, most: int) -> tuple[MediaJob, ...]:
         """News before history, photos before the rest."""
@@ -229,7 +203,7 @@ class MediaQueue:
         """The bytes are in the store: for this post, and for every other that waits for the same file."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(STORED, job.media_id, job.is_photo, sha256, size_bytes)
-            await _tell(connection, rows)
+            await tell_settled(connection, rows)
         MEDIA_FILES.labels("stored").inc(len(rows))
 
     async def fail(self, job: MediaJob, why: str) -> bool:
@@ -241,7 +215,7 @@ class MediaQueue:
             return False
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(GIVE_UP, job.channel_id, job.message_id, job.ordinal, job.media_id, why)
-            await _tell(connection, rows)
+            await tell_settled(connection, rows)
         MEDIA_FILES.labels("given_up").inc(len(rows))
         return True
 
@@ -250,7 +224,7 @@ class MediaQueue:
         await self._update(jobs, "error = $4, next_try_at = now() + make_interval(secs => $5)", why, seconds)
 
     async def _update(self, jobs: Iterable[MediaJob], change: str, *values: object) -> None:
-        keys = _columns([(job.channel_id, job.message_id, job.ordinal) for job in jobs], 3)
+        keys = columns([(job.channel_id, job.message_id, job.ordinal) for job in jobs], 3)
         async with self._transactions.begin() as connection:
             await connection.execute(
                 f"""
@@ -263,54 +237,9 @@ class MediaQueue:
             )
 
 
-async def _tell(connection: Connection, posts: Iterable[asyncpg.Record | tuple[object, ...]]) -> None:
-    """`posts.vision.uploaded` for each of these posts (channel, message, lane) whose files are all settled."""
-    rows = await connection.fetch(SETTLED, *_columns([tuple(one) for one in posts], 3))
-    told = []
-    for row in rows:
-        post_id = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
-        event = PostVisionUploaded.about(
-            post_id,
-            row["revision"],
-            occurred_at=row["settled_at"].astimezone(UTC),
-            trace_id=trace_of(post_id, row["revision"]),
-            media=tuple(row["media"] or ()),
-        )
-        told.append(Told(event, Lane(row["lane"])))
-    if told:
-        await write_notices(connection, told)
-
-
 def _row(found: FoundFile) -> tuple[object, ...]:
     file, at = found.file, found.post_id
     return (
         *(at.channel_id, at.message_id, found.revision, file.ordinal, file.media_id, file.kind.value, file.mime, file.size_bytes, file.file_name),
         *(file.width, file.height, file.duration_seconds, file.dc_id, found.skipped.value if found.skipped else None),
     )
-
-
-def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
-    return [[row[place] for row in rows] for place in range(count)]
-
-
-class PostMedia:
-    """What a tenant may know of the files of its posts. A tenant store."""
-
-    def __init__(self, transactions: TenantTransactions) -> None:
-        self._transactions = transactions
-
-    async def of(self, post_ids: Sequence[PostId]) -> tuple[KeptFile, ...]:
-        """The files of these posts, as far as they are the tenant's to see, in the order of each post."""
-        async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                """
-                SELECT m.channel_id, m.message_id, m.kind, m.state, encode(m.sha256, 'hex') AS sha256
-                FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
-                JOIN post_media m ON m.channel_id = w.channel_id AND m.message_id = w.message_id
-                ORDER BY m.channel_id, m.message_id, m.ordinal
-                """,
-                *_columns([(one.channel_id, one.message_id) for one in post_ids], 2),
-            )
-        return tuple(
-            KeptFile(PostId(row["channel_id"], row["message_id"]), MediaKind(row["kind"]), MediaState(row["state"]), row["sha256"]) for row in rows
-        )

@@ -17,12 +17,13 @@ from telegram_assistant.stores.postgres.job_runs import JobRuns
 from telegram_assistant.stores.postgres.landing import Landing
 from telegram_assistant.stores.postgres.limits import AccountLimits
 from telegram_assistant.stores.postgres.logins import Logins
-from telegram_assistant.stores.postgres.media import MediaQueue, PostMedia
+from telegram_assistant.stores.postgres.media import MediaQueue
 from telegram_assistant.stores.postgres.media_upkeep import MediaUpkeep
 from telegram_assistant.stores.postgres.notices import Notices
 from telegram_assistant.stores.postgres.outbox import Outbox
 from telegram_assistant.stores.postgres.partitions import Partitions
 from telegram_assistant.stores.postgres.planning import Planning
+from telegram_assistant.stores.postgres.post_media import PostMedia
 from telegram_assistant.stores.postgres.posts import Posts
 from telegram_assistant.stores.postgres.push_states import PushStates
 from telegram_assistant.stores.postgres.raw_messages import RawArchive

@@ -56,7 +56,7 @@ test: install  ## all tests, in parallel, on the real servers
 
 .PHONY: bench
 bench: install  ## the benchmarks at their small size
-	scripts/servers up postgres redis toxiproxy
+	scripts/servers up postgres redis s3 toxiproxy
 	$(SERVERS_ENV) && scripts/suite bench-feed $(BIN)/python -m bench.feed --posts 200000 --json
 	$(SERVERS_ENV) && scripts/suite bench-land $(BIN)/python -m bench.land --seconds 10 --json
 	$(SERVERS_ENV) && scripts/suite bench-streams $(BIN)/python -m bench.streams --rounds 3 --json
@@ -67,6 +67,7 @@ bench: install  ## the benchmarks at their small size
 	scripts/suite bench-freshness $(BIN)/python -m bench.freshness --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-due-queue $(BIN)/python -m bench.due_queue --channels 200000 --seconds 45 --json
 	$(SERVERS_ENV) && scripts/suite bench-ingest $(BIN)/python -m bench.ingest --rounds 3 --json
+	$(SERVERS_ENV) && scripts/suite bench-media $(BIN)/python -m bench.media --files 60 --s3-down 5 --json
 	$(SERVERS_ENV) && scripts/suite chaos-ingest $(BIN)/python -m bench.chaos_ingest --seconds 150 --json
 	$(SERVERS_ENV) && scripts/suite soak-ingest $(BIN)/python -m bench.soak_ingest --seconds 120 --channels 150 --json
 	scripts/suite bench-simulator $(BIN)/python -m bench.simulator --rounds 2 --channels 20000 --pages 400 --changes 50000 --json

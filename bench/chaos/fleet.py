@@ -47,7 +47,11 @@ class Proxy:
 
     async def cut(self) -> None:
         for enabled in (False, True):
-            await self._api.post(f"/proxies/{self._name}", json={"enabled": enabled})
+            await self.let(enabled=enabled)
+
+    async def let(self, *, enabled: bool) -> None:
+        """Connections through, or none; those that are open are cut."""
+        await self._api.post(f"/proxies/{self._name}", json={"enabled": enabled})
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """The ingest role: the loops that follow Telegram, and the desk at which each account works."""
 
 import asyncio
+import os
 import tempfile
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -124,7 +125,7 @@ def fetcher_of(app: App, mine: Mine, line: Line, *, stopping: asyncio.Event) -> 
     """None where no place for files is set."""
     if app.files is None:
         return None
-    spool = Spool(app.settings.files.spool or Path(tempfile.gettempdir()) / "tga-spool")
+    spool = Spool(app.settings.files.spool or Path(tempfile.gettempdir()) / f"tga-spool-{os.getuid()}")
     return Fetcher(line, account_id=mine.account_id, media=app.system.media, files=app.files, spool=spool, stopping=stopping)
 
 

@@ -1,0 +1,60 @@
+"""`tga media`."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.cli import app
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.settings import read_settings
+from telegram_assistant.stages.post_persistence import post_persistence
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.landing import Claim
+from tests.factories import fresh_number, make_channel, make_page, make_post
+from tests.streams.conftest import parsed
+
+
+def photo(size_bytes: int) -> dict[str, Any]:
+    return {"media": {"kind": "photo", "id": fresh_number(), "size_bytes": size_bytes, "dc_id": 2}}
+
+
+async def publish(assembled: App, tenant: str) -> ChannelId:
+    """A photo that is wanted and had trouble, and one that is too large."""
+    channel_id = await make_channel(assembled.system)
+    tenant_id = (await assembled.system.tenants.ensure(tenant)).tenant_id
+    await assembled.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    posts = [make_post(channel_id=channel_id, message_id=number, facts=photo(size)) for number, size in ((1, 1_500_000), (2, 10**9))]
+    await assembled.system.landing.land(make_page(*posts), Claim(channel_id, 0))
+    await post_persistence([parsed(number, channel_id=channel_id) for number in (1, 2)], **assembled.collaborators)
+    return channel_id
+
+
+def test_status_says_what_is_kept_by_whom_and_what_went_wrong(runner: CliRunner, database: dict[str, str], tmp_path: Path) -> None:
+    environ, tenant = {**database, "S3_ENDPOINT": "", "FILES_DIR": str(tmp_path / "files")}, f"media {fresh_number()}"
+
+    async def prepare() -> None:
+        async with assemble(read_settings(environ)) as assembled:
+            await publish(assembled, tenant)
+
+    asyncio.run(prepare())
+    shown = runner.invoke(app, ["media", "status", "--limit", "1000"], env={"S3_ENDPOINT": "", "FILES_DIR": str(tmp_path / "files")})
+    assert shown.exit_code == 0
+    told = " ".join(shown.stdout.split())
+    assert f"{tenant} 1.5 MB" in told
+    assert "larger than MEDIA_MAX_BYTES" in told
+    assert "wanted" in told
+
+
+def test_without_a_place_for_files_the_sweep_says_what_to_set(runner: CliRunner) -> None:
+    told = runner.invoke(app, ["media", "sweep"], env={"S3_ENDPOINT": "", "FILES_DIR": ""})
+    assert told.exit_code == 1
+    assert "set S3_ENDPOINT or FILES_DIR" in told.stderr
+
+
+def test_a_sweep_says_what_it_did(runner: CliRunner, tmp_path: Path) -> None:
+    told = runner.invoke(app, ["media", "sweep", "--force"], env={"S3_ENDPOINT": "", "FILES_DIR": str(tmp_path / "files")})
+    assert told.exit_code == 0
+    assert "0 files looked at" in told.stdout

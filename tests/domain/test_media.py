@@ -38,7 +38,7 @@ def test_items_that_were_paid_for_keep_their_places() -> None:
     assert (shown.ordinal, shown.media_id) == (1, 8)
 
 
-@pytest.mark.parametrize("kind", set(MediaKind) - {MediaKind.STICKER})
+@pytest.mark.parametrize("kind", [kind for kind in MediaKind if kind is not MediaKind.STICKER])
 def test_every_kind_but_stickers_is_wanted(kind: MediaKind) -> None:
     assert verdict(file(kind=kind), tenant()) is None
     assert verdict(file(kind=MediaKind.STICKER), tenant()) is SkipReason.KIND

@@ -5,7 +5,7 @@ from alembic import op
 from telegram_assistant.stores.postgres.migrations.classes import by_channel, subscribed_table, system_table, tenant_table
 
 revision = "0008"
-down_revision = "0006"
+down_revision = "0007"
 
 
 def upgrade() -> None:

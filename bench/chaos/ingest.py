@@ -24,7 +24,7 @@ TROUBLE_SECONDS = 40.0
 LAST_KILL_SECONDS = 28.0
 FROZEN_SECONDS = (62.0, 70.0)
 FAULTS = (
-    *("kill", "kill", "deploy", "drop", "flood", "premium_flood", "fail"),
+    *("kill", "kill", "deploy", "drop", "flood", "premium_flood", "fail", "file_flood", "expire", "deaf"),
     *("slow", "refuse", "kill_postgres", "kill_redis", "empty_redis", "forget_marks"),
 )
 
@@ -36,17 +36,25 @@ class Fleet:
         self._environ = environ
         self._log = log
         self.running: list[subprocess.Popen[bytes]] = []
+        self.worker: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        self.running.append(self._process("ingest"))
+
+    def start_worker(self) -> None:
+        """One that nothing happens to: the trouble is ingest's."""
+        self.worker = self._process("worker")
+
+    def _process(self, role: str) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as lines:
-            command = [sys.executable, "-m", "telegram_assistant", "run", "--roles", "ingest"]
-            self.running.append(subprocess.Popen(command, env=self._environ, stdout=lines, stderr=lines))
+            command = [sys.executable, "-m", "telegram_assistant", "run", "--roles", role]
+            return subprocess.Popen(command, env=self._environ, stdout=lines, stderr=lines)
 
     def take(self, hand: random.Random) -> subprocess.Popen[bytes]:
         return self.running.pop(hand.randrange(len(self.running)))
 
     def stop(self) -> None:
-        for process in self.running:
+        for process in [*self.running, *([self.worker] if self.worker else [])]:
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGCONT)
                 process.kill()
@@ -71,25 +79,39 @@ class Scene:
 
 
 async def live(scene: Scene, until: float) -> None:
-    """Channels publish, in bursts too; edit, and delete."""
+    """Channels publish, in bursts too, with files and as albums; edit, and delete. Of some of it nobody is told."""
+    hand = scene.hand
     while scene.at < until:
-        channel = FIRST_CHANNEL + scene.hand.randrange(CHANNELS)
-        for _ in range(scene.hand.choice((1, 1, 1, 2, 5, 130 if scene.hand.random() < 0.05 else 3))):
+        channel = FIRST_CHANNEL + hand.randrange(CHANNELS)
+        for _ in range(hand.choice((1, 1, 1, 2, 5, 130 if hand.random() < 0.05 else 3))):
             scene.said += 1
-            ids = await asyncio.to_thread(scene.control.post, channel, f"новость {scene.said} из {channel}")
-        newest = ids[-1]
-        if scene.hand.random() < 0.3:
+            newest = await _publish(scene, channel, f"новость {scene.said} из {channel}", deliver=hand.random() < 0.8)
+        if hand.random() < 0.3:
             scene.said += 1
-            await _quietly(scene.control.edit, channel, scene.hand.randrange(2, newest + 1), f"исправлено {scene.said}")
-        if scene.hand.random() < 0.1:
-            await _quietly(scene.control.delete, channel, [scene.hand.randrange(2, newest + 1)])
-        await asyncio.sleep(scene.hand.uniform(0.1, 0.6))
+            await _quietly(scene.control.edit, channel, hand.randrange(2, newest + 1), f"исправлено {scene.said}", deliver=hand.random() < 0.5)
+        if hand.random() < 0.1:
+            first, count = hand.randrange(2, newest + 1), hand.choice((1, 1, 2, 30))
+            await _quietly(scene.control.delete, channel, list(range(first, min(first + count, newest + 1))), deliver=hand.random() < 0.5)
+        await asyncio.sleep(hand.uniform(0.1, 0.6))
 
 
-async def _quietly(change: Callable[..., Any], *arguments: Any) -> None:
+async def _publish(scene: Scene, channel: int, text: str, *, deliver: bool) -> int:
+    """A post, or an album; its newest id."""
+    hand = scene.hand
+    kinds, weights = (None, "image/jpeg", "video/mp4", "application/pdf", "album"), (70, 15, 4, 3, 8)
+    kind = hand.choices(kinds, weights)[0]
+    if kind == "album":
+        items = [hand.choice(("image/jpeg", "video/mp4")) for _ in range(hand.randrange(2, 6))]
+        made = await asyncio.to_thread(scene.control.ask, "POST", f"/channels/{channel}/albums", kinds=items, caption=text, deliver=deliver)
+        return int(made[-1]["message_id"])
+    file = {} if kind is None else {"media": kind, "size": hand.randrange(20_000, 900_000), "dc_id": hand.choice((2, 2, 2, 4))}
+    return (await asyncio.to_thread(scene.control.post, channel, text, deliver=deliver, **file))[-1]
+
+
+async def _quietly(change: Callable[..., Any], *arguments: Any, **more: Any) -> None:
     """What was deleted before cannot be changed."""
     with suppress(httpx.HTTPStatusError):
-        await asyncio.to_thread(change, *arguments)
+        await asyncio.to_thread(change, *arguments, **more)
 
 
 async def freeze(scene: Scene) -> None:
@@ -133,9 +155,14 @@ async def _drop(scene: Scene) -> None:
     await asyncio.to_thread(scene.control.ask, "POST", "/connections/drop", abruptly=scene.hand.random() < 0.5)
 
 
-def _failing(code: int, message: Callable[[random.Random], str]) -> Callable[[Scene], Awaitable[None]]:
+async def _expire(scene: Scene) -> None:
+    """References to files are no longer good."""
+    await asyncio.to_thread(scene.control.ask, "POST", "/files/expire")
+
+
+def _failing(code: int, message: Callable[[random.Random], str], method: str = "messages.getHistory") -> Callable[[Scene], Awaitable[None]]:
     async def fail(scene: Scene) -> None:
-        body = {"method": "messages.getHistory", "code": code, "message": message(scene.hand), "times": scene.hand.randrange(1, 4)}
+        body = {"method": method, "code": code, "message": message(scene.hand), "times": scene.hand.randrange(1, 4)}
         await asyncio.to_thread(scene.control.ask, "POST", "/failures", **body)
 
     return fail
@@ -181,6 +208,9 @@ ACTIONS: dict[str, Callable[[Scene], Awaitable[None]]] = {
     "flood": _failing(420, lambda hand: f"FLOOD_WAIT_{hand.randrange(3, 20)}"),
     "premium_flood": _failing(420, lambda hand: f"FLOOD_PREMIUM_WAIT_{hand.randrange(1, 8)}"),
     "fail": _failing(500, lambda hand: hand.choice(("RPC_CALL_FAIL", "TIMEOUT", "MSG_WAIT_FAILED"))),
+    "file_flood": _failing(420, lambda hand: f"FLOOD_PREMIUM_WAIT_{hand.randrange(1, 8)}", "upload.getFile"),
+    "expire": _expire,
+    "deaf": _trouble("drop_updates", on=True, off=False),
     "slow": _trouble("latency_seconds", 1.5, 0.0),
     "refuse": _trouble("refuse_connections", on=True, off=False),
     "kill_postgres": _restarted("postgres"),

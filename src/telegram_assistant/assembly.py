@@ -60,7 +60,7 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
             redis=redis,
             files=files,
             media_rules=rules,
-            collaborators={"posts": system.posts, "media": system.media, "media_rules": rules},
+            collaborators={"posts": system.posts, "media": system.media, "media_rules": rules, "albums": system.albums},
             probes={"postgres": system.tenants.answers, "redis": redis.ping},
         )
 

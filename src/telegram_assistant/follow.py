@@ -6,6 +6,7 @@ import tempfile
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from telegram_assistant.assembly import App
@@ -13,6 +14,8 @@ from telegram_assistant.domain.account import AccountState, Lease, masked
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import AccountRefused, Rejected
 from telegram_assistant.ingest.accounts import PART, Holder, adopt
+from telegram_assistant.ingest.albums import PART as ALBUMS
+from telegram_assistant.ingest.albums import close_albums
 from telegram_assistant.ingest.backfill import Backfiller
 from telegram_assistant.ingest.finding import Finder
 from telegram_assistant.ingest.logins import PART as LOGINS
@@ -73,7 +76,8 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
             await adopt(given, accounts=system.accounts, tenants=system.tenants, vault=vault)
         await holder.run(stopping)
 
-    return (Loop(PART, run), Loop(LOGINS, logins.run), Loop(SCHEDULER, scheduler_of(app, health).run))
+    albums = partial(close_albums, albums=system.albums, clock=_now)
+    return (Loop(PART, run), Loop(LOGINS, logins.run), Loop(SCHEDULER, scheduler_of(app, health).run), Loop(ALBUMS, albums))
 
 
 async def _identify(account_id: AccountId, line: Line, *, vault: Vault, app: App) -> None:

@@ -19,7 +19,7 @@ from tests.streams.conftest import parsed
 
 def collaborators(system: SystemStores, **rules: Any) -> dict[str, Any]:
     chosen = {"has_place": True, "max_bytes": 1_000_000, "quota_bytes": 0, **rules}
-    return {"posts": system.posts, "media": system.media, "media_rules": MediaRules(**chosen)}
+    return {"posts": system.posts, "media": system.media, "media_rules": MediaRules(**chosen), "albums": system.albums}
 
 
 async def persist(system: SystemStores, channel_id: ChannelId, **post: Any) -> PostParsed:

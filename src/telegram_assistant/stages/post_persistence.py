@@ -6,6 +6,7 @@ from telegram_assistant.domain.language import language_of
 from telegram_assistant.domain.links import urls_of
 from telegram_assistant.domain.media import NOBODY, MediaRules, decide, files_of
 from telegram_assistant.events import PostParsed
+from telegram_assistant.stores.postgres.albums import Albums
 from telegram_assistant.stores.postgres.media import FoundFile, MediaQueue
 from telegram_assistant.stores.postgres.posts import Derived, Posts
 from telegram_assistant.stores.postgres.rows import StoredPost
@@ -13,13 +14,14 @@ from telegram_assistant.streams.stage import stage
 
 
 @stage(consumes=PostParsed, batch=200, concurrency=2, timeout_seconds=60)
-async def post_persistence(events: list[PostParsed], *, posts: Posts, media: MediaQueue, media_rules: MediaRules) -> None:
+async def post_persistence(events: list[PostParsed], *, posts: Posts, media: MediaQueue, media_rules: MediaRules, albums: Albums) -> None:
     """All from the stored rows: what was deleted meanwhile is passed over, what was edited is taken as it is now."""
     stored = await posts.load(list({event.post for event in events}))
     await posts.save_derived(
         [Derived(one.post, one.revision, language_of(one.post.text), urls_of(one.post.text, one.post.entities)) for one in stored]
     )
     await _keep_files(stored, media, media_rules)
+    await albums.gather(stored)
 
 
 async def _keep_files(stored: Sequence[StoredPost], media: MediaQueue, rules: MediaRules) -> None:

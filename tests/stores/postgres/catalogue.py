@@ -147,4 +147,5 @@ def value_of(column_type: str) -> Any:
         "date": date(2026, 11, 1),
         "timestamp with time zone": datetime(2026, 11, 1, tzinfo=UTC),
         "int8multirange": [Range(1, 5)],
+        "bigint[]": [number],
     }[column_type]

@@ -37,6 +37,28 @@ async def test_a_cancelled_block_leaves_nothing_behind_and_the_connection_is_usa
         assert await connection.fetchval("SELECT current_user") == "tga_system"
 
 
+async def test_a_block_that_is_cancelled_while_it_rolls_back_leaves_nothing_to_the_next_one(installation: Settings, admin: Admin) -> None:
+    name, one = f"tenant {fresh_number()}", installation.database.model_copy(update={"pool_size": 1})
+    async with open_pool(one) as own:
+
+        async def write_and_wait() -> None:
+            async with SystemTransactions(own).begin() as connection:
+                await connection.execute("INSERT INTO tenants (name) VALUES ($1)", name)
+                await asyncio.sleep(30)
+
+        task = asyncio.create_task(write_and_wait())
+        await asyncio.sleep(0.1)
+        task.cancel()
+        for _ in range(3):
+            await asyncio.sleep(0)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with SystemTransactions(own).begin() as connection:
+            await connection.execute("SELECT 1")
+    assert await admin.fetchval("SELECT count(*) FROM tenants WHERE name = $1", name) == 0
+
+
 async def test_an_error_that_is_swallowed_inside_a_block_is_not_taken_for_success(pool: Pool) -> None:
     with pytest.raises(RuntimeError, match="swallowed"):
         async with SystemTransactions(pool).begin() as connection:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.stores.postgres.accounts import Accounts
+from telegram_assistant.stores.postgres.albums import Albums
 from telegram_assistant.stores.postgres.backfills import Backfills
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.changes import QuietChanges
@@ -49,6 +50,7 @@ class SystemStores:
     posts: Posts
     outbox: Outbox
     notices: Notices
+    albums: Albums
     media: MediaQueue
     media_upkeep: MediaUpkeep
     dead_letters: DeadLetters
@@ -91,6 +93,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         posts=Posts(repeatable),
         outbox=Outbox(repeatable, bell),
         notices=Notices(repeatable),
+        albums=Albums(transactions),
         media=MediaQueue(transactions),
         media_upkeep=MediaUpkeep(transactions),
         dead_letters=DeadLetters(transactions),

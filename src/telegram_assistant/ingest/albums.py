@@ -1,0 +1,27 @@
+"""Watches for albums that are complete."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+
+from telegram_assistant.errors import Busy
+from telegram_assistant.stores.postgres.albums import Albums
+from telegram_assistant.supervision import sleep_unless
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
+
+PART = "albums"
+LOOK_SECONDS = 5.0
+
+
+async def close_albums(stopping: asyncio.Event, *, albums: Albums, clock: Callable[[], datetime]) -> None:
+    """Until told to stop. Many may do it at once: each album is closed by one."""
+    while not stopping.is_set():
+        try:
+            closed = await albums.close(clock())
+        except Busy as busy:
+            log.info("albums_wait", why=str(busy))
+            closed = 0
+        if not closed:
+            await sleep_unless(stopping, LOOK_SECONDS)

@@ -1,0 +1,81 @@
+"""Albums: their items are gathered as they are stored, and told when no more are to be expected.
+
+An album is closed by a later message on a verified page, or when nothing was added for a minute. An item that comes late
+opens it again, as a new revision.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.events import AlbumParsed
+from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.notices import Told, write_notices
+from telegram_assistant.stores.postgres.rows import StoredPost
+
+SETTLED = timedelta(seconds=60)
+NEWS = timedelta(days=1)
+"""An album older than that came with history: it travels in the other lane."""
+MOST_AT_ONCE = 500
+
+GATHER = """
+INSERT INTO media_groups AS g (channel_id, grouped_id, message_ids, posted_at, newest_item_at)
+SELECT channel_id, grouped_id, array_agg(message_id ORDER BY message_id), min(posted_at), max(stored_at)
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[], $5::timestamptz[])
+    AS n(channel_id, grouped_id, message_id, posted_at, stored_at)
+GROUP BY channel_id, grouped_id ORDER BY channel_id, grouped_id
+ON CONFLICT (channel_id, grouped_id) DO UPDATE
+SET message_ids = ARRAY(SELECT DISTINCT unnest(g.message_ids || excluded.message_ids) ORDER BY 1),
+    posted_at = least(g.posted_at, excluded.posted_at), newest_item_at = greatest(g.newest_item_at, excluded.newest_item_at),
+    revision = g.revision + (g.closed_at IS NOT NULL)::int, closed_at = NULL
+WHERE NOT g.message_ids @> excluded.message_ids
+"""
+
+CLOSE = """
+WITH due AS (
+    SELECT g.channel_id, g.grouped_id FROM media_groups g LEFT JOIN coverage v ON v.channel_id = g.channel_id
+    WHERE g.closed_at IS NULL
+      AND (g.newest_item_at <= $1::timestamptz - $2::interval
+           OR v.verified @> int8range(g.message_ids[1], g.message_ids[cardinality(g.message_ids)] + 1, '[]'))
+    ORDER BY g.newest_item_at LIMIT $3 FOR UPDATE OF g SKIP LOCKED
+)
+UPDATE media_groups g SET closed_at = $1 FROM due
+WHERE g.channel_id = due.channel_id AND g.grouped_id = due.grouped_id
+RETURNING g.channel_id, g.grouped_id, g.message_ids, g.posted_at, g.revision
+"""
+
+
+class Albums:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def gather(self, posts: Sequence[StoredPost]) -> None:
+        """Put the items among these posts to their albums. Doing it again changes nothing."""
+        items = [one for one in posts if one.post.grouped_id is not None and one.deleted_at is None]
+        if not items:
+            return
+        columns = (
+            [one.post.channel_id for one in items],
+            [one.post.grouped_id for one in items],
+            [one.post.message_id for one in items],
+            [one.post.posted_at for one in items],
+            [one.stored_at for one in items],
+        )
+        async with self._transactions.begin() as connection:
+            await connection.execute(GATHER, *columns)
+
+    async def close(self, now: datetime) -> int:
+        """Tell of the albums that are complete, as far as can be known; how many."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(CLOSE, now, SETTLED, MOST_AT_ONCE)
+            told = []
+            for row in rows:
+                first = PostId(ChannelId(row["channel_id"]), MessageId(row["message_ids"][0]))
+                facts = {"grouped_id": row["grouped_id"], "message_ids": tuple(row["message_ids"])}
+                lane = Lane.LIVE if now - row["posted_at"] < NEWS else Lane.BULK
+                told.append(Told(AlbumParsed.about(first, row["revision"], occurred_at=now, **facts), lane))
+            await write_notices(connection, told)
+        return len(rows)

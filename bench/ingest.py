@@ -70,7 +70,6 @@ async def _seat(stack: AsyncExitStack, app: App, control: ControlClient, tenant_
             mine.lease,
             account_id=account_id,
             limits=system.limits,
-            states=system.push_states,
             clock=Skipping().clock,
         )
     )

@@ -99,7 +99,6 @@ async def line_of(app: App, control: ControlClient, mine: Mine, channels: Sequen
         mine.lease,
         account_id=mine.account_id,
         limits=app.system.limits,
-        states=app.system.push_states,
         clock=Skipping().clock,
     ) as line:
         yield line

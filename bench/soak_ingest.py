@@ -106,7 +106,7 @@ async def _furnish_account(app: App, tenant_id: TenantId, session: str) -> None:
 
 async def _joined(app: App, account_id: AccountId, session: str) -> list[FoundChannel]:
     telegram, system, lease = app.settings.telegram, app.system, Lease(begun=time.monotonic())
-    async with open_line(telegram, session, lease, account_id=account_id, limits=system.limits, states=system.push_states) as line:
+    async with open_line(telegram, session, lease, account_id=account_id, limits=system.limits) as line:
         reader = Reader(line)
         found, cursor = await reader.joined()
         joined = list(found)

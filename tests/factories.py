@@ -8,11 +8,12 @@ from typing import Any
 
 from bench.rows import make_writer, page_of, posts_of
 from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
 from telegram_assistant.domain.post import Post, fingerprint
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
-from telegram_assistant.stores.postgres.landing import Claim, Page
+from telegram_assistant.stores.postgres.landing import Claim, Page, Shown
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
 
 _numbers = itertools.count(random.SystemRandom().randrange(1_000_000_000, 2_000_000_000))
@@ -40,6 +41,14 @@ async def make_channel(system: SystemStores, **more: Any) -> ChannelId:
     channel_id = ChannelId(fresh_number())
     await system.channels.register(Channel(channel_id=channel_id, title=f"Channel {channel_id}", **more))
     return channel_id
+
+
+async def make_deleted(system: SystemStores, channel_id: ChannelId, *, at: datetime) -> None:
+    """Whatever is stored of the channel is gone at that moment, and some other posts are there."""
+    others = [make_post(channel_id=channel_id, message_id=900_000 + number) for number in range(10)]
+    await system.landing.land(make_page(*others, read_at=at - timedelta(hours=1)), Claim(channel_id, 0))
+    shown = Shown(tuple(post.message_id for post in others), asked_at=at)
+    await system.landing.land(make_page(proven=IdRange(MessageId(1), MessageId(900_009)), read_at=at, shown=shown), Claim(channel_id, 0))
 
 
 @dataclass(frozen=True, slots=True)

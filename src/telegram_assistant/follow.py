@@ -17,7 +17,10 @@ from telegram_assistant.ingest.accounts import PART, Holder, adopt
 from telegram_assistant.ingest.albums import PART as ALBUMS
 from telegram_assistant.ingest.albums import close_albums
 from telegram_assistant.ingest.backfill import Backfiller
+from telegram_assistant.ingest.catching_up import CatchingUp
 from telegram_assistant.ingest.finding import Finder
+from telegram_assistant.ingest.joining import Joiner
+from telegram_assistant.ingest.listening import Listening
 from telegram_assistant.ingest.logins import PART as LOGINS
 from telegram_assistant.ingest.logins import LoginDesk
 from telegram_assistant.ingest.media import Fetcher
@@ -37,6 +40,7 @@ from telegram_assistant.telegram.client import open_line
 from telegram_assistant.telegram.line import Line
 from telegram_assistant.telegram.login import Login, log_out, open_login, whoami
 from telegram_assistant.telegram.reader import Reader
+from telegram_assistant.telegram.updates import Ear
 from telegram_assistant.telegram.vault import Vault, vault_of
 from telegram_assistant.telemetry.health import Health, State
 
@@ -52,21 +56,22 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     vault = vault_of(key)
     slots = asyncio.Semaphore(app.settings.parser.concurrency)
 
-    def line_of(held: HeldAccount, session: str, lease: Lease) -> AbstractAsyncContextManager[Line]:
-        return open_line(telegram, session, lease, account_id=held.account_id, limits=system.limits, states=system.push_states)
+    def line_of(held: HeldAccount, session: str, lease: Lease, ear: Ear | None = None) -> AbstractAsyncContextManager[Line]:
+        return open_line(telegram, session, lease, account_id=held.account_id, limits=system.limits, ear=ear)
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
-        async with line_of(held, session, lease) as line:
+        ear = Ear()
+        async with line_of(held, session, lease, ear) as line:
             if held.user_id is None:
                 await _identify(held.account_id, line, vault=vault, app=app)
-            await at_work(app, Mine(held.account_id, held.lease_epoch, lease), line, slots=slots, stopping=stopping)
+            await at_work(app, Mine(held.account_id, held.lease_epoch, lease), line, ear, slots=slots, stopping=stopping)
 
     async def leave(held: HeldAccount, session: str, lease: Lease) -> None:
         async with line_of(held, session, lease) as line:
             await log_out(line)
 
     def login_to(account_id: AccountId) -> AbstractAsyncContextManager[Login]:
-        return open_login(telegram, account_id=account_id, limits=system.limits, states=system.push_states)
+        return open_login(telegram, account_id=account_id, limits=system.limits)
 
     holder = Holder(use, leave, owner=app.instance, accounts=system.accounts, vault=vault, health=health)
     logins = LoginDesk(login_to, owner=app.instance, logins=system.logins, accounts=system.accounts, vault=vault, health=health)
@@ -103,11 +108,19 @@ class Mine:
     lease: Lease
 
 
-async def at_work(app: App, mine: Mine, line: Line, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> None:
-    """One account: it reads what is due, finds what people ask for, and fetches files, side by side. The trouble of one is the end of all."""
+async def at_work(app: App, mine: Mine, line: Line, ear: Ear, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> None:
+    """One account: it reads what is due, hears what is new, finds what people ask for, and fetches files, side by side.
+
+    The trouble of one is the end of all.
+    """
     reader = Reader(line)
     reading = Reading(desk_of(app, mine, reader, slots=slots, stopping=stopping), stopping)
-    work = [reading.run(), finder_of(app, mine, reader).run(stopping)]
+    work = [
+        reading.run(),
+        finder_of(app, mine, reader).run(stopping),
+        listening_of(app, mine, ear).run(stopping),
+        catching_up_of(app, mine, reader, ear).run(stopping),
+    ]
     if (fetcher := fetcher_of(app, mine, line, stopping=stopping)) is not None:
         work.append(fetcher.run())
     tasks = tuple(asyncio.create_task(one) for one in work)
@@ -131,6 +144,34 @@ def fetcher_of(app: App, mine: Mine, line: Line, *, stopping: asyncio.Event) -> 
         return None
     spool = Spool(app.settings.files.spool or Path(tempfile.gettempdir()) / f"tga-spool-{os.getuid()}")
     return Fetcher(line, account_id=mine.account_id, media=app.system.media, files=app.files, spool=spool, stopping=stopping)
+
+
+def listening_of(app: App, mine: Mine, ear: Ear) -> Listening:
+    system = app.system
+    return Listening(
+        account_id=mine.account_id,
+        lease_epoch=mine.lease_epoch,
+        lease=mine.lease,
+        ear=ear,
+        landing=system.landing,
+        backfills=system.backfills,
+        hints=system.hints,
+        raw_archive=system.raw_archive,
+        clock=_now,
+    )
+
+
+def catching_up_of(app: App, mine: Mine, reader: Reader, ear: Ear) -> CatchingUp:
+    system, per_day = app.system, app.settings.parser.joins_per_day
+    return CatchingUp(
+        account_id=mine.account_id,
+        lease_epoch=mine.lease_epoch,
+        ear=ear,
+        line=reader.line,
+        states=system.push_states,
+        hints=system.hints,
+        joiner=Joiner(account_id=mine.account_id, per_day=per_day, reader=reader, joins=system.joins, limits=system.limits, clock=_now),
+    )
 
 
 def desk_of(app: App, mine: Mine, reader: Reader, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> Desk:

@@ -171,6 +171,14 @@ class ParserSettings(Group):
         help="A channel that was not read for so long is read in historical mode.",
         ge=1,
     )
+    joins_per_day: int = variable(
+        "PUSH_JOINS_PER_DAY",
+        0,
+        help="Lively public channels that each account may join per day, to be told of their posts within a second. "
+        "The account's owner sees them in the list of chats, so 0: none.",
+        ge=0,
+        le=20,
+    )
     quiet_zone: Annotated[str, AfterValidator(_known_zone)] = variable(
         "QUIET_HOURS_TZ", "Europe/Moscow", help="Zone of night and weekend, when silence is usual."
     )

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
@@ -61,7 +62,16 @@ async def sleep_unless(stopping: asyncio.Event, seconds: float) -> None:
         return
 
 
-async def end(tasks: Sequence[asyncio.Task[None]]) -> None:
+async def either(one: asyncio.Event, other: asyncio.Event, *, seconds: float | None = None) -> None:
+    """Wait until one of them is set, or so long."""
+    waits = [asyncio.create_task(event.wait()) for event in (one, other)]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await end(waits)
+
+
+async def end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Cancel them, and wait until they are over."""
     for task in tasks:
         task.cancel()

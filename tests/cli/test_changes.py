@@ -6,10 +6,10 @@ from typer.testing import CliRunner
 
 from telegram_assistant.assembly import App
 from telegram_assistant.cli import app
-from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.stores.postgres.landing import Claim
 from tests.cli.test_channels import connected, known_channel
-from tests.factories import fresh_number, make_page, make_post
+from tests.factories import fresh_number, make_deleted, make_page, make_post
 
 
 def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunner, database: dict[str, str]) -> None:
@@ -22,7 +22,7 @@ def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunn
         for text, at in (("Погибли 12 человек", now - timedelta(hours=2)), ("Погибли 15 человек", now - timedelta(hours=1))):
             post = make_post(channel_id=channel_id, text=text, posted_at=now - timedelta(hours=2), edited_at=at)
             await assembled.system.landing.land(make_page(post, read_at=at), Claim(channel_id, 0))
-        await assembled.system.landing.bury(Claim(channel_id, 0), [MessageId(1)], told_at=now)
+        await make_deleted(assembled.system, channel_id, at=now)
 
     connected(database, live)
     shown = runner.invoke(app, ["changes", "--tenant", tenant]).stdout

@@ -14,8 +14,10 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.account import AccountState, Lease
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.follow import Mine, desk_of, finder_of, scheduler_of
+from telegram_assistant.follow import Mine, catching_up_of, desk_of, finder_of, listening_of, scheduler_of
+from telegram_assistant.ingest.catching_up import CatchingUp
 from telegram_assistant.ingest.finding import Finder
+from telegram_assistant.ingest.listening import Listening
 from telegram_assistant.ingest.reading import Reading
 from telegram_assistant.ingest.tick import Scheduler
 from telegram_assistant.settings import Settings, TelegramSettings
@@ -23,6 +25,7 @@ from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.telegram.client import open_line
 from telegram_assistant.telegram.line import Line
 from telegram_assistant.telegram.reader import Reader
+from telegram_assistant.telegram.updates import MOST_WAITING, Ear
 from telegram_assistant.telemetry.health import Health
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
@@ -46,6 +49,9 @@ class Office:
     line: Line
     reading: Reading
     finder: Finder
+    ear: Ear
+    listening: Listening
+    catching_up: CatchingUp
     scheduler: Scheduler
     stopping: asyncio.Event
     skipping: Skipping
@@ -115,7 +121,9 @@ def truth(channel: SimulatedChannel, *, above: int = 0) -> dict[int, str]:
 
 
 @asynccontextmanager
-async def open_office(settings: Settings, sim: Simulator, admin: Admin, *, phone: str = PHONE, **parser: Any) -> AsyncIterator[Office]:
+async def open_office(
+    settings: Settings, sim: Simulator, admin: Admin, *, phone: str = PHONE, most_waiting: int = MOST_WAITING, **parser: Any
+) -> AsyncIterator[Office]:
     """An account of a new operator's tenant."""
     changed = settings.parser.model_copy(update=parser)
     telegram = TelegramSettings(api_id=1, api_hash=SecretStr("any"))
@@ -125,14 +133,29 @@ async def open_office(settings: Settings, sim: Simulator, admin: Admin, *, phone
         await admin.execute("UPDATE tenants SET is_operator = true WHERE tenant_id = $1", tenant_id)
         account_id = await app.system.accounts.add(tenant_id)
         await app.system.accounts.set_state(account_id, AccountState.ACTIVE)
-        epoch = await admin.fetchval("SELECT nextval('lease_epochs')")
+        epoch = await admin.fetchval(
+            "UPDATE telegram_accounts SET lease_epoch = nextval('lease_epochs') WHERE account_id = $1 RETURNING lease_epoch", account_id
+        )
         skipping, stopping, mine = Skipping(), asyncio.Event(), Mine(account_id, epoch, Lease(begun=time.monotonic()))
         session = Control(sim).session_string(phone)
-        limits, states = app.system.limits, app.system.push_states
-        async with open_line(telegram, session, mine.lease, account_id=account_id, limits=limits, states=states, clock=skipping.clock) as line:
+        ear, limits = Ear(most_waiting=most_waiting), app.system.limits
+        async with open_line(telegram, session, mine.lease, account_id=account_id, limits=limits, ear=ear, clock=skipping.clock) as line:
             reader = Reader(line)
-            desk = desk_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping)
-            finder = finder_of(app, mine, reader)
-            scheduler = scheduler_of(app, Health(probes={}))
-            yield Office(app, admin, sim, phone, tenant_id, mine, line, Reading(desk, stopping), finder, scheduler, stopping, skipping)
+            yield Office(
+                app=app,
+                admin=admin,
+                sim=sim,
+                phone=phone,
+                tenant_id=tenant_id,
+                mine=mine,
+                line=line,
+                reading=Reading(desk_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping),
+                finder=finder_of(app, mine, reader),
+                ear=ear,
+                listening=listening_of(app, mine, ear),
+                catching_up=catching_up_of(app, mine, reader, ear),
+                scheduler=scheduler_of(app, Health(probes={})),
+                stopping=stopping,
+                skipping=skipping,
+            )
         await admin.execute("DELETE FROM telegram_accounts WHERE account_id = $1", account_id)

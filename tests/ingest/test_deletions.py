@@ -6,7 +6,7 @@ import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.errors import LeaseLost
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.landing import PushClaim
 from telegram_simulator.control.operations import Control
 from telegram_simulator.world.channel import Channel as SimulatedChannel
 from tests.conftest import Admin
@@ -122,14 +122,14 @@ async def test_young_posts_below_the_newest_page_are_read_again_too(office: Offi
 
 async def test_what_an_update_says_is_gone_is_gone_unless_it_is_much_at_once(office: Office, control: Control, admin: Admin) -> None:
     _, channel_id = await followed(office, control, posts=60)
-    epoch = await admin.fetchval("SELECT lease_epoch FROM poll_schedule WHERE channel_id = $1", channel_id)
-    claim, landing, now = Claim(ChannelId(channel_id), epoch), office.app.system.landing, office.now()
+    account_id, epoch = office.mine.account_id, office.mine.lease_epoch
+    claim, landing, now = PushClaim(ChannelId(channel_id), account_id, epoch), office.app.system.landing, office.now()
     assert (await landing.bury(claim, [MessageId(5), MessageId(900)], told_at=now)).deleted == 1
     burial = await landing.bury(claim, [MessageId(one) for one in range(10, 40)], told_at=now)
     assert (burial.deleted, burial.doubtful) == (0, 30)
     assert await tombstones(admin, channel_id) == {5}
     with pytest.raises(LeaseLost):
-        await landing.bury(Claim(claim.channel_id, epoch - 1), [MessageId(6)], told_at=now)
+        await landing.bury(PushClaim(claim.channel_id, account_id, epoch - 1), [MessageId(6)], told_at=now)
 
 
 async def test_a_reaction_is_no_edit(office: Office, control: Control, admin: Admin) -> None:

@@ -58,7 +58,7 @@ async def desk(account: TelegramSettings, sim: Simulator, system: SystemStores, 
 async def serving(account: TelegramSettings, sim: Simulator, system: SystemStores, vault: Vault, skipping: Skipping) -> AsyncIterator[asyncio.Event]:
     at = account.model_copy(update={"dc_addr": sim.host, "dc_port": sim.ports[HOME_DC]})
     running = LoginDesk(
-        lambda number: open_login(at, account_id=number, limits=system.limits, states=system.push_states, clock=skipping.clock),
+        lambda number: open_login(at, account_id=number, limits=system.limits, clock=skipping.clock),
         owner="first#1",
         logins=system.logins,
         accounts=system.accounts,

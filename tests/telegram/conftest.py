@@ -16,6 +16,7 @@ from telegram_assistant.telegram import client
 from telegram_assistant.telegram.client import open_line
 from telegram_assistant.telegram.line import Clock, Line
 from telegram_assistant.telegram.reader import Reader
+from telegram_assistant.telegram.updates import Ear
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY, TECH
@@ -59,7 +60,9 @@ def skipping() -> Skipping:
 def lines(account: TelegramSettings, account_id: AccountId, system: SystemStores, skipping: Skipping) -> Lines:
     """Opens lines of that account: with a fresh lease and waits that are over at once, unless told otherwise."""
 
-    def line(*, lease: Lease | None = None, clock: Clock | None = None, number: AccountId = account_id, **changed: Any) -> Any:
+    def line(
+        *, lease: Lease | None = None, clock: Clock | None = None, number: AccountId = account_id, ear: Ear | None = None, **changed: Any
+    ) -> Any:
         settings = account.model_copy(update=changed)
         return open_line(
             settings,
@@ -67,7 +70,7 @@ def lines(account: TelegramSettings, account_id: AccountId, system: SystemStores
             lease or Lease(begun=time.monotonic()),
             account_id=number,
             limits=system.limits,
-            states=system.push_states,
+            ear=ear,
             clock=clock or skipping.clock,
         )
 

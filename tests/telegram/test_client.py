@@ -96,7 +96,7 @@ async def test_the_key_of_a_simulator_lets_one_log_in_there(
     stranger: Simulator, account: TelegramSettings, account_id: AccountId, system: SystemStores, skipping: Skipping
 ) -> None:
     at = account.model_copy(update={"dc_addr": stranger.host, "dc_port": stranger.ports[HOME_DC]})
-    opened = partial(open_login, account_id=account_id, limits=system.limits, states=system.push_states, clock=skipping.clock)
+    opened = partial(open_login, account_id=account_id, limits=system.limits, clock=skipping.clock)
     async with opened(at) as login:
         with pytest.raises(Busy):
             await login.send_code("+79995550111")
@@ -169,7 +169,7 @@ async def test_a_session_without_a_key_to_keep_it_under_refuses_to_start(account
         with pytest.raises(CannotStart, match="tga accounts key"):
             follow.loops(app, Health(probes={}))
     async with assemble(read_settings({**given, "SESSION_ENCRYPTION_KEY": make_key()})) as app:
-        assert [loop.name for loop in follow.loops(app, Health(probes={}))] == ["accounts", "logins", "scheduler"]
+        assert [loop.name for loop in follow.loops(app, Health(probes={}))] == ["accounts", "logins", "scheduler", "albums"]
 
 
 def test_secrets_are_never_shown(account: TelegramSettings) -> None:

@@ -12,7 +12,7 @@ from tests.telegram.conftest import Lines
 
 async def test_a_line_knows_whose_it_is_until_it_is_logged_out(lines: Lines, sim: Simulator) -> None:
     async with lines() as line:
-        assert await whoami(line) == Me(sim.world.account(PHONE).user_id, PHONE)
+        assert await whoami(line) == Me(sim.world.account(PHONE).user_id, PHONE, is_premium=False)
         await log_out(line)
     assert list(sim.keys.of(PHONE)) == []
     async with lines() as line:

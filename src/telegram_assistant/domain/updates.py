@@ -1,17 +1,14 @@
-"""How far live updates have been seen."""
+"""How far an account has seen what Telegram tells it by itself."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-ACCOUNT_ITSELF = 0
-
 
 @dataclass(frozen=True, slots=True)
 class SeenUpdates:
-    """Of one channel, or of the account itself (channel 0), which alone has the last three counters."""
+    """The account's own counters. Channels have theirs, and need none kept: what was missed in one is read from its history."""
 
-    channel_id: int
     pts: int
-    qts: int = 0
-    seq: int = 0
-    moment: datetime | None = None
+    qts: int
+    seq: int
+    moment: datetime

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.post import Post
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.postgres.counts import Counts
 from telegram_assistant.stores.postgres.raw_messages import RawArchive, RawMessages
 from telegram_assistant.telegram.raw import LAYER, packed, packed_answer
 from telegram_assistant.telegram.reader import HistoryPage
+from telegram_assistant.telegram.updates import Heard
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -21,6 +23,14 @@ def raw_of(posts: Sequence[Post], page: HistoryPage, read_at: datetime) -> list[
     ids = sorted(post.message_id for post in posts)
     body = packed_answer(page.answer) if len(ids) == len(page.messages) else packed(page.messages[one] for one in ids)
     return [RawMessages(posts[0].channel_id, ids[0], ids[-1], read_at, LAYER, body)]
+
+
+def raw_of_pushed(heard: Heard, read_at: datetime) -> list[RawMessages]:
+    """What was told of a channel."""
+    if not heard.messages:
+        return []
+    ids = sorted(MessageId(message.id) for message in heard.messages)
+    return [RawMessages(heard.channel_id, ids[0], ids[-1], read_at, LAYER, packed(heard.messages))]
 
 
 async def keep_raw(messages: Sequence[RawMessages], *, archive: RawArchive) -> None:

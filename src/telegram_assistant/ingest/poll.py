@@ -53,9 +53,10 @@ class Run:
     mode: Mode
     mark: datetime | None
     started_at: datetime
-    inserted: int = 0
     fresh: list[Post] = field(default_factory=list)
-    """Posts that were not known before."""
+    """Posts above all that was proven before, whoever has stored them: some may have been pushed."""
+    new_ids: set[MessageId] = field(default_factory=set)
+    """Of those that this run has stored."""
     raw: list[RawMessages] = field(default_factory=list)
     """What was landed, as Telegram sent it."""
     newest_posted_at: datetime | None = None
@@ -69,6 +70,14 @@ class Run:
     """So much seems to be gone that it wants a second look."""
     completed: bool = False
     """False: nothing was landed, and whoever asked completes many such polls at once."""
+
+    @property
+    def inserted(self) -> int:
+        return len(self.new_ids)
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self.new_ids or self.fresh)
 
     @property
     def status(self) -> RunStatus:
@@ -121,7 +130,7 @@ class Poller:
             await self._fill(run, edge, newest.proven)
         run.completed = True
         await self._marks.drop_high_water(channel.channel_id)
-        if run.inserted:
+        if run.has_news:
             await self._silence.forget(channel.channel_id)
 
     async def _edge(self, run: Run, newest: HistoryPage) -> "tuple[MessageId, _Floor | None]":
@@ -205,14 +214,14 @@ class Poller:
             Claim(channel.channel_id, channel.lease_epoch),
             ends=await self._end_of(run, now) if ends else None,
         )
-        run.inserted += landed.inserted
+        run.new_ids |= landed.new_ids
         run.doubtful = run.doubtful or landed.doubtful > 0
         run.raw += raw_of(posts, page, now)
 
     async def _end_of(self, run: Run, now: datetime) -> RunEnds:
         rhythm = _rhythm_after(run, now.timestamp())
         next_poll_at = await self._pace.next_poll_at(run.channel, rhythm, run.newest_posted_at, now)
-        return RunEnds(started_at=run.started_at, next_poll_at=next_poll_at, stored_before=run.inserted > 0, rechecked=run.rechecked, rhythm=rhythm)
+        return RunEnds(started_at=run.started_at, next_poll_at=next_poll_at, stored_before=run.has_news, rechecked=run.rechecked, rhythm=rhythm)
 
 
 @dataclass(frozen=True, slots=True)

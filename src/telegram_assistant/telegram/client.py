@@ -1,13 +1,13 @@
 """Telethon's client as we want it, and opening a line with it."""
 
 import asyncio
-import warnings
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from telethon import TelegramClient
 from telethon.crypto import rsa
-from telethon.tl import TLObject
+from telethon.tl import TLObject, TLRequest
 
 from telegram_assistant import __version__
 from telegram_assistant.domain.account import Lease
@@ -18,8 +18,12 @@ from telegram_assistant.supervision import end
 from telegram_assistant.telegram.abroad import Abroad, Elsewhere, Place
 from telegram_assistant.telegram.history import HistoryRequest, Unheard
 from telegram_assistant.telegram.line import Clock, Limits, Line
-from telegram_assistant.telegram.session import FIRST_DC, KeptSession, UpdateStates, session_of
+from telegram_assistant.telegram.session import FIRST_DC, LoginSession, session_of
+from telegram_assistant.telegram.updates import Ear
 from telegram_assistant.telegram.wire import Wire
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
 
 
 @asynccontextmanager
@@ -30,26 +34,35 @@ async def open_line(
     *,
     account_id: AccountId,
     limits: Limits,
-    states: UpdateStates,
+    ear: Ear | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[Line]:
-    """The line of one account. It is closed at the end, and in any case before the lease is over."""
-    kept = session_of(session, account_id=account_id, states=states)
-    async with line_over(kept, settings, lease, account_id=account_id, limits=limits, clock=clock) as line:
+    """The line of one account. It is closed at the end, and in any case before the lease is over.
+
+    Who has an ear is told what is new in the account's channels, while the line is connected.
+    """
+    async with line_over(session_of(session), settings, lease, account_id=account_id, limits=limits, ear=ear, clock=clock) as line:
         yield line
 
 
 @asynccontextmanager
 async def line_over(
-    session: KeptSession, settings: TelegramSettings, lease: Lease, *, account_id: AccountId, limits: Limits, clock: Clock | None = None
+    session: LoginSession,
+    settings: TelegramSettings,
+    lease: Lease,
+    *,
+    account_id: AccountId,
+    limits: Limits,
+    ear: Ear | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Line]:
     """The same for who wants to know what becomes of the session. CannotStart when the settings do not allow a line."""
     prepare(session, settings)
     clock = clock or Clock()
-    wire = Wire(lambda: make_client(session, settings), lease, answer_seconds=clock.answer_seconds)
+    wire = Wire(lambda: make_client(session, settings, ear), lease, answer_seconds=clock.answer_seconds)
 
     def wire_to(place: Place) -> Wire:
-        return Wire(lambda: Elsewhere(make_client(session, settings), place), lease, answer_seconds=clock.answer_seconds)
+        return Wire(lambda: Elsewhere(make_client(session, settings, None), place), lease, answer_seconds=clock.answer_seconds)
 
     abroad = Abroad(wire_to, home=lambda: int(session.dc_id), only_at=settings.dc_addr)
     line = Line(wire, abroad, account_id=account_id, lease=lease, limits=limits, kept=await limits.of(account_id), clock=clock)
@@ -62,7 +75,7 @@ async def line_over(
         await wire.hang_up()
 
 
-def prepare(session: KeptSession, settings: TelegramSettings) -> None:
+def prepare(session: LoginSession, settings: TelegramSettings) -> None:
     """Point the session where the settings say."""
     if not (settings.api_id and settings.api_hash.get_secret_value()):
         raise CannotStart("there is no application to log in with", remedy="Set TELEGRAM_API_ID and TELEGRAM_API_HASH, from my.telegram.org")
@@ -75,14 +88,13 @@ def prepare(session: KeptSession, settings: TelegramSettings) -> None:
             raise CannotStart("TELEGRAM_DC_PUBLIC_KEY is no key", remedy="Set it to what the simulator answers at /key") from error
 
 
-def make_client(session: KeptSession, settings: TelegramSettings, *, receive_updates: bool = False, catch_up: bool = False) -> "Client":
+def make_client(session: LoginSession, settings: TelegramSettings, ear: Ear | None = None) -> "Client":
     """Telethon neither sleeps nor repeats nor reconnects by itself; the line decides about all of it."""
-    # Coroutines in sessions are new in Telethon, and it says so at every call.
-    warnings.filterwarnings("ignore", message="Using async sessions support")
     return Client(
         session,
         settings.api_id,
         settings.api_hash.get_secret_value(),
+        ear=ear,
         only_at=settings.dc_addr,
         proxy=_proxy(settings),
         flood_sleep_threshold=0,
@@ -91,18 +103,27 @@ def make_client(session: KeptSession, settings: TelegramSettings, *, receive_upd
         connection_retries=1,
         retry_delay=0,
         auto_reconnect=False,
-        receive_updates=receive_updates,
-        catch_up=catch_up,
+        receive_updates=ear is not None,
         app_version=__version__,
     )
 
 
 class Client(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
-    """Goes nowhere but to the address that was set: Telethon takes Telegram's own where it cannot use the one it was given."""
+    """Telethon without three habits.
 
-    def __init__(self, session: KeptSession, api_id: int, api_hash: str, *, only_at: str, **options: object) -> None:
+    It goes nowhere but to the address that was set: Telethon takes Telegram's own where it cannot use the one it was given.
+    It hands updates on as they come: Telethon's own loop asks for differences behind the line's back, and where these are too
+    long it loses what was missed without a word. It remembers no flood, which it would answer in Telegram's place.
+    """
+
+    def __init__(self, session: LoginSession, api_id: int, api_hash: str, *, ear: Ear | None, only_at: str, **options: object) -> None:
         super().__init__(session, api_id, api_hash, **options)
+        self._ear = ear
         self._only_at = only_at
+
+    async def __call__(self, request: TLRequest) -> Any:  # noqa: ANN401 -- Telethon's answers have no types
+        self._flood_waited_requests.clear()
+        return await super().__call__(request)
 
     def ask_for_history(self, request: HistoryRequest) -> Awaitable[TLObject]:
         """Straight to the sender: nothing is looked up, remembered, slept over or tried again on the way."""
@@ -113,6 +134,27 @@ class Client(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
         self._stay()
         await super().connect()
         self._stay()
+
+    async def _update_loop(self) -> None:
+        """Telethon starts it once per connection, in place of its own."""
+        ear = self._ear
+        if ear is None:
+            return
+        ear.doubt()
+        self.disconnected.add_done_callback(self._lost)
+        while True:
+            updates = await self._updates_queue.get()
+            try:
+                ear.hear(updates)
+            except Exception:
+                log.exception("updates_not_understood", kind=type(updates).__name__)
+                ear.doubt()
+
+    def _lost(self, over: asyncio.Future[None]) -> None:
+        if not over.cancelled():
+            over.exception()  # it is known; unread, asyncio would complain about it
+        if self._ear is not None:
+            self._ear.doubt()
 
     def _stay(self) -> None:
         at = self.session.server_address

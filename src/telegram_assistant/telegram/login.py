@@ -16,7 +16,7 @@ from telegram_assistant.errors import AccountRefused, Rejected
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.telegram.client import line_over
 from telegram_assistant.telegram.line import Clock, Limits, Line
-from telegram_assistant.telegram.session import KeptSession, UpdateStates, session_of
+from telegram_assistant.telegram.session import LoginSession, session_of
 
 FOR_EVER = float("inf")
 
@@ -31,12 +31,13 @@ class Me:
 
     user_id: int
     phone: str
+    is_premium: bool
 
 
 class Login:
     """One login over a line that nobody else uses. `open_login` makes it."""
 
-    def __init__(self, line: Line, session: KeptSession, settings: TelegramSettings) -> None:
+    def __init__(self, line: Line, session: LoginSession, settings: TelegramSettings) -> None:
         self._line = line
         self._session = session
         self._settings = settings
@@ -99,11 +100,9 @@ class Login:
 
 
 @asynccontextmanager
-async def open_login(
-    settings: TelegramSettings, *, account_id: AccountId, limits: Limits, states: UpdateStates, clock: Clock | None = None
-) -> AsyncIterator[Login]:
+async def open_login(settings: TelegramSettings, *, account_id: AccountId, limits: Limits, clock: Clock | None = None) -> AsyncIterator[Login]:
     """A line with a key of its own that nobody else has, so it needs no lease."""
-    session = session_of("", account_id=account_id, states=states)
+    session = session_of("")
     async with line_over(session, settings, Lease(begun=FOR_EVER), account_id=account_id, limits=limits, clock=clock) as line:
         yield Login(line, session, settings)
 
@@ -122,7 +121,7 @@ async def log_out(line: Line) -> None:
 
 
 def _me(user: Any) -> Me:  # noqa: ANN401 -- Telethon ships no types
-    return Me(user.id, str(user.phone or ""))
+    return Me(user.id, str(user.phone or ""), bool(user.premium))
 
 
 def _refusal(error: errors.RPCError) -> Rejected:

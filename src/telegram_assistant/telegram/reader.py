@@ -29,7 +29,12 @@ CLOSED = (
     errors.UserBannedInChannelError,
 )
 NO_SUCH_NAME = (errors.UsernameNotOccupiedError, errors.UsernameInvalidError)
+FULL = "the account has joined as many channels as Telegram allows"
 NO_SUCH_INVITE = (errors.InviteHashExpiredError, errors.InviteHashInvalidError, errors.InviteHashEmptyError)
+
+
+class NoPlace(Rejected):
+    """The account can join no further channel, whichever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +124,21 @@ class Reader:
         except errors.InviteRequestSentError as error:
             raise Rejected("the channel's owner has to approve the account first; ask again when that is done") from error
         except errors.ChannelsTooMuchError as error:
-            raise Rejected("the account has joined as many channels as Telegram allows") from error
+            raise NoPlace(FULL) from error
         return _found(chats[0])
+
+    async def enter(self, channel: Readable) -> None:
+        """Join a public channel. NoPlace when the account is in too many; Rejected when it may not, or not at once."""
+        try:
+            await self.line.ask(functions.channels.JoinChannelRequest(types.InputChannel(channel.channel_id, channel.access_hash)))
+        except errors.UserAlreadyParticipantError:
+            return
+        except errors.ChannelsTooMuchError as error:
+            raise NoPlace(FULL) from error
+        except errors.InviteRequestSentError as error:
+            raise Rejected("the channel's owner has to approve the account first") from error
+        except CLOSED as error:
+            raise Rejected(f"Telegram does not let this account join ({type(error).__name__.removesuffix('Error')})") from error
 
     async def joined(self, after: "DialogCursor | None" = None) -> "tuple[tuple[FoundChannel, ...], DialogCursor | None]":
         """One page of the channels that the account has joined, and where the next page begins."""

@@ -89,6 +89,13 @@ PARSER_RUNS = Counter(
     "parser_runs_total", "Runs over one channel, by how they ended (ok, empty, failed, flood, skipped).", ["mode", "status"], registry=REGISTRY
 )
 POSTS_PARSED = Counter("posts_parsed_total", "Posts inserted; what an overlap reads again counts nothing.", ["mode"], registry=REGISTRY)
+POSTS_PUSHED = Counter("push_posts_total", "Posts inserted because Telegram told of them by itself.", registry=REGISTRY)
+PUSH_GAPS = Counter(
+    "push_gaps_total",
+    "Channels made due because something was not heard or not stored (missed, told, dropped, failed; away: while there was no connection).",
+    ["reason"],
+    registry=REGISTRY,
+)
 PARSING_DURATION = Histogram(
     "parsing_duration_seconds",
     "Time of one run, without the waits that Telegram asked for.",
@@ -129,6 +136,7 @@ ACCOUNT_BLOCKED = Gauge(
 MARKS_UNREADABLE = Counter("parser_marks_unreadable_total", "Marks in Redis that made no sense and were ignored.", registry=REGISTRY)
 _from_zero(PARSER_RUNS, _MODES, ("ok", "empty", "failed", "flood", "skipped"))
 _from_zero(POSTS_PARSED, _MODES)
+_from_zero(PUSH_GAPS, ("missed", "told", "dropped", "failed", "away"))
 _from_zero(PARSING_DURATION, _MODES)
 _from_zero(PARSER_RETRIES, ("floodwait", "timeout", "connection", "network"))
 _from_zero(MODE_FORCED, ("stale_lpa",))

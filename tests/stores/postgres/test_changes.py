@@ -3,13 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.stores.postgres.changes import ChangeKind, ChangeOrder
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
-from tests.factories import make_channel, make_page, make_post, make_tenant
+from tests.factories import make_channel, make_deleted, make_page, make_post, make_tenant
 
 START = datetime(2026, 11, 10, tzinfo=UTC)
 
@@ -39,7 +39,7 @@ async def test_each_edit_is_told_with_what_stood_there_before_and_after(system: 
 async def test_a_deletion_is_told_with_what_is_gone(system: SystemStores, pool: Pool) -> None:
     stores, channel_id = await followed(system, pool)
     await publish(system, channel_id, 1, "тайна", at=START)
-    await system.landing.bury(Claim(channel_id, 0), [MessageId(1)], told_at=START + timedelta(hours=1))
+    await make_deleted(system, channel_id, at=START + timedelta(hours=1))
     (deletion,) = await stores.changes.since(START)
     assert (deletion.kind, deletion.before, deletion.after) == (ChangeKind.DELETED, "тайна", "")
     assert await stores.changes.since(START, kinds=[ChangeKind.EDITED]) == ()

@@ -1,11 +1,11 @@
 """Landing: a page of posts becomes durable in one short transaction, or not at all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from telegram_assistant.domain.coverage import IdRange
-from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
+from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.post import Post
 from telegram_assistant.domain.rhythm import Rhythm
@@ -35,9 +35,18 @@ class BackfillClaim:
     below: MessageId | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PushClaim:
+    """The right to write what an account was told of a channel: the account's own epoch, because nothing was claimed."""
+
+    channel_id: ChannelId
+    account_id: AccountId
+    lease_epoch: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One page of a channel's history. `proven` is what it proves to be read (domain.coverage.proven_by)."""
+    """Posts of one channel. `proven` is what they prove to be read (domain.coverage.proven_by); what was pushed proves nothing."""
 
     posts: tuple[Post, ...]
     proven: IdRange | None
@@ -66,6 +75,7 @@ class RunEnds:
     started_at: datetime
     next_poll_at: datetime
     stored_before: bool = False
+    """Posts of this run are stored already: by one of its earlier pages, or because they were pushed."""
     rechecked: bool = False
     rhythm: Rhythm | None = None
 
@@ -79,6 +89,8 @@ class Landed:
     deleted: int = 0
     doubtful: int = 0
     """Posts that seem to be gone, and wait for a second look."""
+    new_ids: frozenset[MessageId] = field(default=frozenset(), compare=False)
+    """Of those that were inserted."""
 
 
 # The first statement is the channel's lock, the fence against an owner of the past, and the poll's completion. Whoever was
@@ -103,7 +115,13 @@ UPDATE backfills b SET below = coalesce($4, below)
 FROM locked WHERE b.backfill_id = $2 AND b.lease_epoch = $3 AND b.state = 'open' AND b.channel_id = locked.channel_id
 """
 
-FENCE_TOLD = "SELECT 1 FROM poll_schedule WHERE channel_id = $1 AND lease_epoch = $2 FOR NO KEY UPDATE"
+# Who was frozen since may not write: its epoch is not the account's any more, nor, at the latest, the channel's, which is what
+# is looked at again after waiting for the lock. A channel that was last claimed by another account is that one's until we claim it.
+FENCE_PUSH = """
+SELECT s.channel_id FROM poll_schedule s JOIN telegram_accounts a ON a.account_id = s.account_id
+WHERE s.channel_id = $1 AND s.account_id = $2 AND s.lease_epoch <= $3 AND a.lease_epoch = $3 AND s.next_poll_at < 'infinity'
+FOR NO KEY UPDATE OF s
+"""
 
 LAND = f"""
 WITH page AS (
@@ -120,7 +138,7 @@ replaced AS (
            coalesce(o.seen_at, o.stored_at), o.seen_by
     FROM page p CROSS JOIN LATERAL (  -- LIMIT keeps it one look-up per post, however many posts the channel has
         SELECT * FROM posts WHERE channel_id = $1 AND message_id = p.message_id LIMIT 1) o
-    WHERE p.message_id <= (SELECT newest_message_id FROM channels WHERE channel_id = $1)  -- what is above cannot be known yet
+    WHERE p.posted_at <= (SELECT newest_posted_at FROM channels WHERE channel_id = $1)  -- what is newer cannot be known yet
       AND o.content_hash <> p.content_hash
       AND coalesce(p.edited_at, '-infinity') >= coalesce(o.edited_at, '-infinity')
     ON CONFLICT DO NOTHING
@@ -150,20 +168,20 @@ queued AS (
 ),
 total AS (
     SELECT count(*) FILTER (WHERE revision = 1) AS inserted, count(*) FILTER (WHERE revision > 1) AS changed,
-           max(message_id) AS newest_id, max(posted_at) AS newest_at
+           coalesce(array_agg(message_id) FILTER (WHERE revision = 1), '{{}}') AS new_ids, max(posted_at) AS newest_at
     FROM landed
 ),
 head AS (
     UPDATE channels c
-    SET newest_message_id = greatest(c.newest_message_id, t.newest_id),
+    SET newest_message_id = greatest(c.newest_message_id, $5::bigint),  -- what is not proven yet is no gap
         newest_posted_at = greatest(c.newest_posted_at, t.newest_at),
         last_parsed_at = greatest(c.last_parsed_at, $8),
         parked_reason = CASE WHEN $8::timestamptz IS NULL THEN c.parked_reason END,
         parked_until = CASE WHEN $8::timestamptz IS NULL THEN c.parked_until END
     FROM total t
-    WHERE c.channel_id = $1 AND (t.newest_id IS NOT NULL OR $9)
+    WHERE c.channel_id = $1 AND (t.newest_at IS NOT NULL OR $9)
 )
-SELECT inserted, changed FROM total
+SELECT inserted, changed, new_ids FROM total
 """
 
 
@@ -174,7 +192,7 @@ class Landing:
         self._transactions = transactions
         self._bell = bell
 
-    async def land(self, page: Page, claim: Claim | BackfillClaim, *, ends: RunEnds | None = None) -> Landed:
+    async def land(self, page: Page, claim: Claim | BackfillClaim | PushClaim, *, ends: RunEnds | None = None) -> Landed:
         """Store the page's posts, what it proves, and their announcement; LeaseLost if the claim is of the past.
 
         Landing the same page twice changes nothing the second time.
@@ -196,14 +214,14 @@ class Landing:
         )
         burial = Burial()
         async with self._transactions.begin() as connection:
-            if not await _is_ours(connection, claim, page, ends):
+            if not await (is_told(connection, claim) if isinstance(claim, PushClaim) else _is_ours(connection, claim, page, ends)):
                 raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
             row = await connection.fetchrow(LAND, *parameters, *as_columns(posts))
             if page.shown is not None and proven is not None:
                 shown, now, lane = page.shown, page.read_at, page.lane
                 burial = await bury_absent(connection, claim.channel_id, proven, shown.ids, asked_at=shown.asked_at, now=now, lane=lane)
         assert row is not None  # an aggregate always answers
-        landed = Landed(row["inserted"], row["changed"], burial.deleted, burial.doubtful)
+        landed = Landed(row["inserted"], row["changed"], burial.deleted, burial.doubtful, frozenset(row["new_ids"]))
         self._announce(landed)
         if posts:
             CHANNEL_LAST_POST.raise_to(claim.channel_id, max(post.posted_at for post in posts).timestamp())
@@ -214,10 +232,10 @@ class Landing:
         async with self._transactions.begin() as connection:
             return bool(await connection.fetchval(DIFFERS, channel_id, proven.low, proven.high, shown.ids, shown.asked_at))
 
-    async def bury(self, claim: Claim, gone: Sequence[MessageId], *, told_at: datetime) -> Burial:
+    async def bury(self, claim: PushClaim, gone: Sequence[MessageId], *, told_at: datetime) -> Burial:
         """Telegram says that these posts of the channel were deleted; LeaseLost if the claim is of the past."""
         async with self._transactions.begin() as connection:
-            if await connection.execute(FENCE_TOLD, claim.channel_id, claim.lease_epoch) != "SELECT 1":
+            if not await is_told(connection, claim):
                 raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
             burial = await bury_told(connection, claim.channel_id, gone, now=told_at)
         self._announce(Landed(0, 0, burial.deleted))
@@ -229,6 +247,11 @@ class Landing:
             POSTS_LANDED.labels(outcome).inc(posts)
         if any(outcomes.values()):
             self._bell.ring()
+
+
+async def is_told(connection: Connection, claim: PushClaim) -> bool:
+    """Whether the account may write what it was told of the channel; the channel is locked until the end of the transaction."""
+    return await connection.fetchval(FENCE_PUSH, claim.channel_id, claim.account_id, claim.lease_epoch) is not None
 
 
 async def _is_ours(connection: Connection, claim: Claim | BackfillClaim, page: Page, ends: RunEnds | None) -> bool:

@@ -1,10 +1,11 @@
 """How far each account has seen live updates."""
 
-from collections.abc import Iterable, Mapping
-
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.updates import SeenUpdates
 from telegram_assistant.stores.postgres.database import SystemTransactions
+
+ACCOUNT_ITSELF = 0
+"""The only row of an account that is in use: what was missed in a channel is read from its history."""
 
 
 class PushStates:
@@ -13,30 +14,30 @@ class PushStates:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, account_id: AccountId) -> tuple[SeenUpdates, ...]:
+    async def of(self, account_id: AccountId) -> SeenUpdates | None:
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT channel_id, pts, qts, seq, moment FROM push_state WHERE account_id = $1", account_id)
-        return tuple(SeenUpdates(**dict(row)) for row in rows)
+            row = await connection.fetchrow(
+                "SELECT pts, qts, seq, moment FROM push_state WHERE account_id = $1 AND channel_id = $2 AND moment IS NOT NULL",
+                account_id,
+                ACCOUNT_ITSELF,
+            )
+        return SeenUpdates(**dict(row)) if row else None
 
-    async def save(self, account_id: AccountId, seen: Iterable[SeenUpdates]) -> None:
-        states = [(account_id, one.channel_id, one.pts, one.qts, one.seq, one.moment) for one in seen]
-        if not states:
-            return
+    async def save(self, account_id: AccountId, lease_epoch: int, seen: SeenUpdates) -> None:
+        """Nothing where the account is another's by now: who was frozen must not turn it back."""
         async with self._transactions.begin() as connection:
-            await connection.executemany(
+            await connection.execute(
                 """
-                INSERT INTO push_state (account_id, channel_id, pts, qts, seq, moment) VALUES ($1, $2, $3, $4, $5, $6)
+                INSERT INTO push_state (account_id, channel_id, pts, qts, seq, moment)
+                SELECT account_id, $3, $4, $5, $6, $7 FROM telegram_accounts WHERE account_id = $1 AND lease_epoch = $2
                 ON CONFLICT (account_id, channel_id) DO UPDATE
                 SET pts = excluded.pts, qts = excluded.qts, seq = excluded.seq, moment = excluded.moment, seen_at = now()
                 """,
-                states,
-            )
-
-    async def access_hashes(self, account_id: AccountId) -> Mapping[int, int]:
-        """Of the channels that updates were seen of."""
-        async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                "SELECT channel_id, access_hash FROM account_channels JOIN push_state USING (account_id, channel_id) WHERE account_id = $1",
                 account_id,
+                lease_epoch,
+                ACCOUNT_ITSELF,
+                seen.pts,
+                seen.qts,
+                seen.seq,
+                seen.moment,
             )
-        return {row["channel_id"]: row["access_hash"] for row in rows}

@@ -241,8 +241,7 @@ class Schedule:
 
 
 def _due_channel(row: asyncpg.Record) -> DueChannel:
-    values: dict[str, Any] = dict(row)
-    seen = {name: values.pop(name) for name in ("observed_since", "level", "level_at", "burst", "burst_at")}
+    values: dict[str, Any] = {name: value for name, value in row.items() if name not in SEEN}
     floor_id, top = values.pop("floor_id"), values.pop("top")
     return DueChannel(
         **{
@@ -250,13 +249,18 @@ def _due_channel(row: asyncpg.Record) -> DueChannel:
             "tier": Priority(values["tier"]),
             "asked_mode": Mode(values["asked_mode"]) if values["asked_mode"] else None,
             "profile": tuple(values["profile"]) if values["profile"] else None,
-            "rhythm": _rhythm(**seen),
+            "rhythm": rhythm_of(row),
             "known": Known(floor_id, IdRange(top.lower, MessageId(top.upper - 1))) if top else None,
         }
     )
 
 
-def _rhythm(*, observed_since: datetime | None, level: float, level_at: datetime | None, burst: float, burst_at: datetime | None) -> Rhythm | None:
-    if observed_since is None or level_at is None or burst_at is None:
+SEEN = ("observed_since", "level", "level_at", "burst", "burst_at")
+
+
+def rhythm_of(row: asyncpg.Record) -> Rhythm | None:
+    """What is remembered of a channel's posts, from the columns of poll_schedule; None before the first page."""
+    since, level, level_at, burst, burst_at = (row[name] for name in SEEN)
+    if since is None or level_at is None or burst_at is None:
         return None
-    return Rhythm(since=observed_since.timestamp(), level=level, level_at=level_at.timestamp(), burst=burst, burst_at=burst_at.timestamp())
+    return Rhythm(since=since.timestamp(), level=level, level_at=level_at.timestamp(), burst=burst, burst_at=burst_at.timestamp())

@@ -14,7 +14,9 @@ from telegram_assistant.stores.postgres.coverage import CoverageLedger, Coverage
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
 from telegram_assistant.stores.postgres.dead_letters import DeadLetters
 from telegram_assistant.stores.postgres.feed import Feed
+from telegram_assistant.stores.postgres.hints import Hints
 from telegram_assistant.stores.postgres.job_runs import JobRuns
+from telegram_assistant.stores.postgres.joins import Joins
 from telegram_assistant.stores.postgres.landing import Landing
 from telegram_assistant.stores.postgres.limits import AccountLimits
 from telegram_assistant.stores.postgres.logins import Logins
@@ -43,6 +45,7 @@ class SystemStores:
     accounts: Accounts
     limits: AccountLimits
     push_states: PushStates
+    joins: Joins
     logins: Logins
     channels: Channels
     landing: Landing
@@ -57,6 +60,7 @@ class SystemStores:
     coverage: CoverageLedger
     coverage_overview: CoverageOverview
     schedule: Schedule
+    hints: Hints
     planning: Planning
     backfills: Backfills
     statistics: PostStatistics
@@ -86,6 +90,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         accounts=Accounts(transactions),
         limits=AccountLimits(transactions),
         push_states=PushStates(transactions),
+        joins=Joins(transactions),
         logins=Logins(transactions),
         channels=Channels(transactions),
         landing=Landing(transactions, bell),
@@ -100,6 +105,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         coverage=CoverageLedger(transactions),
         coverage_overview=CoverageOverview(transactions),
         schedule=Schedule(transactions),
+        hints=Hints(transactions),
         planning=Planning(transactions),
         backfills=Backfills(transactions),
         statistics=PostStatistics(transactions),

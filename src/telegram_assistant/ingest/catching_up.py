@@ -1,0 +1,70 @@
+"""Asking Telegram what an account has not heard: after every new connection, and once a minute in any case.
+
+Telegram does not repeat what it told nobody, and a lost connection is only noticed later. Its answer names the channels in
+which something happened; those of which everything was heard are left alone, the others are read.
+"""
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.domain.updates import SeenUpdates
+from telegram_assistant.errors import Busy
+from telegram_assistant.ingest.joining import Joiner
+from telegram_assistant.stores.postgres.hints import Hints
+from telegram_assistant.stores.postgres.push_states import PushStates
+from telegram_assistant.supervision import either, sleep_unless
+from telegram_assistant.telegram.line import Line
+from telegram_assistant.telegram.updates import Ear, missed_since, seen_now
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import PUSH_GAPS
+
+log = get_logger()
+
+EVERY_SECONDS, JITTER = 60.0, 0.2
+
+
+@dataclass(slots=True, kw_only=True)
+class CatchingUp:
+    """The loop of one account. How far it has seen is kept in PostgreSQL, written after the channels were made due: a crash asks again."""
+
+    account_id: AccountId
+    lease_epoch: int
+    ear: Ear
+    line: Line
+    states: PushStates
+    hints: Hints
+    joiner: Joiner
+    every_seconds: float = EVERY_SECONDS
+    _seen: SeenUpdates | None = field(default=None, init=False)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Until told to stop. Waits of Telegram's or ours cost this loop time, and no other one anything."""
+        while not stopping.is_set():
+            try:
+                doubts = await self.catch_up()
+                await self.joiner.join_one()
+            except Busy as busy:
+                log.info("catching_up_waits", account_id=self.account_id, why=str(busy), seconds=round(busy.retry_after_seconds))
+                await sleep_unless(stopping, busy.retry_after_seconds)
+                continue
+            if self.ear.doubts == doubts:
+                pause = self.every_seconds * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 -- jitter
+                self.ear.doubted.clear()
+                await either(self.ear.doubted, stopping, seconds=pause)
+
+    async def catch_up(self) -> int:
+        """All that was missed so far; up to which of the ear's doubts that is certain."""
+        while True:
+            if self._seen is None:
+                self._seen = await self.states.of(self.account_id) or await seen_now(self.line)
+            missed = await missed_since(self._seen, line=self.line, ear=self.ear)
+            doubts = self.ear.doubts
+            if missed.channels is None or missed.channels:
+                PUSH_GAPS.labels("away").inc(1 if missed.channels is None else len(missed.channels))
+                await self.hints.make_due(self.account_id, self.lease_epoch, missed.channels)
+            await self.states.save(self.account_id, self.lease_epoch, missed.seen)
+            self._seen = missed.seen
+            if missed.is_all:
+                return doubts

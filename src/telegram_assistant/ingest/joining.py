@@ -1,0 +1,66 @@
+"""Joining lively channels, so that Telegram tells of their posts by itself: only if the installation wants it, and slowly."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from telegram_assistant.domain.budget import DAY, Cost, meter_of
+from telegram_assistant.domain.ids import AccountId, ChannelId
+from telegram_assistant.domain.joining import Candidate, joins_budget, worth_joining
+from telegram_assistant.errors import Rejected
+from telegram_assistant.stores.postgres.joins import Joins
+from telegram_assistant.stores.postgres.limits import AccountLimits
+from telegram_assistant.telegram.login import whoami
+from telegram_assistant.telegram.reader import NoPlace, Readable, Reader
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
+
+
+@dataclass(slots=True, kw_only=True)
+class Joiner:
+    """Joins for one account, at most `per_day` channels."""
+
+    account_id: AccountId
+    per_day: int
+    reader: Reader
+    joins: Joins
+    limits: AccountLimits
+    clock: Callable[[], datetime]
+    _refused: set[ChannelId] = field(default_factory=set, init=False)
+    """Channels that want to be asked first, or are closed: not tried again by this process."""
+
+    async def join_one(self) -> ChannelId | None:
+        """The channel that gains most by it, if it is time for one; the attempt is written down before it is made."""
+        if not self.per_day:
+            return None
+        budget, now = joins_budget(self.per_day), time.monotonic()
+        meter = meter_of(budget, (await self.limits.of(self.account_id)).get(budget.method), now)
+        if meter.blocked_seconds(now) or meter.seconds_until(now, Cost()):
+            return None
+        chosen = await self._choose()
+        if chosen is None:
+            return None
+        await self.limits.keep(self.account_id, budget.method, meter.take(now, Cost()).kept(now))
+        try:
+            await self.reader.enter(Readable(chosen.channel_id, chosen.access_hash))
+        except NoPlace as error:
+            log.warning("no_place_to_join", account_id=self.account_id, why=str(error), what_to_do="leave channels, or set PUSH_JOINS_PER_DAY=0")
+            await self.limits.keep(self.account_id, budget.method, meter.block(now, DAY).kept(now))
+            return None
+        except Rejected as error:
+            self._refused.add(chosen.channel_id)
+            log.info("channel_not_joined", account_id=self.account_id, channel_id=chosen.channel_id, why=str(error))
+            return None
+        await self.joins.note(self.account_id, chosen.channel_id)
+        log.info("channel_joined", account_id=self.account_id, channel_id=chosen.channel_id, posts_per_hour=round(chosen.posts_per_second * 3600, 1))
+        return chosen.channel_id
+
+    async def _choose(self) -> Candidate | None:
+        candidates = [one for one in await self.joins.candidates(self.account_id, self.clock()) if one.channel_id not in self._refused]
+        joined = await self.joins.count(self.account_id)
+        if worth_joining(candidates, joined=joined, is_premium=True) is None:
+            return None
+        me = await whoami(self.reader.line)
+        return worth_joining(candidates, joined=joined, is_premium=me.is_premium)

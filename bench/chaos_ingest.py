@@ -128,6 +128,7 @@ async def schedule(seed: int, servers: OwnServers, folder: Path) -> Result:
             **servers.environ(),
             "TELEGRAM_API_ID": "1",
             "TELEGRAM_API_HASH": "any",
+            "TELEGRAM_DC_PUBLIC_KEY": running.where["key"],
             "SESSION_ENCRYPTION_KEY": key,
             "PARSER_SCHEDULER_INTERVAL_SEC": "5",
             "INGEST_PORT": "0",

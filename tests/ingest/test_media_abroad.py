@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from telegram_assistant.errors import Busy, LeaseLost
+from telegram_assistant.errors import LeaseLost
 from telegram_assistant.settings import Settings
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.post import FileKind
@@ -41,13 +41,24 @@ async def test_the_other_data_centre_may_drop_us_and_the_login_there_is_kept(lib
     await library.read(channel_id)
     library.sim.faults.latency_seconds = 0.01
     dropping = asyncio.create_task(library.when_fetched(MEGABYTE, library.sim.drop_connections))
-    with pytest.raises(Busy):
-        await library.fetcher.step()
+    await library.fetcher.step()
     await dropping
+    await library.make_due()
     await library.fetcher.step()
     assert [row["state"] for row in await library.rows(channel_id)] == ["stored"]
     assert library.sim.counters.file_bytes <= size + PART
     assert calls(library, "auth.importAuthorization") == 1
+
+
+async def test_a_data_centre_that_is_away_holds_up_no_other(library: Library) -> None:
+    channel_id = await library.channel()
+    for dc_id in (SECOND_DC, SECOND_DC, 2, 2):
+        library.control.post(channel_id, media=FileKind.JPEG, dc_id=dc_id)
+    await library.read(channel_id)
+    library.sim.ports[SECOND_DC] = 1
+    await library.fetcher.step()
+    assert [row["state"] for row in await library.rows(channel_id)] == ["wanted", "wanted", "stored", "stored"]
+    assert not await library.fetcher.step()
 
 
 async def test_a_login_that_the_other_data_centre_has_forgotten_is_taken_there_again(library: Library) -> None:
@@ -55,8 +66,9 @@ async def test_a_login_that_the_other_data_centre_has_forgotten_is_taken_there_a
     library.control.post(channel_id, media=FileKind.JPEG, dc_id=SECOND_DC)
     await library.read(channel_id)
     library.control.fail("upload.getFile", code=401, message="AUTH_KEY_UNREGISTERED")
-    with pytest.raises(Busy, match="does not know the account"):
-        await library.fetcher.step()
+    await library.fetcher.step()
+    assert [row["state"] for row in await library.rows(channel_id)] == ["wanted"]
+    await library.make_due()
     await library.fetcher.step()
     assert [row["state"] for row in await library.rows(channel_id)] == ["stored"]
     assert calls(library, "auth.importAuthorization") == 2

@@ -32,6 +32,8 @@ BATCH = 40
 IDLE_SECONDS = 2.0
 FIRST_PAUSE_SECONDS = 0.5
 COUNT_SECONDS = 30.0
+AWAY_SECONDS = 10.0
+"""So long a data centre that does not answer is left alone, while files of others are fetched."""
 MOST_RENEWALS = 3
 """So often a reference may expire within one file."""
 
@@ -72,9 +74,9 @@ class Fetcher:
         """Some files; False when nothing is due."""
         await self._count()
         jobs = await self._media.due(self._account_id, most=BATCH)
-        done: set[tuple[int, bool]] = set()
+        done, away = set[tuple[int, bool]](), set[int]()
         for _, group in itertools.groupby(sorted(jobs, key=lambda job: job.channel_id), key=lambda job: job.channel_id):
-            await self._fetch_some(list(group), done)
+            await self._fetch_some(list(group), done, away)
         return bool(jobs)
 
     async def _count(self) -> None:
@@ -82,8 +84,11 @@ class Fetcher:
             self._counted_at = time.monotonic()
             MEDIA_QUEUE.labels(self._account_id).set(await self._media.waiting(self._account_id))
 
-    async def _fetch_some(self, jobs: Sequence[MediaJob], done: set[tuple[int, bool]]) -> None:
-        """Files of one channel. What fails alone is counted against its own attempts, and stops no other."""
+    async def _fetch_some(self, jobs: Sequence[MediaJob], done: set[tuple[int, bool]], away: set[int]) -> None:
+        """Files of one channel. What fails alone is counted against its own attempts, and stops no other.
+
+        Nor does a data centre that is `away`, unless it is the account's own.
+        """
         try:
             places = await self._locate([job for job in jobs if not self._is_whole(job)])
         except Rejected as error:
@@ -93,18 +98,29 @@ class Fetcher:
         for job in jobs:
             if self._stopping.is_set():
                 return
-            if (job.media_id, job.is_photo) in done:
-                continue
-            try:
-                await self._fetch(job, places)
-            except Rejected as error:
-                await self._fail(job, str(error))
-            except (Busy, LeaseLost, AccountRefused):
+            if (job.media_id, job.is_photo) not in done and _dc_of(job, places) not in away:
+                await self._try(job, places, away)
+                done.add((job.media_id, job.is_photo))
+        waiting = [job for job in jobs if _dc_of(job, places) in away]
+        if waiting:
+            await self._media.postpone(waiting, "the data centre that has it does not answer", seconds=AWAY_SECONDS)
+
+    async def _try(self, job: MediaJob, places: Places, away: set[int]) -> None:
+        try:
+            await self._fetch(job, places)
+        except Rejected as error:
+            await self._fail(job, str(error))
+        except (Flooded, LeaseLost, AccountRefused):
+            raise
+        except Busy as busy:
+            dc_id = _dc_of(job, places)
+            if dc_id is None or self._line.lives_in(dc_id):
                 raise
-            except Exception as error:
-                log.exception("media_failed", channel_id=job.channel_id, message_id=job.message_id)
-                await self._fail(job, f"{type(error).__name__}: {error}")
-            done.add((job.media_id, job.is_photo))
+            away.add(dc_id)
+            log.info("files_elsewhere_wait", account_id=self._account_id, dc_id=dc_id, why=str(busy))
+        except Exception as error:
+            log.exception("media_failed", channel_id=job.channel_id, message_id=job.message_id)
+            await self._fail(job, f"{type(error).__name__}: {error}")
 
     def _is_whole(self, job: MediaJob) -> bool:
         return self._spool.size_of(job.media_id, is_photo=job.is_photo) == job.size_bytes
@@ -170,6 +186,11 @@ class Fetcher:
             log.warning(
                 "media_given_up", channel_id=job.channel_id, message_id=job.message_id, why=why, what_to_do="`tga media status` shows such files"
             )
+
+
+def _dc_of(job: MediaJob, places: Places) -> int | None:
+    place = places.get((job.message_id, job.ordinal))
+    return None if place is None else place.dc_id
 
 
 def _place_of(job: MediaJob, places: Places) -> Located:

@@ -81,6 +81,10 @@ class Line:
         self._turns: defaultdict[str, _Turn] = defaultdict(_Turn)
         self._in_flight = asyncio.Lock()
 
+    def lives_in(self, dc_id: int) -> bool:
+        """Whether this is the account's own data centre."""
+        return self._abroad.is_home(dc_id)
+
     async def ask(self, request: Any, *, dc_id: int | None = None) -> Any:  # noqa: ANN401 -- Telethon's requests and answers have no types
         """Telegram's answer. Its errors about the request itself come as Telethon's classes.
 

@@ -22,6 +22,7 @@ from telegram_simulator.control.http import control_app
 from telegram_simulator.living import live
 from telegram_simulator.mtproto.crypto import load_or_make_key
 from telegram_simulator.simulator import DATA_CENTRES, Options, Simulator, running
+from telegram_simulator.web.site import web_app
 from telegram_simulator.world.tiny import tiny_channels
 from telegram_simulator.world.world import Many, World
 
@@ -56,6 +57,7 @@ def serve(
     port: Annotated[int, typer.Option(help="Port of data centre 2; 0 takes any.")] = 8443,
     second_port: Annotated[int, typer.Option(help="Port of data centre 4.")] = 8444,
     control_port: Annotated[int, typer.Option(help="Port of the control door (HTTP).")] = 8445,
+    web_port: Annotated[int, typer.Option(help="Port of the web side (HTTP): public previews of channels.")] = 8446,
     limits: Annotated[Limits, typer.Option(help="Flood rules as people have observed them at Telegram, or none.")] = Limits.TELEGRAM,
     gzip_level: Annotated[int, typer.Option("--gzip", help="Compress answers: 0 no, 1 fast, 9 best.", min=0, max=9)] = 0,
     key: Annotated[Path, typer.Option(help="The server's key; made if missing.")] = USUAL_KEY,
@@ -74,9 +76,9 @@ def serve(
     made = World(seed=seed, clock=clock, many=many, channels=tiny_channels(present) if world is WorldName.TINY else ())
     options = Options(host, (port, second_port), gzip_level, limits={} if limits is Limits.OFF else None)
     try:
-        asyncio.run(_serve(made, _Door(options, control_port, key, where), many=many if live_on else None))
+        asyncio.run(_serve(made, _Door(options, control_port, web_port, key, where), many=many if live_on else None))
     except OSError as error:
-        typer.echo(f"tga-sim: {error.strerror}; choose other ports with --port, --second-port and --control-port", err=True)
+        typer.echo(f"tga-sim: {error.strerror}; choose other ports with --port, --second-port, --control-port and --web-port", err=True)
         raise typer.Exit(1) from error
 
 
@@ -103,37 +105,47 @@ def _clock(present: int, *, stands_still: bool) -> Callable[[], float]:
 class _Door:
     options: Options
     control_port: int
+    web_port: int
     key: Path
     where: Path | None
 
 
 async def _serve(world: World, door: _Door, *, many: Many | None) -> None:
-    control_socket = socket.create_server((door.options.host, door.control_port))
+    control_socket, web_socket = (socket.create_server((door.options.host, port)) for port in (door.control_port, door.web_port))
     async with running(world, load_or_make_key(door.key), door.options) as simulator, asyncio.TaskGroup() as group:
-        server = _Quiet(uvicorn.Config(control_app(simulator), log_config=None, access_log=False, lifespan="off"))
-        group.create_task(server.serve(sockets=[control_socket]))
+        simulator.web_url = _url(door, web_socket)
+        doors = control_app(simulator), web_app(simulator)
+        servers = [_Quiet(uvicorn.Config(one, log_config=None, access_log=False, lifespan="off")) for one in doors]
+        for server, listener in zip(servers, (control_socket, web_socket), strict=True):
+            group.create_task(server.serve(sockets=[listener]))
         life = group.create_task(live(simulator, many)) if many is not None else None
-        while not server.started:
+        while not all(server.started for server in servers):
             await asyncio.sleep(0.01)
         # A page makes hundreds of small objects and no cycles; looking for cycles as often as usual costs a third of its time.
         gc.freeze()
         gc.set_threshold(100_000, 50, 50)
-        _announce(simulator, control_socket.getsockname()[1], door)
+        _announce(simulator, _url(door, control_socket), door)
         await _told_to_stop()
-        server.should_exit = True
+        for server in servers:
+            server.should_exit = True
         if life is not None:
             life.cancel()
 
 
-def _announce(simulator: Simulator, control_port: int, door: _Door) -> None:
-    url = f"http://{door.options.host}:{control_port}"
+def _url(door: _Door, listener: socket.socket) -> str:
+    return f"http://{door.options.host}:{listener.getsockname()[1]}"
+
+
+def _announce(simulator: Simulator, control_url: str, door: _Door) -> None:
     typer.echo("This is not Telegram. It is a simulator on your own machine.")
     for dc_id in DATA_CENTRES:
         typer.echo(f"  data centre {dc_id}   {simulator.host}:{simulator.ports[dc_id]}")
-    typer.echo(f"  control door    {url}  (open it: it explains itself)")
+    typer.echo(f"  web side        {simulator.web_url}/s/NAME  (public previews; PREVIEWS_URL={simulator.web_url})")
+    typer.echo(f"  control door    {control_url}  (open it: it explains itself)")
     sys.stdout.flush()
     if door.where is not None:
-        door.where.write_text(json.dumps({"host": simulator.host, "ports": simulator.ports, "control": url, "key": simulator.rsa_key.public_pem}))
+        addresses = {"host": simulator.host, "ports": simulator.ports, "control": control_url, "web": simulator.web_url}
+        door.where.write_text(json.dumps({**addresses, "key": simulator.rsa_key.public_pem}))
 
 
 async def _told_to_stop() -> None:

@@ -26,6 +26,11 @@ class Faults:
     too_many_connections: bool = False
     clock_skew_seconds: float = 0.0
     drop_updates: bool = False
+    web_latency_seconds: float = 0.0
+    web_status: int = 0
+    """What the web side answers instead of pages, like 429 or 500."""
+    web_retry_after_seconds: int = 0
+    web_unknown_markup: bool = False
     failures: list[Failure] = field(default_factory=list)
 
     def failure_of(self, method: str, phone: str | None) -> Failure | None:
@@ -68,6 +73,8 @@ class Counters:
     file_bytes: int = 0
     posts_served: int = 0
     updates_sent: int = 0
+    web_requests: int = 0
+    pages_served: int = 0
     posts_live: int = 0
     """Posts that channels made by their rhythm while it ran."""
     trace: deque[Traced] = field(default_factory=lambda: deque(maxlen=5000))

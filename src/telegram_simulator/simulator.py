@@ -51,6 +51,8 @@ class Simulator:
         self.host = options.host
         self.gzip_level = options.gzip_level
         self.ports: dict[int, int] = {}
+        self.web_url = ""
+        """Where the web side answers, if there is one."""
         self.keys = Keys()
         self.floods = Floods(TELEGRAM if options.limits is None else options.limits)
         self.faults = Faults()

@@ -30,7 +30,8 @@ class Process:
 @contextmanager
 def tga_sim(folder: Path, *options: str) -> Iterator[Process]:
     where, output = folder / "where.json", folder / "output"
-    ports = ("--port", "0", "--second-port", "0", "--control-port", "0", "--where", str(where), "--key", str(folder.parent / "key.pem"))
+    ports = [argument for name in ("", "second-", "control-", "web-") for argument in (f"--{name}port", "0")]
+    ports += ["--where", str(where), "--key", str(folder.parent / "key.pem")]
     with output.open("wb") as out:
         process = subprocess.Popen([sys.executable, "-m", "telegram_simulator", *options, *ports], stdout=out, stderr=subprocess.STDOUT)
     try:
@@ -64,7 +65,7 @@ def test_it_says_what_it_is_and_explains_itself(tiny: Process) -> None:
 
 def test_it_listens_on_loopback_only(tiny: Process) -> None:
     listening = Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()[1:]
-    ports = {int(port) for port in tiny.where["ports"].values()} | {int(tiny.where["control"].rpartition(":")[2])}
+    ports = {int(port) for port in tiny.where["ports"].values()} | {int(tiny.where[side].rpartition(":")[2]) for side in ("control", "web")}
     addresses = {line.split()[1].partition(":")[0] for line in listening if int(line.split()[1].partition(":")[2], 16) in ports}
     assert addresses == {"0100007F"}
 
@@ -147,7 +148,7 @@ def test_a_now_that_makes_no_sense_is_refused(options: tuple[str, ...], complain
 def test_a_port_that_is_taken_is_told_in_words(tiny: Process) -> None:
     port = str(next(iter(tiny.where["ports"].values())))
     refused = subprocess.run(
-        [sys.executable, "-m", "telegram_simulator", "tiny", "--port", port, "--second-port", "0", "--control-port", "0"],
+        [sys.executable, "-m", "telegram_simulator", "tiny", "--port", port, "--second-port", "0", "--control-port", "0", "--web-port", "0"],
         capture_output=True,
         text=True,
         check=False,

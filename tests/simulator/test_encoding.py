@@ -29,7 +29,10 @@ media = (
     | st.builds(Unsupported)
     | st.builds(Poll, texts, st.tuples(texts, texts))
 )
-entities = st.builds(Entity, st.sampled_from(["bold", "italic", "url", "text_url", "hashtag", "mention"]), ids, ids, texts)
+simple = ("bold", "italic", "underline", "strike", "spoiler", "code", "url", "hashtag", "cashtag", "mention", "email")
+entities = st.builds(Entity, st.sampled_from([*simple, "text_url", "pre", "blockquote"]), ids, ids, texts) | st.builds(
+    Entity, st.just("custom_emoji"), ids, ids, ids.map(str)
+)
 posts = st.builds(
     Post,
     message_id=ids,
@@ -102,6 +105,12 @@ def expected(post: Post, *, protected: bool, reference: bytes) -> Any:
 def expected_entity(entity: Entity) -> Any:
     if entity.kind == "text_url":
         return types.MessageEntityTextUrl(entity.offset, entity.length, entity.url)
+    if entity.kind == "pre":
+        return types.MessageEntityPre(entity.offset, entity.length, entity.url)
+    if entity.kind == "blockquote":
+        return types.MessageEntityBlockquote(entity.offset, entity.length, collapsed=bool(entity.url))
+    if entity.kind == "custom_emoji":
+        return types.MessageEntityCustomEmoji(entity.offset, entity.length, int(entity.url))
     return getattr(types, f"MessageEntity{entity.kind.capitalize()}")(entity.offset, entity.length)
 
 

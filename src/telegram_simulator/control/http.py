@@ -15,7 +15,7 @@ from starlette.routing import Route
 from telegram_simulator.control import seeing
 from telegram_simulator.control.operations import TROUBLES, Control, NoSuchThing
 from telegram_simulator.simulator import Simulator
-from telegram_simulator.world.post import FileKind, Post
+from telegram_simulator.world.post import Entity, FileKind, Post
 
 HELP = """This is not Telegram. It is a simulator on your own machine, for tests and demonstrations.
 
@@ -24,13 +24,13 @@ GET    /state                    counters: calls by account and method, errors, 
 GET    /trace?limit=100          the last calls
 GET    /truth?channel=ID&files=1 every post with all its texts, JSON lines
 GET    /key                      the server's public key (PEM), for TELEGRAM_DC_PUBLIC_KEY
-GET    /where                    addresses of the data centres
+GET    /where                    addresses of the data centres and of the web side
 
 POST   /accounts                 {phone, premium?, state?, joined?, password?}   states: ok frozen banned revoked unregistered
 POST   /accounts/PHONE/session   a login as a Telethon session string
 POST   /channels                 {title, username?, invite?}
-PATCH  /channels/ID              {title?, username?, private?, protected?, ban?, unban?}
-POST   /channels/ID/posts        {text?, media?, size?, dc_id?, name?, same_file?, reply_to?, origin?, count?, deliver?}
+PATCH  /channels/ID              {title?, username?, private?, protected?, preview?, ban?, unban?}
+POST   /channels/ID/posts        {text?, entities?, media?, size?, dc_id?, name?, same_file?, reply_to?, origin?, author?, count?, deliver?}
 POST   /channels/ID/albums       {kinds, caption?, deliver?}
 PATCH  /channels/ID/posts/N      {text?, reactions?, views?, deliver?}
 DELETE /channels/ID/posts        {ids, deliver?}
@@ -38,7 +38,8 @@ POST   /channels/ID/trim         {keep}                 forget differences but t
 POST   /churn                    {edits?, deletions?, seed?}   many silent changes, spread over the world
 
 POST   /connections/drop         {phone?, abruptly?}
-POST   /trouble                  {latency_seconds?, refuse_connections?, too_many_connections?, drop_updates?, clock_skew_seconds?}
+POST   /trouble                  {latency_seconds?, refuse_connections?, too_many_connections?, drop_updates?, clock_skew_seconds?,
+                                  web_latency_seconds?, web_status?, web_retry_after_seconds?, web_unknown_markup?}
 POST   /failures                 {method, times?, code, message, phone?, after?}   the next calls of a method fail
 POST   /limits                   {method, rules: [[calls, seconds, wait], ...]}
 DELETE /limits                   forget all waits
@@ -74,12 +75,21 @@ class ChannelChange(Body):
     username: str | None = None
     private: bool | None = None
     protected: bool | None = None
+    preview: bool | None = None
     ban: str | None = None
     unban: str | None = None
 
 
+class EntityBody(Body):
+    kind: str
+    offset: int
+    length: int
+    url: str = ""
+
+
 class PostBody(Body):
     text: str = ""
+    entities: list[EntityBody] = []
     media: FileKind | None = None
     size: int = 60_000
     dc_id: int = 2
@@ -87,6 +97,7 @@ class PostBody(Body):
     same_file: tuple[int, int] | None = None
     reply_to: int | None = None
     origin: tuple[int, int] | None = None
+    author: str | None = None
     count: int = 1
     deliver: bool = True
 
@@ -124,6 +135,10 @@ class TroubleBody(Body):
     too_many_connections: bool | None = None
     drop_updates: bool | None = None
     clock_skew_seconds: float | None = None
+    web_latency_seconds: float | None = None
+    web_status: int | None = None
+    web_retry_after_seconds: int | None = None
+    web_unknown_markup: bool | None = None
 
 
 class FailureBody(Body):
@@ -197,7 +212,7 @@ def _questions(simulator: Simulator) -> list[Route]:
         Route("/trace", asked(lambda request: JSONResponse(seeing.trace(simulator, int(request.query_params.get("limit", "100")))))),
         Route("/truth", asked(truth)),
         Route("/key", asked(lambda _: PlainTextResponse(simulator.rsa_key.public_pem))),
-        Route("/where", asked(lambda _: JSONResponse({"host": simulator.host, "ports": simulator.ports}))),
+        Route("/where", asked(lambda _: JSONResponse({"host": simulator.host, "ports": simulator.ports, "web": simulator.web_url}))),
     ]
 
 
@@ -226,8 +241,9 @@ def _people(control: Control) -> list[Route]:
 
 def _posts(control: Control) -> list[Route]:
     def publish(body: PostBody, request: Request) -> Any:
-        options = body.model_dump(exclude={"count", "text"})
-        return [shown(control.post(channel_in(request), body.text, **options)) for _ in range(body.count)]
+        options = body.model_dump(exclude={"count", "text", "entities"})
+        entities = [Entity(**one.model_dump()) for one in body.entities]
+        return [shown(control.post(channel_in(request), body.text, entities=entities, **options)) for _ in range(body.count)]
 
     def album(body: AlbumBody, request: Request) -> Any:
         return [shown(post) for post in control.album(channel_in(request), body.kinds, body.caption, deliver=body.deliver)]

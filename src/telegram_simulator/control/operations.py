@@ -54,6 +54,7 @@ class Control:
         same_file: tuple[int, int] | None = None,
         reply_to: int | None = None,
         entities: Sequence[Entity] = (),
+        author: str | None = None,
         deliver: bool = True,
     ) -> Post:
         """Publish now. With deliver=False nobody is told: a gap for those who rely on updates.
@@ -70,6 +71,7 @@ class Control:
                 media=self._shown(same_file) if same_file else self._media(channel_id, message_id, media, size, dc_id, name),
                 origin=None if origin is None else Origin(*origin, now),
                 reply_to=reply_to,
+                author=author,
                 views=1,
                 forwards=0,
             )
@@ -187,6 +189,7 @@ class Control:
         username: str | None = None,
         private: bool | None = None,
         protected: bool | None = None,
+        preview: bool | None = None,
         ban: str | None = None,
         unban: str | None = None,
     ) -> None:
@@ -197,6 +200,8 @@ class Control:
             self._world.rename(channel, None if private else username)
         if protected is not None:
             channel.protected = protected
+        if preview is not None:
+            channel.has_preview = preview
         if ban is not None:
             channel.banned.add(ban)
         if unban is not None:

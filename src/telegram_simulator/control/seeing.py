@@ -33,6 +33,8 @@ def state(simulator: Simulator) -> dict[str, Any]:
         "posts_served": simulator.counters.posts_served,
         "file_bytes": simulator.counters.file_bytes,
         "updates_sent": simulator.counters.updates_sent,
+        "web_requests": simulator.counters.web_requests,
+        "pages_served": simulator.counters.pages_served,
         "posts_live": simulator.counters.posts_live,
     }
 

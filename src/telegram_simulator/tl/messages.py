@@ -41,7 +41,17 @@ _ENTITIES = {
     "text_url": types.MessageEntityTextUrl.CONSTRUCTOR_ID,
     "hashtag": types.MessageEntityHashtag.CONSTRUCTOR_ID,
     "mention": types.MessageEntityMention.CONSTRUCTOR_ID,
+    "underline": types.MessageEntityUnderline.CONSTRUCTOR_ID,
+    "strike": types.MessageEntityStrike.CONSTRUCTOR_ID,
+    "spoiler": types.MessageEntitySpoiler.CONSTRUCTOR_ID,
+    "code": types.MessageEntityCode.CONSTRUCTOR_ID,
+    "pre": types.MessageEntityPre.CONSTRUCTOR_ID,
+    "cashtag": types.MessageEntityCashtag.CONSTRUCTOR_ID,
+    "email": types.MessageEntityEmail.CONSTRUCTOR_ID,
 }
+
+_WITH_TEXT = {"text_url", "pre"}
+"""Whose address or language follows."""
 
 type Reference = Callable[[int], bytes]
 """Gives the file reference for a message id."""
@@ -107,8 +117,12 @@ def message_bytes(  # noqa: C901 -- one branch per optional field of the schema,
 
 
 def _entity_bytes(entity: Entity) -> bytes:
+    if entity.kind == "blockquote":
+        return bytes(types.MessageEntityBlockquote(entity.offset, entity.length, collapsed=bool(entity.url)))
+    if entity.kind == "custom_emoji":
+        return bytes(types.MessageEntityCustomEmoji(entity.offset, entity.length, int(entity.url)))
     written = _entity(_ENTITIES[entity.kind], entity.offset, entity.length)
-    return written + tl_bytes(entity.url.encode()) if entity.kind == "text_url" else written
+    return written + tl_bytes(entity.url.encode()) if entity.kind in _WITH_TEXT else written
 
 
 @lru_cache(maxsize=4096)

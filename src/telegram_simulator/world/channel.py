@@ -59,6 +59,8 @@ class Channel:
         self.invite: str | None = None
         self.protected = False
         self.asks_before_joining = False
+        self.has_preview = True
+        """Whether a browser may look at it, as long as it has a name."""
         self.changed_at = created
         self.banned: set[str] = set()
         """Phones of accounts that may not look any more."""

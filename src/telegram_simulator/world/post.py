@@ -64,7 +64,10 @@ type Media = Photo | Document | WebPage | Poll | Unsupported
 
 
 class Entity(NamedTuple):
-    """A marked piece of text; offsets in UTF-16 units. Kinds are those of the schema: bold, italic, url, text_url, hashtag, mention."""
+    """A marked piece of text; offsets in UTF-16 units. Kinds are those of the schema: bold, italic, url, text_url and so on.
+
+    `url` is what else the kind says: an address, the language of `pre`, the number of a `custom_emoji`, anything for a collapsed `blockquote`.
+    """
 
     kind: str
     offset: int

@@ -1,0 +1,1 @@
+"""What the world looks like in a browser: public previews of channels."""

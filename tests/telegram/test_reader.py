@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.domain.coverage import IdRange
+from telegram_assistant.domain.history import Readable
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.post import Entity, Origin, PostKind
 from telegram_assistant.errors import AccessLost, Rejected
-from telegram_assistant.telegram.reader import Readable, Reader
+from telegram_assistant.telegram.reader import Reader
 from telegram_simulator.control.operations import Control
 from telegram_simulator.world.tiny import CITY, CLUB_INVITE, TECH
 from tests.simulator.conftest import PHONE

@@ -6,12 +6,12 @@ from typing import Any
 
 from telethon.extensions import BinaryReader
 
+from telegram_assistant.domain.history import Readable
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.post import Entity, Facts, Json, Origin, Post, PostKind, fingerprint
 from telegram_assistant.stores.postgres.raw_messages import RawMessages
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram.raw import LAYER, packed, unpacked
-from telegram_assistant.telegram.reader import Readable
 from telegram_assistant.telegram.translate import post_of
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.tl.messages import message_bytes

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.domain.coverage import without
+from telegram_assistant.domain.history import HistoryPage, HistoryReader, Readable
 from telegram_assistant.domain.ids import AccountId, MessageId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.post import Post
@@ -18,7 +19,6 @@ from telegram_assistant.stores.postgres.backfills import LOOKS_BACK, Backfill, B
 from telegram_assistant.stores.postgres.landing import BackfillClaim, Landing, Page, Shown
 from telegram_assistant.stores.postgres.raw_messages import RawMessages
 from telegram_assistant.stores.redis.marks import Marks
-from telegram_assistant.telegram.reader import HistoryPage, Readable, Reader
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BACKFILL_JOBS
 
@@ -47,7 +47,7 @@ class Backfiller:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: HistoryReader,
         *,
         account_id: AccountId,
         lease_epoch: int,

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from telegram_assistant.domain.history import HistoryPage
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.post import Post
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.postgres.counts import Counts
 from telegram_assistant.stores.postgres.raw_messages import RawArchive, RawMessages
-from telegram_assistant.telegram.raw import LAYER, packed, packed_answer
-from telegram_assistant.telegram.reader import HistoryPage
+from telegram_assistant.telegram.raw import LAYER, packed
 from telegram_assistant.telegram.updates import Heard
 from telegram_assistant.telemetry.logging import get_logger
 
@@ -18,11 +18,10 @@ log = get_logger()
 
 def raw_of(posts: Sequence[Post], page: HistoryPage, read_at: datetime) -> list[RawMessages]:
     """What was landed of a page; nothing where nothing was."""
-    if not posts:
+    if not posts or page.pack is None:
         return []
     ids = sorted(post.message_id for post in posts)
-    body = packed_answer(page.answer) if len(ids) == len(page.messages) else packed(page.messages[one] for one in ids)
-    return [RawMessages(posts[0].channel_id, ids[0], ids[-1], read_at, LAYER, body)]
+    return [RawMessages(posts[0].channel_id, ids[0], ids[-1], read_at, LAYER, page.pack(ids))]
 
 
 def raw_of_pushed(heard: Heard, read_at: datetime) -> list[RawMessages]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from telegram_assistant.domain.history import Readable
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import AccountRefused, Busy, Flooded, LeaseLost, Rejected
 from telegram_assistant.ingest.spool import Spool, Spooled
@@ -22,7 +23,6 @@ from telegram_assistant.stores.postgres.media import MediaJob, MediaQueue
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telegram.download import Located, ReferenceExpired, locate, part_bytes, read_part
 from telegram_assistant.telegram.line import Line
-from telegram_assistant.telegram.reader import Readable
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import MEDIA_BYTES, MEDIA_QUEUE
 

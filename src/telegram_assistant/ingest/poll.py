@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from telegram_assistant.domain.coverage import IdRange, closes, is_unread
+from telegram_assistant.domain.history import HistoryPage, HistoryReader, Readable
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.parsing import LONGEST_OVERLAP, Mode, start_of
 from telegram_assistant.domain.post import Post
@@ -28,7 +29,6 @@ from telegram_assistant.stores.postgres.landing import Claim, Landing, Page, Run
 from telegram_assistant.stores.postgres.raw_messages import RawMessages
 from telegram_assistant.stores.postgres.schedule import DueChannel
 from telegram_assistant.stores.redis.marks import Marks
-from telegram_assistant.telegram.reader import HistoryPage, Readable, Reader
 
 EVERYTHING = datetime(1970, 1, 1, tzinfo=UTC)
 """Since then means: since ever."""
@@ -89,7 +89,7 @@ class Poller:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: HistoryReader,
         *,
         settings: ParserSettings,
         landing: Landing,

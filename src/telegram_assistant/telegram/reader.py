@@ -1,8 +1,9 @@
 """Reading channels through one account's line."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from telethon import errors, functions
@@ -10,11 +11,12 @@ from telethon.tl import types
 
 from telegram_assistant.domain.channel import Channel, FoundChannel
 from telegram_assistant.domain.coverage import IdRange, proven_by
+from telegram_assistant.domain.history import HistoryPage, Readable
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.post import Post
 from telegram_assistant.errors import AccessLost, Rejected
 from telegram_assistant.telegram.history import HistoryRequest
 from telegram_assistant.telegram.line import Line
+from telegram_assistant.telegram.raw import packed, packed_answer
 from telegram_assistant.telegram.translate import post_of
 
 PAGE = 100
@@ -35,35 +37,6 @@ NO_SUCH_INVITE = (errors.InviteHashExpiredError, errors.InviteHashInvalidError, 
 
 class NoPlace(Rejected):
     """The account can join no further channel, whichever."""
-
-
-@dataclass(frozen=True, slots=True)
-class Readable:
-    """A channel as this account may address it."""
-
-    channel_id: ChannelId
-    access_hash: int
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryPage:
-    """One page of a channel, newest first, and the ids that it proves."""
-
-    posts: tuple[Post, ...]
-    proven: IdRange | None
-    messages: Mapping[int, Any]
-    """As Telegram sent them, by id."""
-    answer: bytes
-    """What they were read from."""
-
-    @property
-    def ids(self) -> tuple[MessageId, ...]:
-        """Of everything that the page shows."""
-        return tuple(post.message_id for post in self.posts)
-
-    @property
-    def oldest_at(self) -> datetime | None:
-        return min((post.posted_at for post in self.posts), default=None)
 
 
 class Reader:
@@ -185,7 +158,13 @@ def _cursor_after(answer: types.messages.DialogsSlice, chats: dict[int, Any]) ->
 def _page(channel: Readable, messages: list[Any], answer: bytes, *, below: MessageId | None) -> HistoryPage:
     posts = tuple(post for message in messages if (post := post_of(channel.channel_id, message)) is not None)
     proven = proven_by([MessageId(message.id) for message in messages], below=below)
-    return HistoryPage(posts, proven, {message.id: message for message in messages}, answer)
+    return HistoryPage(posts, proven, partial(_packed, messages, answer))
+
+
+def _packed(messages: list[Any], answer: bytes, ids: Sequence[MessageId]) -> bytes:
+    """All of a page as it came; of some of its messages, their own bytes."""
+    wanted = set(ids)
+    return packed_answer(answer) if len(wanted) == len(messages) else packed(message for message in reversed(messages) if message.id in wanted)
 
 
 def _is_channel(chat: Any) -> bool:  # noqa: ANN401 -- one of Telethon's chats

@@ -18,6 +18,8 @@ EXAMPLES = {
     "LOG_LEVEL": "error",
     "PARSER_MODE_OVERRIDE": "historical",
     "PARSER_SCHEDULER_POLICY": "classic",
+    "PREVIEWS_ENABLED": "true",
+    "PREVIEWS_URL": "http://127.0.0.1:8446",
 }
 
 

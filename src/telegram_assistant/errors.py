@@ -7,6 +7,7 @@
     │   └── AccessLost  this account may not read the channel any more; another one might
     ├── LeaseLost       stop: somebody else owns this work now; what is in hand must not be written
     ├── AccountRefused  Telegram does not accept the login any more; a person must look at the account
+    ├── UnknownMarkup   a public preview is written in a way that this version does not know; an update may
     ├── SettingsError   the environment does not make sense; every problem is listed at once
     └── CannotStart     a role cannot begin; the text says why and what to do
 
@@ -50,6 +51,10 @@ class AccountRefused(AssistantError):
     def __init__(self, why: str, *, state: str) -> None:
         super().__init__(why)
         self.state = state
+
+
+class UnknownMarkup(AssistantError):
+    """A web page is not written as we know it; the text says what is missing."""
 
 
 class SettingsError(AssistantError):

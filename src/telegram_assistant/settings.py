@@ -46,6 +46,12 @@ def _ipv4(address: str) -> str:
         raise ValueError("this is no IPv4 address; a name will not do") from error
 
 
+def _web_address(url: str) -> str:
+    if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
+        raise ValueError("it must be an address that begins with https:// or http://")
+    return url
+
+
 def _url_of(*schemes: str) -> AfterValidator:
     def check(url: SecretStr) -> SecretStr:
         if urlsplit(url.get_secret_value()).scheme not in schemes:
@@ -184,6 +190,15 @@ class ParserSettings(Group):
     )
 
 
+class PreviewSettings(Group):
+    """Public previews: what t.me shows of a channel to who has no account."""
+
+    enabled: bool = variable(
+        "PREVIEWS_ENABLED", default=False, help="true: public channels that no account can open are read by their preview pages, newest posts only."
+    )
+    url: Annotated[str, AfterValidator(_web_address)] = variable("PREVIEWS_URL", "https://t.me", help="Where the pages are; a simulator's for tests.")
+
+
 class StreamSettings(Group):
     """How events travel."""
 
@@ -276,6 +291,7 @@ class Settings(Group):
     redis: RedisSettings
     telegram: TelegramSettings
     parser: ParserSettings
+    previews: PreviewSettings
     streams: StreamSettings
     files: FilesSettings
     graph: GraphSettings

@@ -133,12 +133,16 @@ ACCOUNT_BLOCKED = Gauge(
     ["account_id", "method"],
     registry=REGISTRY,
 )
+PREVIEW_REQUESTS = Counter(
+    "preview_requests_total", "Public preview pages asked for, by what was answered (ok, refused, flood, failed).", ["outcome"], registry=REGISTRY
+)
 MARKS_UNREADABLE = Counter("parser_marks_unreadable_total", "Marks in Redis that made no sense and were ignored.", registry=REGISTRY)
 _from_zero(PARSER_RUNS, _MODES, ("ok", "empty", "failed", "flood", "skipped"))
 _from_zero(POSTS_PARSED, _MODES)
 _from_zero(PUSH_GAPS, ("missed", "told", "dropped", "failed", "away"))
 _from_zero(PARSING_DURATION, _MODES)
 _from_zero(PARSER_RETRIES, ("floodwait", "timeout", "connection", "network"))
+_from_zero(PREVIEW_REQUESTS, ("ok", "refused", "flood", "failed"))
 _from_zero(MODE_FORCED, ("stale_lpa",))
 _from_zero(SCHEDULER_LOCK, ("acquired", "missed", "error"))
 _from_zero(POST_LAG, ("high", "normal", "low"))

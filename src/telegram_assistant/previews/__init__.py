@@ -1,0 +1,1 @@
+"""Public previews of channels (t.me/s/NAME), read without an account."""

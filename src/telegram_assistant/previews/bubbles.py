@@ -1,0 +1,178 @@
+"""Bubbles of a preview page as posts. An album is one bubble and as many posts as it names."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.post import Facts, Json, Post, PostKind, fingerprint
+from telegram_assistant.domain.text import storable
+from telegram_assistant.errors import UnknownMarkup
+from telegram_assistant.previews.media import Shown, poll_in, shown_by, shown_in, web_page_in
+from telegram_assistant.previews.text import Written, written_in
+from telegram_assistant.previews.tree import Node
+
+QUOTED = frozenset({"tgme_widget_message_reply", "tgme_widget_message_link_preview"})
+"""Boxes that repeat the classes of a message for what is not its own."""
+LINK = re.compile(r"^https?://[^/]+/(?:s/)?(?P<name>\w+)/(?P<id>\d{1,10})(?:\?single)?$", re.ASCII)
+POST = re.compile(r"^(?P<name>\w{1,64})/(?P<id>\d{1,10})$", re.ASCII)
+COUNT = re.compile(r"^(?P<number>\d{1,12}(?:\.\d{1,3})?)(?P<unit>[KM]?)$", re.ASCII)
+UNITS = {"": 1, "K": 10**3, "M": 10**6}
+MOST_ID = 2**31 - 1
+
+NO_SUCH_FILE = -1
+"""In the fingerprint, so that what a preview shows is never taken for what an account has read: files have no id there."""
+SOURCE: Facts = {"source": "preview"}
+NOTHING = Written("", ())
+NOT_SHOWN = Shown(PostKind.UNREADABLE, {"media": {"kind": "unsupported"}})
+
+
+class Address(NamedTuple):
+    """Where a link of the page leads."""
+
+    name: str
+    message_id: MessageId
+
+
+def address_of(text: str, pattern: re.Pattern[str] = LINK) -> Address | None:
+    found = pattern.match(text)
+    if found is None or not 1 <= int(found["id"]) <= MOST_ID:
+        return None
+    return Address(found["name"], MessageId(int(found["id"])))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bubble:
+    """What holds for everything in a bubble."""
+
+    channel_id: ChannelId
+    posted_at: datetime
+    reply_to: MessageId | None
+    author: str | None
+    facts: Facts
+
+    def post(self, message_id: MessageId, shown: Shown, written: Written, *, more: Facts, group: MessageId | None = None) -> Post:
+        return Post(
+            channel_id=self.channel_id,
+            message_id=message_id,
+            posted_at=self.posted_at,
+            content_hash=fingerprint(written.text, written.entities, (NO_SUCH_FILE,)),
+            kind=shown.kind,
+            text=written.text,
+            entities=written.entities,
+            reply_to=self.reply_to,
+            grouped_id=group,
+            author=self.author,
+            facts={**SOURCE, **self.facts, **more, **shown.facts},
+        )
+
+
+def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
+    """All that it says, by id. UnknownMarkup where it does not say which post it is, or from when."""
+    own = address_of(node.get("data-post"), POST)
+    if own is None:
+        raise UnknownMarkup("a post has no number")
+    reply_to, facts = _around(node, own)
+    bubble = _Bubble(channel_id, _posted_at(node), reply_to, _words(node, "tgme_widget_message_from_author"), facts)
+    text = node.first("js-message_text", leave_out=QUOTED)
+    written = written_in(text) if text is not None else NOTHING
+    if "service_message" in node.classes:
+        return [bubble.post(own.message_id, Shown(PostKind.SERVICE, {}), NOTHING, more={"service": {"shown": " ".join(written.text.split())}})]
+    items, counted = _items(node), _counted(node)
+    if not items:
+        return [bubble.post(own.message_id, _shown(node, has_text=bool(written.text)), written, more=counted)]
+    first = min(items)
+    return [
+        bubble.post(one, shown, written if one == first else NOTHING, more=counted if one == first else {}, group=first)
+        for one, shown in sorted(items.items())
+    ]
+
+
+def _items(node: Node) -> dict[MessageId, Shown]:
+    group = node.first("tgme_widget_message_grouped_wrap", leave_out=QUOTED)
+    found: dict[MessageId, Shown] = {}
+    for inside in group.inside() if group is not None else ():
+        where = address_of(inside.get("href")) if inside.get("href").endswith("?single") else None
+        if where is not None:
+            found.setdefault(where.message_id, shown_by(inside) or NOT_SHOWN)
+    return found
+
+
+def _shown(node: Node, *, has_text: bool) -> Shown:
+    """What a browser cannot show is unreadable; where there are words, they are the post."""
+    shown = shown_in(node, leave_out=QUOTED) or poll_in(node) or web_page_in(node)
+    if shown is None and node.first("message_media_not_supported_wrap", leave_out=QUOTED) is not None:
+        return NOT_SHOWN if not has_text else Shown(PostKind.TEXT, NOT_SHOWN.facts)
+    return shown or Shown(PostKind.TEXT, {})
+
+
+def _posted_at(node: Node) -> datetime:
+    date = node.first("tgme_widget_message_date", leave_out=QUOTED) or node
+    time = next((inside for inside in date.inside(leave_out=QUOTED) if inside.tag == "time" and inside.get("datetime")), None)
+    try:
+        moment = datetime.fromisoformat(time.get("datetime") if time is not None else "")
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise UnknownMarkup("a post has no date") from error
+    raise UnknownMarkup("a post has a date without its zone")
+
+
+def _around(node: Node, own: Address) -> tuple[MessageId | None, Facts]:
+    """The post of this channel that is answered; and where the bubble comes from, or what else it answers."""
+    facts: Facts = {}
+    forwarded = node.first("tgme_widget_message_forwarded_from_name", leave_out=QUOTED)
+    if forwarded is not None:
+        facts["forward"] = {"from_name": storable(forwarded.words()), **_named(address_of(forwarded.get("href")))}
+    reply = node.first("tgme_widget_message_reply")
+    answered = address_of(reply.get("href")) if reply is not None else None
+    if answered is None or answered.name.lower() == own.name.lower():
+        return (answered.message_id if answered else None), facts
+    return None, {**facts, "reply": _named(answered)}
+
+
+def _named(where: Address | None) -> Facts:
+    return {"username": where.name, "message_id": where.message_id} if where else {}
+
+
+def _counted(node: Node) -> Facts:
+    """As it was when the page was read. An album is counted, and marked as edited, as a whole."""
+    facts: Facts = {}
+    counts: Facts = {}
+    exact = True
+    views = _count(_words(node, "tgme_widget_message_views"))
+    if views is not None:
+        counts["views"], exact = views
+    reactions: dict[str, Json] = {}
+    for one in node.all("tgme_reaction", leave_out=QUOTED):
+        found = _count("".join(child for child in one.children if isinstance(child, str)).strip())
+        custom = next((inside.get("emoji-id") for inside in one.inside() if inside.tag == "tg-emoji"), None)
+        emoji = next(one.all("emoji"), None)
+        if found is not None and (custom or emoji is not None):
+            reactions[storable(custom or (emoji.words() if emoji else ""))] = found[0]
+            exact = exact and found[1]
+    if reactions:
+        counts["reactions"] = reactions
+    if counts:
+        facts["counts"] = counts if exact else {**counts, "rounded": True}
+    meta = node.first("tgme_widget_message_meta", leave_out=QUOTED)
+    if meta is not None and "edited" in " ".join(child for child in meta.children if isinstance(child, str)).split():
+        facts["edited"] = True
+    buttons: list[Json] = [
+        {"text": storable(one.words()), "url": storable(one.get("href"))}
+        for one in node.all("tgme_widget_message_inline_button")
+        if one.get("href").startswith(("http://", "https://"))
+    ]
+    return {**facts, "buttons": buttons} if buttons else facts
+
+
+def _count(text: str | None) -> tuple[int, bool] | None:
+    """A number as people see it, and whether it is exact: 12.3K is not."""
+    found = COUNT.match(text or "")
+    return None if found is None else (round(float(found["number"]) * UNITS[found["unit"]]), not found["unit"])
+
+
+def _words(node: Node, class_name: str) -> str | None:
+    found = node.first(class_name, leave_out=QUOTED)
+    return storable(found.words()) or None if found is not None else None

@@ -1,0 +1,111 @@
+"""What a bubble shows beside its text: its kind, and the few facts that a browser is told."""
+
+import re
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from telegram_assistant.domain.post import Facts, PostKind
+from telegram_assistant.domain.text import storable
+from telegram_assistant.previews.tree import Node
+
+DURATION = re.compile(r"^(?:(\d{1,3}):)?(\d{1,2}):(\d{2})$", re.ASCII)
+PERCENT = re.compile(r"^(\d{1,3})%$", re.ASCII)
+
+
+class Shown(NamedTuple):
+    """`facts` are the post's, under `media` and `poll`."""
+
+    kind: PostKind
+    facts: Facts
+
+
+def shown_in(node: Node, *, leave_out: Collection[str]) -> Shown | None:
+    """The first picture, film or file below an element."""
+    return next((shown for one in node.inside(leave_out=leave_out) if (shown := shown_by(one)) is not None), None)
+
+
+def shown_by(node: Node) -> Shown | None:
+    """What an element is, by its class."""
+    for name in node.classes:
+        if name in _SHOWN:
+            kind, say = _SHOWN[name]
+            facts = say(node)
+            return Shown(PostKind.AUDIO if facts["kind"] == "audio" else kind, {"media": facts})
+    return None
+
+
+def _named(kind: str) -> Callable[[Node], Facts]:
+    return lambda _: {"kind": kind}
+
+
+def _lasting(kind: str, class_name: str) -> Callable[[Node], Facts]:
+    def say(node: Node) -> Facts:
+        time = node.first(class_name)
+        found = DURATION.match(time.words()) if time is not None else None
+        if found is None:
+            return {"kind": kind}
+        hours, minutes, seconds = (int(part or 0) for part in found.groups())
+        return {"kind": kind, "duration_seconds": hours * 3600 + minutes * 60 + seconds}
+
+    return say
+
+
+def _file(node: Node) -> Facts:
+    title, extra = (_said(node, f"tgme_widget_message_document_{name}") for name in ("title", "extra"))
+    return {"kind": "document", **({"file_name": title} if title else {}), **({"size": extra} if extra else {})}
+
+
+def _sound(node: Node) -> Facts:
+    title, performer = (_said(node, f"tgme_widget_message_document_{name}") for name in ("title", "extra"))
+    return {"kind": "audio", **({"title": title} if title else {}), **({"performer": performer} if performer else {})}
+
+
+def _said(node: Node, class_name: str) -> str:
+    found = node.first(class_name)
+    return storable(found.words()) if found is not None else ""
+
+
+def _document(node: Node) -> Facts:
+    icon = node.first("tgme_widget_message_document_icon")
+    return _sound(node) if icon is not None and "audio" in icon.classes else _file(node)
+
+
+_SHOWN: dict[str, tuple[PostKind, Callable[[Node], Facts]]] = {
+    "tgme_widget_message_photo_wrap": (PostKind.PHOTO, _named("photo")),
+    "tgme_widget_message_video_player": (PostKind.VIDEO, _lasting("video", "message_video_duration")),
+    "tgme_widget_message_roundvideo_player": (PostKind.VIDEO, _lasting("round", "tgme_widget_message_roundvideo_duration")),
+    "tgme_widget_message_voice_player": (PostKind.VOICE, _lasting("voice", "tgme_widget_message_voice_duration")),
+    "tgme_widget_message_document_wrap": (PostKind.DOCUMENT, _document),
+    "tgme_widget_message_sticker_wrap": (PostKind.STICKER, _named("sticker")),
+    "tgme_widget_message_location_wrap": (PostKind.OTHER, _named("geo")),
+    "tgme_widget_message_contact_wrap": (PostKind.OTHER, _named("contact")),
+    "tgme_widget_message_game_wrap": (PostKind.OTHER, _named("game")),
+    "tgme_widget_message_invoice_wrap": (PostKind.OTHER, _named("invoice")),
+}
+
+
+def poll_in(node: Node) -> Shown | None:
+    poll = node.first("tgme_widget_message_poll")
+    if poll is None:
+        return None
+    facts: Facts = {"question": _said(poll, "tgme_widget_message_poll_question")}
+    facts["answers"] = [_answer(one) for one in poll.all("tgme_widget_message_poll_option")]
+    if "Quiz" in _said(poll, "tgme_widget_message_poll_type"):
+        facts["quiz"] = True
+    return Shown(PostKind.POLL, {"poll": facts})
+
+
+def _answer(option: Node) -> Facts:
+    percent = PERCENT.match(_said(option, "tgme_widget_message_poll_option_percent"))
+    text: Facts = {"text": _said(option, "tgme_widget_message_poll_option_text")}
+    return {**text, "percent": int(percent[1])} if percent else text
+
+
+def web_page_in(node: Node) -> Shown | None:
+    """The preview of a link: the post is still a text."""
+    page = node.first("tgme_widget_message_link_preview")
+    if page is None:
+        return None
+    facts: Facts = {"kind": "web_page", "url": storable(page.get("href"))}
+    facts |= {name: said for name in ("site_name", "title", "description") if (said := _said(page, f"link_preview_{name}"))}
+    return Shown(PostKind.TEXT, {"media": facts})

@@ -1,0 +1,77 @@
+"""A preview page as a whole: which channel it shows, its posts, and whether there are older and newer ones."""
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+
+from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.post import Post
+from telegram_assistant.domain.text import storable
+from telegram_assistant.errors import AccessLost, UnknownMarkup
+from telegram_assistant.previews.bubbles import POST, address_of, posts_in
+from telegram_assistant.previews.tree import Node, tree_of
+
+LONGEST_TITLE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewPage:
+    """Without a post the page does not say which channel it is."""
+
+    channel_id: ChannelId | None
+    title: str
+    posts: tuple[Post, ...]
+    """Newest first."""
+    has_older: bool
+    has_newer: bool
+
+    @property
+    def ids(self) -> list[MessageId]:
+        return [post.message_id for post in self.posts]
+
+
+def read_page(html: str, username: str) -> PreviewPage:
+    """AccessLost where there is a page and no preview in it; UnknownMarkup where it is written in a way that is not known."""
+    root = tree_of(html)
+    history = root.first("tgme_channel_history")
+    if history is None:
+        if root.first("tgme_page") is not None:
+            raise AccessLost(f"@{username} shows no public preview")
+        raise UnknownMarkup("there is no history in it")
+    bubbles = [node for node in history.all("tgme_widget_message") if node.get("data-post")]
+    if not bubbles and history.first("tme_no_messages_found") is None:
+        raise UnknownMarkup("there is no post in it, and it does not say that there is none")
+    channel_ids = {_channel_id(bubble, username) for bubble in bubbles}
+    if len(channel_ids) > 1:
+        raise UnknownMarkup("its posts are of several channels")
+    channel_id = channel_ids.pop() if channel_ids else None
+    posts = {post.message_id: post for bubble in bubbles if channel_id is not None for post in posts_in(bubble, channel_id)}
+    newest_first = tuple(posts[number] for number in sorted(posts, reverse=True))
+    return PreviewPage(channel_id, _title(root), newest_first, _leads_on(history, "data-before"), _leads_on(history, "data-after"))
+
+
+def _channel_id(bubble: Node, username: str) -> ChannelId:
+    """`data-view` is for counting views, and names the channel."""
+    where = address_of(bubble.get("data-post"), POST)
+    if where is None or where.name.lower() != username.lower():
+        raise UnknownMarkup("a post is of another channel")
+    view = bubble.get("data-view")
+    try:
+        channel = json.loads(base64.urlsafe_b64decode(view + "=" * (-len(view) % 4)))["c"]
+    except (ValueError, binascii.Error, KeyError, TypeError, RecursionError) as error:
+        raise UnknownMarkup("a post does not say of which channel it is") from error
+    if type(channel) is not int or not 0 < -channel < 2**63:
+        raise UnknownMarkup("a post does not say of which channel it is")
+    return ChannelId(-channel)
+
+
+def _title(root: Node) -> str:
+    header = root.first("tgme_channel_info_header_title")
+    if header is None:
+        raise UnknownMarkup("it does not say what the channel is called")
+    return storable(header.words())[:LONGEST_TITLE]
+
+
+def _leads_on(history: Node, attribute: str) -> bool:
+    return any(node.get(attribute) for node in history.all("tme_messages_more"))

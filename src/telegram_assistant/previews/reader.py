@@ -1,0 +1,95 @@
+"""Reading channels by their public previews, with the same questions that an account is asked.
+
+What a preview proves, it proves for what previews show: deleted and restricted posts leave no trace there.
+"""
+
+from datetime import datetime
+
+from telegram_assistant.domain.channel import USERNAME, Channel
+from telegram_assistant.domain.coverage import IdRange, proven_by
+from telegram_assistant.domain.history import HistoryPage, Readable
+from telegram_assistant.domain.ids import MessageId
+from telegram_assistant.errors import AccessLost, Rejected, UnknownMarkup
+from telegram_assistant.previews.pages import PreviewPage, read_page
+from telegram_assistant.previews.site import Site
+
+USUAL_PAGE = 20
+
+
+class PreviewReader:
+    """The eyes of who has no account."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    async def newest(self, channel: Readable) -> HistoryPage:
+        """About twenty posts. A page that holds all there is proves everything from the first id on."""
+        page = await self._page(channel)
+        proven = proven_by(page.ids)
+        return HistoryPage(page.posts, _from_first(page, proven))
+
+    async def below(self, channel: Readable, message_id: MessageId) -> HistoryPage:
+        """The page that comes just before an id."""
+        page = await self._page(channel, before=message_id)
+        posts = tuple(post for post in page.posts if post.message_id < message_id)
+        proven = proven_by([post.message_id for post in posts], below=message_id)
+        return HistoryPage(posts, _from_first(page, proven))
+
+    async def above(self, channel: Readable, message_id: MessageId) -> HistoryPage:
+        """The page that comes just after an id.
+
+        Where it is the newest, it is held against the page below it: a site that cannot go upward would show the newest posts,
+        whatever is missing between.
+        """
+        page = await self._page(channel, after=message_id)
+        posts = tuple(post for post in page.posts if post.message_id > message_id)
+        if not posts:
+            return HistoryPage((), None)
+        if not page.has_newer:
+            under = await self.below(channel, posts[-1].message_id)
+            if any(post.message_id > message_id for post in under.posts):
+                raise UnknownMarkup("it does not lead to the posts after another one")
+        return HistoryPage(posts, IdRange(MessageId(message_id + 1), posts[0].message_id))
+
+    async def last_before(self, channel: Readable, moment: datetime) -> MessageId:
+        """The newest post that is older than that, or a later id with nothing between; 0 when there is none.
+
+        A preview cannot be asked for a date, so it is searched for: first in small steps, then by halves.
+        """
+        page, low, high, step, middle = await self.newest(channel), 0, 0, USUAL_PAGE, None
+        while True:
+            older = [post.message_id for post in page.posts if post.posted_at < moment]
+            if middle is None or len(older) < len(page.posts):
+                if older or not page.posts or (page.proven is not None and page.proven.low == 1):
+                    return MessageId(max(older, default=low))
+                high = min(post.message_id for post in page.posts)
+            else:
+                low = middle
+            if high - low <= 1:
+                return MessageId(low)
+            middle, step = max((low + high) // 2, high - step), step * 2
+            page = await self.below(channel, MessageId(middle + 1))
+
+    async def find(self, username: str) -> Channel:
+        """The channel of that name. Rejected where its preview does not say."""
+        page = await self._read(username)
+        if page.channel_id is None:
+            raise Rejected(f"@{username} has no post that would say which channel it is")
+        return Channel(channel_id=page.channel_id, title=page.title, username=username)
+
+    async def _page(self, channel: Readable, **query: int) -> PreviewPage:
+        if channel.username is None:
+            raise AccessLost("the channel has no public name")
+        page = await self._read(channel.username, **query)
+        if page.channel_id not in {None, channel.channel_id}:
+            raise AccessLost(f"@{channel.username} is another channel now")
+        return page
+
+    async def _read(self, username: str, **query: int) -> PreviewPage:
+        if not USERNAME.match(username):
+            raise Rejected(f"{username[:40]!r} is no public name")
+        return read_page(await self._site.page(username, **query), username)
+
+
+def _from_first(page: PreviewPage, proven: IdRange | None) -> IdRange | None:
+    return IdRange(MessageId(1), proven.high) if proven is not None and not page.has_older else proven

@@ -1,0 +1,96 @@
+"""The web site that shows previews: one small request at a time, when it is our turn, to this address and no other."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import Protocol
+
+import httpx
+
+from telegram_assistant import __version__
+from telegram_assistant.errors import AccessLost, Busy, Flooded, UnknownMarkup
+from telegram_assistant.settings import PreviewSettings
+from telegram_assistant.telemetry.metrics import PREVIEW_REQUESTS
+
+MOST_BYTES = 4 * 1024 * 1024
+"""Pages are a tenth of it."""
+ANSWER_SECONDS = 20.0
+USUAL_WAIT_SECONDS = 300.0
+LONGEST_WAIT_SECONDS = 86_400.0
+HEADERS = {
+    "User-Agent": f"telegram-assistant/{__version__} (self-hosted reader of public previews)",
+    "Accept": "text/html",
+    "Accept-Language": "en",
+    "Accept-Encoding": "identity",  # what is not packed cannot grow while it is unpacked
+}
+
+
+class Turns(Protocol):
+    """Who may ask when, over all processes of an installation."""
+
+    async def next(self) -> None:
+        """Wait until one request may be sent. Flooded while the site wants none; LeaseLost where another process reads."""
+
+    async def rest(self, seconds: float) -> None:
+        """The site wants no request for so long."""
+
+
+class Site:
+    """`open_site` makes it."""
+
+    def __init__(self, client: httpx.AsyncClient, turns: Turns) -> None:
+        self._client = client
+        self._turns = turns
+
+    async def page(self, username: str, **query: int) -> str:
+        """`/s/NAME`. AccessLost where it leads elsewhere, Flooded or Busy when it is to be asked again later."""
+        await self._turns.next()
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS), self._client.stream("GET", f"/s/{username}", params=query) as answer:
+                await self._check(answer, username)
+                html = await _body(answer)
+        except (httpx.HTTPError, TimeoutError) as error:
+            PREVIEW_REQUESTS.labels("failed").inc()
+            raise Busy(f"{self._client.base_url.host} does not answer ({type(error).__name__})", retry_after_seconds=10) from error
+        PREVIEW_REQUESTS.labels("ok").inc()
+        return html
+
+    async def _check(self, answer: httpx.Response, username: str) -> None:
+        status = answer.status_code
+        if status == HTTPStatus.OK:
+            return
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            PREVIEW_REQUESTS.labels("flood").inc()
+            wait = _seconds(answer.headers.get("Retry-After", ""))
+            await self._turns.rest(wait)
+            raise Flooded(f"{self._client.base_url.host} asks to leave previews alone for {wait:.0f} s", retry_after_seconds=wait)
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            PREVIEW_REQUESTS.labels("failed").inc()
+            raise Busy(f"{self._client.base_url.host} answers {status}", retry_after_seconds=60)
+        PREVIEW_REQUESTS.labels("refused").inc()
+        raise AccessLost(f"@{username} shows no public preview: it is private, renamed, or its owner has switched the preview off")
+
+
+@asynccontextmanager
+async def open_site(settings: PreviewSettings, turns: Turns) -> AsyncIterator[Site]:
+    """Redirects are answers, not ways; the environment's proxies are not ours."""
+    async with httpx.AsyncClient(base_url=settings.url, headers=HEADERS, timeout=ANSWER_SECONDS, follow_redirects=False, trust_env=False) as client:
+        yield Site(client, turns)
+
+
+async def _body(answer: httpx.Response) -> str:
+    if answer.headers.get("Content-Encoding", "identity") != "identity" or not answer.headers.get("Content-Type", "").startswith("text/html"):
+        raise UnknownMarkup("the answer is no plain page")
+    body = bytearray()
+    async for piece in answer.aiter_raw():
+        body += piece
+        if len(body) > MOST_BYTES:
+            raise UnknownMarkup("the page is larger than any preview")
+    return body.decode("utf-8", "replace")
+
+
+def _seconds(retry_after: str) -> float:
+    """Other forms than a number of seconds mean as much as none."""
+    wait = float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else USUAL_WAIT_SECONDS
+    return min(max(wait, 1.0), LONGEST_WAIT_SECONDS)

@@ -1,0 +1,15 @@
+"""Nobody waits, and what was asked for is remembered."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class EverybodysTurn:
+    taken: int = 0
+    rests: list[float] = field(default_factory=list)
+
+    async def next(self) -> None:
+        self.taken += 1
+
+    async def rest(self, seconds: float) -> None:
+        self.rests.append(seconds)

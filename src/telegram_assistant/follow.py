@@ -26,13 +26,18 @@ from telegram_assistant.ingest.logins import LoginDesk
 from telegram_assistant.ingest.media import Fetcher
 from telegram_assistant.ingest.pace import Pace
 from telegram_assistant.ingest.poll import Poller
+from telegram_assistant.ingest.previews import PART as PREVIEWS
+from telegram_assistant.ingest.previews import PreviewDesk, PreviewReading, PreviewTurns
 from telegram_assistant.ingest.reading import Desk, Reading
 from telegram_assistant.ingest.silence import Silence
 from telegram_assistant.ingest.spool import Spool
 from telegram_assistant.ingest.tick import PART as SCHEDULER
 from telegram_assistant.ingest.tick import Scheduler
+from telegram_assistant.previews.reader import PreviewReader
+from telegram_assistant.previews.site import Site, open_site
 from telegram_assistant.stores.postgres.accounts import HeldAccount
 from telegram_assistant.stores.postgres.logins import Owner
+from telegram_assistant.stores.postgres.previews import NO_ACCOUNT
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
 from telegram_assistant.supervision import Loop, end
@@ -46,6 +51,24 @@ from telegram_assistant.telemetry.health import Health, State
 
 
 def loops(app: App, health: Health) -> tuple[Loop, ...]:
+    """Accounts, previews, who plans for both, and who puts albums together; nothing without a reader."""
+    readers = (*_accounts(app, health), *_previews(app, health))
+    albums = partial(close_albums, albums=app.system.albums, clock=_now)
+    return (*readers, Loop(SCHEDULER, scheduler_of(app, health).run), Loop(ALBUMS, albums)) if readers else ()
+
+
+def _previews(app: App, health: Health) -> tuple[Loop, ...]:
+    """Off unless PREVIEWS_ENABLED says otherwise."""
+
+    async def run(stopping: asyncio.Event) -> None:
+        turns = PreviewTurns(app.instance, app.system.previews)
+        async with open_site(app.settings.previews, turns) as site:
+            await PreviewReading(preview_desk_of(app, site, turns, health=health, stopping=stopping), stopping).run()
+
+    return (Loop(PREVIEWS, run),) if app.settings.previews.enabled else ()
+
+
+def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
     """Nothing to do without a key for sessions; CannotStart when there is a session and no key to keep it under."""
     telegram, system = app.settings.telegram, app.system
     given = telegram.session_string.get_secret_value()
@@ -81,8 +104,7 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
             await adopt(given, accounts=system.accounts, tenants=system.tenants, vault=vault)
         await holder.run(stopping)
 
-    albums = partial(close_albums, albums=system.albums, clock=_now)
-    return (Loop(PART, run), Loop(LOGINS, logins.run), Loop(SCHEDULER, scheduler_of(app, health).run), Loop(ALBUMS, albums))
+    return (Loop(PART, run), Loop(LOGINS, logins.run))
 
 
 async def _identify(account_id: AccountId, line: Line, *, vault: Vault, app: App) -> None:
@@ -203,6 +225,36 @@ def desk_of(app: App, mine: Mine, reader: Reader, *, slots: asyncio.Semaphore, s
         counts=system.counts,
         settings=settings,
         slots=slots,
+        clock=_now,
+    )
+
+
+def preview_desk_of(app: App, site: Site, turns: PreviewTurns, *, health: Health, stopping: asyncio.Event) -> PreviewDesk:
+    settings, system, marks, reader = app.settings.parser, app.system, Marks(app.redis), PreviewReader(site)
+    silence = Silence(settings=settings, marks=marks, statistics=system.statistics)
+    pace = Pace(NO_ACCOUNT, settings=settings, schedule=system.schedule, silence=silence)
+    return PreviewDesk(
+        turns=turns,
+        reader=reader,
+        poller=Poller(
+            reader,
+            settings=settings,
+            landing=system.landing,
+            marks=marks,
+            silence=silence,
+            pace=pace,
+            stopping=stopping,
+            clock=_now,
+        ),
+        pace=pace,
+        previews=system.previews,
+        schedule=system.schedule,
+        wishes=system.wishes,
+        channels=system.channels,
+        planning=system.planning,
+        marks=marks,
+        settings=settings,
+        health=health,
         clock=_now,
     )
 

@@ -35,6 +35,7 @@ COLOURS = {
     CoverageState.WAITING: "cyan",
     CoverageState.MISSING: "yellow",
     CoverageState.UNREADABLE: "red",
+    CoverageState.PREVIEW: "blue",
 }
 
 TenantName = Annotated[str, typer.Option("--tenant", help="Whose channels.")]

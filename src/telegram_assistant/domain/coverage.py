@@ -99,6 +99,11 @@ class CoverageState(StrEnum):
     """Nothing was read so far."""
     UNREADABLE = "unreadable"
     """No account can open the channel."""
+    PREVIEW = "preview"
+    """No account can open it, and its newest posts are read by its public preview."""
+
+
+PREVIEW_SEES = "read by public preview: no service details, rounded counts, no media originals; deleted and restricted posts are not seen"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +121,10 @@ class CoverageFacts:
     fill_error: str | None = None
     fill_again_at: datetime | None = None
     blocked_until: datetime | None = None
+    by_preview: bool = False
+    """Whether previews are read at present, and this channel may have one."""
+    was_previewed: bool = False
+    previews_blocked_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +138,8 @@ class CoverageStatus:
 
 def status_of(facts: CoverageFacts) -> CoverageStatus:
     """In the order in which a person would want to know."""
+    if not facts.has_account and facts.by_preview:
+        return _preview_status(facts)
     if not facts.has_account:
         return CoverageStatus(CoverageState.UNREADABLE, facts.lost_reason or "no account can open it yet", facts.lost_at)
     why, until = _obstacle(facts)
@@ -139,6 +150,15 @@ def status_of(facts: CoverageFacts) -> CoverageStatus:
     if facts.is_filling and not why:
         return CoverageStatus(CoverageState.FILLING, f"{facts.missing_ids} message ids to read")
     return CoverageStatus(CoverageState.MISSING, why or "the next plan fills it", until)
+
+
+def _preview_status(facts: CoverageFacts) -> CoverageStatus:
+    if facts.parked_reason:
+        return CoverageStatus(CoverageState.UNREADABLE, facts.parked_reason, facts.lost_at)
+    if not facts.was_previewed:
+        return CoverageStatus(CoverageState.WAITING, "the first look at its public preview is to come", facts.previews_blocked_until)
+    why = f"the site asks to wait; {PREVIEW_SEES}" if facts.previews_blocked_until else PREVIEW_SEES
+    return CoverageStatus(CoverageState.PREVIEW, why, facts.previews_blocked_until)
 
 
 def _obstacle(facts: CoverageFacts) -> tuple[str, datetime | None]:

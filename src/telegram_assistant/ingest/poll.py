@@ -85,7 +85,7 @@ class Run:
 
 
 class Poller:
-    """Reads channels through one account."""
+    """Reads channels through one reader."""
 
     def __init__(
         self,
@@ -161,7 +161,8 @@ class Poller:
         """When it is time to look at young posts again: the page, if something is gone from it or back on it."""
         channel, proven = run.channel, newest.proven
         depth = depth_due(channel.channel_id, channel.rechecked_at, run.started_at)
-        if depth is None or channel.known is None or proven is None or newest.oldest_at is None:
+        by_preview = channel.username is not None  # a preview does not show everything that is there
+        if depth is None or by_preview or channel.known is None or proven is None or newest.oldest_at is None:
             return None
         since = run.started_at - depth
         reaches = proven.low <= channel.known.floor_id or newest.oldest_at <= since
@@ -211,7 +212,7 @@ class Poller:
                 floor_at=floor.since if floor else None,
                 shown=shown,
             ),
-            Claim(channel.channel_id, channel.lease_epoch),
+            Claim(channel.channel_id, channel.lease_epoch, by_preview=channel.username is not None),
             ends=await self._end_of(run, now) if ends else None,
         )
         run.new_ids |= landed.new_ids
@@ -231,7 +232,7 @@ class _Floor:
 
 
 def _readable(channel: DueChannel) -> Readable:
-    return Readable(channel.channel_id, channel.access_hash)
+    return Readable(channel.channel_id, channel.access_hash, channel.username)
 
 
 def _is_news(run: Run, post: Post, edge: MessageId) -> bool:
@@ -240,6 +241,8 @@ def _is_news(run: Run, post: Post, edge: MessageId) -> bool:
     if is_unread(post.message_id, channel.known) or (run.mark is not None and post.message_id > edge):
         return True
     if run.mode is Mode.HISTORICAL:
+        return True
+    if post.facts.get("edited"):  # a public preview does not say when
         return True
     return post.edited_at is not None and channel.last_polled_at is not None and post.edited_at >= channel.last_polled_at - EDITS_OVERLAP
 

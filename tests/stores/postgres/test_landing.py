@@ -4,6 +4,7 @@ import pytest
 
 from telegram_assistant.domain.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.post import Post, fingerprint
 from telegram_assistant.errors import LeaseLost
 from telegram_assistant.stores.postgres.landing import Claim, Landed, RunEnds
 from telegram_assistant.stores.postgres.stores import SystemStores
@@ -132,3 +133,53 @@ async def test_a_floor_sinks_and_never_rises(system: SystemStores) -> None:
         assert coverage.floor_id == expected
     assert coverage is not None
     assert [str(gap) for gap in coverage.gaps] == ["20-99"]
+
+
+def shown(channel_id: ChannelId, text: str, **facts: bool) -> Post:
+    """A post as a public preview shows it."""
+    return make_post(channel_id=channel_id, text=text, content_hash=fingerprint(text, (), (-1,)), facts={"source": "preview", **facts})
+
+
+async def landed(system: SystemStores, admin: Admin, *posts: Post) -> tuple[str, int, list[str]]:
+    """The text, its revision and the texts before it, when these were read one after the other."""
+    channel_id = posts[0].channel_id
+    for post in posts:
+        await system.landing.land(make_page(post), Claim(channel_id, 0, by_preview="source" in post.facts))
+    now = await admin.fetchrow("SELECT text, revision FROM posts WHERE channel_id = $1", channel_id)
+    versions = await admin.fetch("SELECT text FROM post_versions WHERE channel_id = $1 ORDER BY revision", channel_id)
+    assert now is not None
+    return now["text"], now["revision"], [row["text"] for row in versions]
+
+
+async def test_an_account_replaces_what_a_preview_has_shown_and_that_is_no_edit(system: SystemStores, admin: Admin) -> None:
+    channel_id = await make_channel(system)
+    read = make_post(channel_id=channel_id, text="Снег", author="Анна", reply_to=MessageId(3), grouped_id=777)
+    assert await landed(system, admin, shown(channel_id, "Снег"), read) == ("Снег", 2, [])
+    row = await admin.fetchrow("SELECT author, reply_to, grouped_id, facts FROM posts WHERE channel_id = $1", channel_id)
+    assert row is not None
+    assert tuple(row) == ("Анна", 3, 777, None)
+    assert await outbox_of(admin, channel_id) == [(1, 1, "live"), (1, 2, "live")]
+
+
+async def test_other_words_than_a_preview_has_shown_are_an_edit(system: SystemStores, admin: Admin) -> None:
+    channel_id = await make_channel(system)
+    assert await landed(system, admin, shown(channel_id, "Снег"), make_post(channel_id=channel_id, text="Дождь")) == ("Дождь", 2, ["Снег"])
+
+
+async def test_a_preview_changes_nothing_that_an_account_has_read(system: SystemStores, admin: Admin) -> None:
+    channel_id = await make_channel(system)
+    read = make_post(channel_id=channel_id, text="Снег")
+    assert await landed(system, admin, read, shown(channel_id, "Снег"), shown(channel_id, "Дождь", edited=True)) == ("Снег", 1, [])
+
+
+async def test_a_preview_changes_what_another_has_shown_only_where_it_was_edited(system: SystemStores, admin: Admin) -> None:
+    channel_id = await make_channel(system)
+    assert await landed(system, admin, shown(channel_id, "Снег"), shown(channel_id, "Снег ")) == ("Снег", 1, [])
+    assert await landed(system, admin, shown(channel_id, "Дождь", edited=True)) == ("Дождь", 2, ["Снег"])
+
+
+async def test_what_previews_prove_is_in_a_ledger_of_its_own(system: SystemStores, admin: Admin) -> None:
+    channel_id = await make_channel(system)
+    await landed(system, admin, shown(channel_id, "Снег"))
+    assert await system.coverage.of(channel_id) is None
+    assert await admin.fetchval("SELECT verified FROM preview_coverage WHERE channel_id = $1", channel_id)

@@ -82,6 +82,18 @@ class Channels:
                 read_at,
             )
 
+    async def show(self, channel: Channel) -> None:
+        """A public page shows the channel: what only an account can know of it stays as it is known."""
+        async with self._transactions.begin() as connection:
+            known = await connection.execute(
+                "UPDATE channels SET title = $2, username = $3, is_private = false WHERE channel_id = $1",
+                channel.channel_id,
+                channel.title,
+                channel.username,
+            )
+            if known != "UPDATE 1":
+                await _register(connection, channel)
+
     async def named(self, username: str) -> Channel | None:
         """A public channel that was found before, by whichever account: a name is resolved once."""
         async with self._transactions.begin() as connection:

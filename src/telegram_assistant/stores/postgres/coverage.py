@@ -54,14 +54,18 @@ class ChannelCoverage:
 
 
 OVERVIEW = f"""
-SELECT c.channel_id, c.title, c.username, v.floor_at, c.newest_posted_at, s.last_polled_at,
+SELECT c.channel_id, c.title, c.username, coalesce(v.floor_at, w.floor_at) AS floor_at, c.newest_posted_at, s.last_polled_at,
        s.account_id IS NOT NULL AS has_account, v.channel_id IS NOT NULL AS was_read, c.parked_reason, c.parked_until,
        lost.lost_reason, lost.lost_at, coalesce(b.state = 'open', false) AS is_filling, b.error AS fill_error, b.next_try_at AS fill_again_at,
        CASE WHEN l.blocked_until > now() THEN l.blocked_until END AS blocked_until,
-       coalesce((SELECT sum(upper(gap) - lower(gap)) FROM {GAPS}), 0)::bigint AS missing_ids
+       coalesce((SELECT sum(upper(gap) - lower(gap)) FROM {GAPS}), 0)::bigint AS missing_ids,
+       r.lease_until > now() AND NOT c.is_private AND c.username IS NOT NULL AS by_preview, w.channel_id IS NOT NULL AS was_previewed,
+       CASE WHEN r.next_request_at > now() + interval '1 minute' THEN r.next_request_at END AS previews_blocked_until
 FROM channels c
 JOIN poll_schedule s USING (channel_id)
+CROSS JOIN preview_reader r
 LEFT JOIN coverage v USING (channel_id)
+LEFT JOIN preview_coverage w USING (channel_id)
 LEFT JOIN account_limits l ON l.account_id = s.account_id AND l.method = 'messages.getHistory'
 LEFT JOIN LATERAL (
     SELECT state, error, next_try_at FROM backfills WHERE channel_id = c.channel_id AND state <> 'done' ORDER BY backfill_id DESC LIMIT 1) b ON true

@@ -23,6 +23,8 @@ class Claim:
 
     channel_id: ChannelId
     lease_epoch: int
+    by_preview: bool = False
+    """What it proves goes into the ledger of previews."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,14 @@ WHERE s.channel_id = $1 AND s.account_id = $2 AND s.lease_epoch <= $3 AND a.leas
 FOR NO KEY UPDATE OF s
 """
 
+# What an account has read, a preview never changes; and what a preview has shown, another one changes only where the page says
+# that the post was edited: else a new way of writing pages would look like edits. An account's reading replaces a preview's,
+# with a new revision so that all that follows from the post is made again; it is an edit only where the words differ.
+BY_PREVIEW = """'{"source": "preview"}'"""
+MAY_REPLACE = f"""
+(new.facts @> {BY_PREVIEW} IS NOT TRUE OR (o.facts @> {BY_PREVIEW} AND new.facts @> '{{"edited": true}}'))
+"""
+
 LAND = f"""
 WITH page AS (
     SELECT * FROM {unnested(12)} AS p({LANDED})
@@ -141,6 +151,8 @@ replaced AS (
     WHERE p.posted_at <= (SELECT newest_posted_at FROM channels WHERE channel_id = $1)  -- what is newer cannot be known yet
       AND o.content_hash <> p.content_hash
       AND coalesce(p.edited_at, '-infinity') >= coalesce(o.edited_at, '-infinity')
+      AND {MAY_REPLACE.replace("new.", "p.")}
+      AND NOT (o.text = p.text AND o.facts @> {BY_PREVIEW} IS TRUE AND p.facts @> {BY_PREVIEW} IS NOT TRUE)
     ON CONFLICT DO NOTHING
 ),
 landed AS (
@@ -149,9 +161,12 @@ landed AS (
     ON CONFLICT (channel_id, message_id) DO UPDATE
     SET text = excluded.text, entities = excluded.entities, facts = excluded.facts, kind = excluded.kind,
         content_hash = excluded.content_hash, edited_at = excluded.edited_at, lang = excluded.lang,
+        reply_to = excluded.reply_to, fwd_channel_id = excluded.fwd_channel_id, fwd_message_id = excluded.fwd_message_id,
+        grouped_id = excluded.grouped_id, author = excluded.author,
         revision = o.revision + 1, state_version = o.state_version + 1, seen_at = $2, seen_by = excluded.seen_by
     WHERE o.content_hash <> excluded.content_hash
       AND coalesce(excluded.edited_at, '-infinity') >= coalesce(o.edited_at, '-infinity')
+      AND {MAY_REPLACE.replace("new.", "excluded.")}
     RETURNING message_id, posted_at, revision
 ),
 ledger AS (
@@ -183,6 +198,7 @@ head AS (
 )
 SELECT inserted, changed, new_ids FROM total
 """
+LAND_PREVIEW = LAND.replace("INSERT INTO coverage AS", "INSERT INTO preview_coverage AS")
 
 
 class Landing:
@@ -213,10 +229,11 @@ class Landing:
             claim.backfill_id if isinstance(claim, BackfillClaim) else None,
         )
         burial = Burial()
+        statement = LAND_PREVIEW if isinstance(claim, Claim) and claim.by_preview else LAND
         async with self._transactions.begin() as connection:
             if not await (is_told(connection, claim) if isinstance(claim, PushClaim) else _is_ours(connection, claim, page, ends)):
                 raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
-            row = await connection.fetchrow(LAND, *parameters, *as_columns(posts))
+            row = await connection.fetchrow(statement, *parameters, *as_columns(posts))
             if page.shown is not None and proven is not None:
                 shown, now, lane = page.shown, page.read_at, page.lane
                 burial = await bury_absent(connection, claim.channel_id, proven, shown.ids, asked_at=shown.asked_at, now=now, lane=lane)

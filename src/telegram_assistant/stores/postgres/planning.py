@@ -50,7 +50,8 @@ class ChannelStatus:
 
 
 # An account may read a channel for its own tenant if that tenant follows it; an operator's account any public one.
-# Joined first; else by chance that favours who has less to do, and that falls the same way every time.
+# Joined first; else by chance that favours who has less to do, and that falls the same way every time. What was read by its
+# public preview so far is read at once, as if for the first time: an account trusts only what accounts have proven.
 GIVE_ACCOUNTS = """
 WITH usable AS (
     SELECT r.channel_id, r.account_id, r.joined, a.tenant_id, t.is_operator
@@ -70,10 +71,16 @@ chosen AS (
     ORDER BY h.channel_id, u.joined DESC,
              -ln((abs(hashint8extended(h.channel_id, u.account_id) % 1000000) + 1) / 1000001.0) * (1 + coalesce(l.channels, 0))
 )
-UPDATE poll_schedule s SET account_id = chosen.account_id
-FROM homeless h LEFT JOIN chosen USING (channel_id)
+UPDATE poll_schedule s
+SET account_id = chosen.account_id,
+    last_polled_at = CASE WHEN s.account_id IS NULL AND w.channel_id IS NOT NULL THEN NULL ELSE s.last_polled_at END,
+    next_poll_at = CASE WHEN s.account_id IS NULL AND w.channel_id IS NOT NULL THEN least(s.next_poll_at, now()) ELSE s.next_poll_at END
+FROM homeless h LEFT JOIN chosen USING (channel_id) LEFT JOIN preview_coverage w USING (channel_id)
 WHERE s.channel_id = h.channel_id AND s.account_id IS DISTINCT FROM chosen.account_id
 """
+
+# Where previews begin again one day, they do not go back to where they were.
+FORGET_PREVIEWS = "DELETE FROM preview_coverage w USING poll_schedule s WHERE s.channel_id = w.channel_id AND s.account_id IS NOT NULL"
 
 # Where no account can open a public channel that somebody follows, one that may is asked to find it by its name.
 ASK_FOR_ACCESS = """
@@ -85,7 +92,8 @@ LEFT JOIN account_channels r ON r.account_id = a.account_id AND r.channel_id = c
 WHERE p.account_id IS NULL AND c.is_active AND NOT c.is_private AND c.username IS NOT NULL
   AND (t.is_operator OR EXISTS (SELECT 1 FROM subscriptions s WHERE s.channel_id = c.channel_id AND s.tenant_id = a.tenant_id AND s.active))
   AND (r.lost_at IS NULL OR r.lost_at < now() - interval '1 day')
-  AND NOT EXISTS (SELECT 1 FROM channel_wishes w WHERE w.reference = c.username AND w.created_at > now() - interval '1 day')
+  AND NOT EXISTS (
+      SELECT 1 FROM channel_wishes w WHERE w.reference = c.username AND w.account_id IS NOT NULL AND w.created_at > now() - interval '1 day')
 ORDER BY c.channel_id, hashint8extended(c.channel_id, a.account_id)
 LIMIT $1
 """
@@ -207,6 +215,7 @@ class Planning:
         """Every active channel gets an account that may and can read it; a reader that still can keeps it."""
         async with self._transactions.begin() as connection:
             await connection.execute(GIVE_ACCOUNTS)
+            await connection.execute(FORGET_PREVIEWS)
             await connection.execute(MOVE_BACKFILLS)
             await connection.execute(MOVE_MEDIA)
             await connection.execute(ASK_FOR_ACCESS, MOST_AT_ONCE)

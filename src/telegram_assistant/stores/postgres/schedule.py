@@ -41,6 +41,8 @@ class DueChannel:
     is_parked: bool
     asked_mode: Mode | None
     rechecked_at: datetime
+    username: str | None = None
+    """Its public name, where it is read by its preview."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,15 @@ class Parked:
     failures: int
 
 
-CLAIM = """
+# Of a claimed row of the schedule `s`, its channel `c`, the ledger `v` and the profile `p`.
+DUE_COLUMNS = """
+       s.channel_id, s.lease_epoch, s.tier, s.weight, greatest(s.due_at, 'epoch') AS due_at, s.last_polled_at,
+       c.last_parsed_at, c.newest_posted_at, v.floor_id, p.factors AS profile, s.fail_count,
+       (SELECT proven FROM unnest(v.verified) AS proven ORDER BY proven DESC LIMIT 1) AS top,
+       c.parked_until IS NOT NULL AS is_parked, s.asked_mode, s.rechecked_at, s.observed_since, s.level, s.level_at, s.burst, s.burst_at
+"""
+
+CLAIM = f"""
 WITH due AS (
     SELECT channel_id, next_poll_at AS due_at FROM poll_schedule
     WHERE account_id = $1 AND next_poll_at <= now() + make_interval(secs => $4)
@@ -87,10 +97,7 @@ claimed AS (
     FROM due WHERE s.channel_id = due.channel_id
     RETURNING s.*, due.due_at
 )
-SELECT s.channel_id, a.access_hash, s.lease_epoch, s.tier, s.weight, greatest(s.due_at, 'epoch') AS due_at, s.last_polled_at,
-       c.last_parsed_at, c.newest_posted_at, v.floor_id, p.factors AS profile, s.fail_count,
-       (SELECT proven FROM unnest(v.verified) AS proven ORDER BY proven DESC LIMIT 1) AS top,
-       c.parked_until IS NOT NULL AS is_parked, s.asked_mode, s.rechecked_at, s.observed_since, s.level, s.level_at, s.burst, s.burst_at
+SELECT {DUE_COLUMNS}, a.access_hash
 FROM claimed s
 JOIN channels c ON c.channel_id = s.channel_id
 JOIN account_channels a ON a.account_id = $1 AND a.channel_id = s.channel_id
@@ -134,7 +141,7 @@ class Schedule:
         """The channels that are due first, `ahead` of time if one likes, so that no request goes unused; none is read twice in 15 s."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CLAIM, account_id, most, lease_epoch, ahead.total_seconds(), CLAIM_SECONDS, SHORTEST_SECONDS)
-        return tuple(_due_channel(row) for row in rows)
+        return tuple(due_channel(row) for row in rows)
 
     async def complete(self, account_id: AccountId, lease_epoch: int, empties: Sequence[Empty], *, polled_at: datetime) -> None:
         """Polls that found nothing, all in one statement. Polls that found something are completed by their landing."""
@@ -240,7 +247,7 @@ class Schedule:
             await connection.execute("UPDATE account_plans SET trim = $2 WHERE account_id = $1", account_id, trim)
 
 
-def _due_channel(row: asyncpg.Record) -> DueChannel:
+def due_channel(row: asyncpg.Record) -> DueChannel:
     values: dict[str, Any] = {name: value for name, value in row.items() if name not in SEEN}
     floor_id, top = values.pop("floor_id"), values.pop("top")
     return DueChannel(

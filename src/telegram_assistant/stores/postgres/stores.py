@@ -28,6 +28,7 @@ from telegram_assistant.stores.postgres.partitions import Partitions
 from telegram_assistant.stores.postgres.planning import Planning
 from telegram_assistant.stores.postgres.post_media import PostMedia
 from telegram_assistant.stores.postgres.posts import Posts
+from telegram_assistant.stores.postgres.previews import Previews
 from telegram_assistant.stores.postgres.push_states import PushStates
 from telegram_assistant.stores.postgres.raw_messages import RawArchive
 from telegram_assistant.stores.postgres.schedule import Schedule
@@ -65,6 +66,7 @@ class SystemStores:
     backfills: Backfills
     statistics: PostStatistics
     wishes: Wishes
+    previews: Previews
     raw_archive: RawArchive
     job_runs: JobRuns
     partitions: Partitions
@@ -110,6 +112,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         backfills=Backfills(transactions),
         statistics=PostStatistics(transactions),
         wishes=Wishes(transactions),
+        previews=Previews(transactions),
         raw_archive=RawArchive(repeatable),
         job_runs=JobRuns(transactions),
         partitions=Partitions(transactions),

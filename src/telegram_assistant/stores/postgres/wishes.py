@@ -97,6 +97,21 @@ class Wishes:
             )
         return None if row is None else _wish(dict(row))
 
+    async def claim_public(self) -> Wish | None:
+        """The next public name that no account was given, for who reads previews; else as `claim`."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                f"""
+                UPDATE channel_wishes SET next_try_at = now() + interval '2 minutes'
+                WHERE wish_id = (
+                    SELECT wish_id FROM channel_wishes
+                    WHERE account_id IS NULL AND kind = 'username' AND state = 'open' AND next_try_at <= now()
+                    ORDER BY wish_id LIMIT 1 FOR UPDATE SKIP LOCKED)
+                RETURNING {COLUMNS}
+                """
+            )
+        return None if row is None else _wish(dict(row))
+
     async def answer(self, wish_id: int, state: WishState, answer: str, *, channel_id: ChannelId | None = None) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(

@@ -1,0 +1,202 @@
+"""Channels that no account can open, read by their public previews: by one process of an installation, one page at a time.
+
+An account that can open such a channel takes it over at the next plan, and reads it as if for the first time.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from telegram_assistant.domain.parsing import PARKED_AFTER_FAILURES, choose_mode
+from telegram_assistant.errors import AccessLost, Busy, Flooded, LeaseLost, Rejected, UnknownMarkup
+from telegram_assistant.ingest.pace import Pace
+from telegram_assistant.ingest.poll import Poller, Run, RunStatus
+from telegram_assistant.ingest.telling import tell_run
+from telegram_assistant.previews.reader import PreviewReader
+from telegram_assistant.settings import ParserSettings
+from telegram_assistant.stores.postgres.channels import Channels
+from telegram_assistant.stores.postgres.planning import Planning
+from telegram_assistant.stores.postgres.previews import NO_ACCOUNT, Previews
+from telegram_assistant.stores.postgres.schedule import DueChannel, Empty, Schedule
+from telegram_assistant.stores.postgres.wishes import Wish, Wishes, WishState
+from telegram_assistant.stores.redis.marks import Marks
+from telegram_assistant.supervision import sleep_unless
+from telegram_assistant.telemetry.health import Health, State
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
+
+PART = "previews"
+EVERY_SECONDS = 3.0
+"""Nobody has published a limit; one page a second was answered for as long as anybody has tried."""
+BATCH = 4
+IDLE_SECONDS = 1.0
+LOOK_SECONDS = 15.0
+UNKNOWN = (
+    "the site writes its previews in a way that this version does not know ({why}); update the program, or set PREVIEWS_ENABLED=false until then"
+)
+ASK_AN_ACCOUNT = "log an account in with `tga accounts login`, then add it again"
+
+
+@dataclass(slots=True)
+class PreviewTurns:
+    """This process's turns among all; `epoch` is of its lease."""
+
+    owner: str
+    previews: Previews
+    every_seconds: float = EVERY_SECONDS
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    epoch: int = 0
+
+    async def next(self) -> None:
+        await self.sleep(await self.previews.turn(self.owner, self.epoch, every_seconds=self.every_seconds))
+
+    async def rest(self, seconds: float) -> None:
+        await self.previews.rest(seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewDesk:
+    """Everything that previews are read with."""
+
+    turns: PreviewTurns
+    reader: PreviewReader
+    poller: Poller
+    pace: Pace
+    previews: Previews
+    schedule: Schedule
+    wishes: Wishes
+    channels: Channels
+    planning: Planning
+    marks: Marks
+    settings: ParserSettings
+    health: Health
+    clock: Callable[[], datetime]
+
+
+class PreviewReading:
+    """The loop of the one process that reads previews; in the others it waits for its lease."""
+
+    def __init__(self, desk: PreviewDesk, stopping: asyncio.Event) -> None:
+        self._desk = desk
+        self._stopping = stopping
+
+    async def run(self) -> None:
+        """Until told to stop."""
+        try:
+            while not self._stopping.is_set():
+                with suppress(LeaseLost):
+                    await self._try()
+        finally:
+            with suppress(Busy):
+                await self._desk.previews.release(self._desk.turns.owner)
+
+    async def _try(self) -> None:
+        try:
+            if not await self.take():
+                self._desk.health.report(PART, State.OK, "another instance reads them")
+                await sleep_unless(self._stopping, LOOK_SECONDS)
+            elif not await self.turn():
+                await sleep_unless(self._stopping, IDLE_SECONDS)
+        except Busy as busy:
+            pause = min(busy.retry_after_seconds, LOOK_SECONDS)  # the lease is renewed, and a person sees who waits
+            self._desk.health.report(PART, State.FAILING, f"{busy}; nothing is to be done, it goes on by itself")
+            await sleep_unless(self._stopping, pause)
+
+    async def take(self) -> bool:
+        """Become, or go on being, the one who reads."""
+        desk = self._desk
+        if desk.turns.epoch:
+            try:
+                await desk.previews.renew(desk.turns.owner, desk.turns.epoch)
+            except LeaseLost:
+                desk.turns.epoch = 0
+                raise
+            return True
+        desk.turns.epoch = await desk.previews.take(desk.turns.owner) or 0
+        return bool(desk.turns.epoch)
+
+    async def turn(self) -> bool:
+        """A name that somebody wants, then channels that are due; False when there was nothing to do."""
+        desk = self._desk
+        wish = await desk.wishes.claim_public()
+        if wish is not None:
+            await self.see_to(wish)
+        batch = await desk.previews.claim(desk.turns.epoch, most=BATCH)
+        done = 0
+        try:
+            for channel in batch:
+                if self._stopping.is_set():
+                    break
+                done += await self._follow(channel)
+        finally:
+            if done < len(batch):
+                await desk.schedule.put_back(desk.turns.epoch, [one.channel_id for one in batch[done:]], at=desk.clock())
+        return wish is not None or bool(batch)
+
+    async def see_to(self, wish: Wish) -> None:
+        """Follow a public name by its preview, or say why not."""
+        desk = self._desk
+        try:
+            channel = await desk.reader.find(wish.reference)
+        except Rejected as error:
+            await desk.wishes.answer(wish.wish_id, WishState.FAILED, f"{error}; {ASK_AN_ACCOUNT}")
+            return
+        except UnknownMarkup as error:
+            desk.health.report(PART, State.FAILING, UNKNOWN.format(why=error))
+            await desk.wishes.postpone(wish.wish_id, UNKNOWN.format(why=error), pause=timedelta(minutes=10))
+            return
+        except Busy as busy:
+            await desk.wishes.postpone(wish.wish_id, str(busy), pause=timedelta(seconds=busy.retry_after_seconds))
+            raise
+        await desk.channels.show(channel)
+        if wish.subscription is not None:
+            await desk.channels.subscribe(wish.tenant_id, replace(wish.subscription, channel_id=channel.channel_id))
+        await desk.planning.give_accounts()
+        await desk.wishes.answer(wish.wish_id, WishState.DONE, channel.title, channel_id=channel.channel_id)
+        log.info("wish_granted", wish_id=wish.wish_id, kind=wish.kind.value, channels=1, by="preview")
+
+    async def _follow(self, channel: DueChannel) -> bool:
+        """One run. Flooded ends all of them, and uses no attempt."""
+        desk, now = self._desk, self._desk.clock()
+        mode, _ = choose_mode(desk.settings, last_parsed_at=channel.last_parsed_at, last_polled_at=channel.last_polled_at, now=now)
+        mark = (await desk.marks.high_water([channel.channel_id])).get(channel.channel_id)
+        run = Run(channel, channel.asked_mode or mode, mark, now)
+        try:
+            await desk.poller.run(run)
+        except Flooded:
+            self._tell(run, RunStatus.FLOOD)
+            raise
+        except LeaseLost:
+            self._tell(run, RunStatus.SKIPPED)
+            await desk.previews.renew(desk.turns.owner, desk.turns.epoch)  # all is lost, or an account has taken this channel
+            log.info("channel_taken_over", channel_id=channel.channel_id)
+        except AccessLost as error:
+            await self._fail(run, str(error), failures_before=max(channel.fail_count, PARKED_AFTER_FAILURES - 1))
+        except UnknownMarkup as error:
+            desk.health.report(PART, State.FAILING, UNKNOWN.format(why=error))
+            await self._fail(run, UNKNOWN.format(why=error), failures_before=channel.fail_count)
+        except Busy as busy:
+            await self._fail(run, str(busy), failures_before=channel.fail_count)
+        except Exception as error:
+            log.exception("channel_failed", channel_id=channel.channel_id)
+            await self._fail(run, f"{type(error).__name__}: {error}", failures_before=channel.fail_count)
+        else:
+            self._tell(run, run.status)
+            if not run.completed:
+                due = await desk.pace.next_poll_at(channel, channel.rhythm, run.newest_posted_at, desk.clock())
+                empty = Empty(channel.channel_id, due, channel.is_parked)
+                await desk.schedule.complete(NO_ACCOUNT, channel.lease_epoch, [empty], polled_at=now)
+            desk.health.report(PART, State.OK, "reads what no account can")
+        return True
+
+    def _tell(self, run: Run, status: RunStatus) -> None:
+        tell_run(run, status, now=self._desk.clock(), waited_seconds=0.0)
+
+    async def _fail(self, run: Run, why: str, *, failures_before: int) -> None:
+        desk, channel = self._desk, run.channel
+        self._tell(run, RunStatus.FAILED)
+        again_at = await desk.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=failures_before, why=why, now=desk.clock())
+        log.warning("preview_failed", channel_id=channel.channel_id, why=why, tried_again_at=again_at.isoformat())

@@ -1,0 +1,83 @@
+"""Somebody without an account, who reads previews of a simulator into a real database. Turns come at once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.features.channel_lists import Listed
+from telegram_assistant.features.channels import follow
+from telegram_assistant.follow import preview_desk_of
+from telegram_assistant.ingest.previews import PreviewReading, PreviewTurns
+from telegram_assistant.previews.site import open_site
+from telegram_assistant.settings import PreviewSettings, Settings
+from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, Subscription
+from telegram_assistant.stores.postgres.wishes import Wish
+from telegram_assistant.telemetry.health import Health
+from telegram_simulator.simulator import Simulator
+from tests.conftest import Admin
+from tests.factories import make_tenant
+from tests.simulator.serving import web_side
+
+WANTED = Subscription(channel_id=NOT_KNOWN_YET)
+
+
+@dataclass
+class Window:
+    """What is seen without an account."""
+
+    app: App
+    admin: Admin
+    sim: Simulator
+    tenant_id: TenantId
+    reading: PreviewReading
+    turns: PreviewTurns
+    health: Health
+    stopping: asyncio.Event
+
+    async def add(self, name: str) -> Wish:
+        """`tga channels add`, as far as it comes with one look."""
+        system = self.app.system
+        (asked,) = await follow(
+            [Listed(name)], tenant_id=self.tenant_id, subscription=WANTED, channels=system.channels, wishes=system.wishes, planning=system.planning
+        )
+        assert asked.wish_id is not None
+        wish = await system.wishes.claim_public()
+        assert wish is not None
+        await self.reading.see_to(wish)
+        (answered,) = await system.wishes.of([asked.wish_id])
+        return answered
+
+    async def poll(self, channel_id: int) -> None:
+        await self.admin.execute("UPDATE poll_schedule SET next_poll_at = now() + interval '1 day' WHERE next_poll_at < 'infinity'")
+        await self.admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel_id)
+        await self.reading.turn()
+
+    async def stored(self, channel_id: int) -> dict[int, str]:
+        rows = await self.admin.fetch("SELECT message_id, text FROM posts WHERE channel_id = $1", channel_id)
+        return {row["message_id"]: row["text"] for row in rows}
+
+    async def status_of(self, channel_id: int) -> Any:
+        overview = await self.app.system.coverage_overview.of(self.tenant_id)
+        return next(one for one in overview if one.channel_id == channel_id)
+
+    def said(self) -> dict[str, Any]:
+        return self.health.parts().get("previews", {})
+
+
+@asynccontextmanager
+async def open_window(settings: Settings, sim: Simulator, admin: Admin) -> AsyncIterator[Window]:
+    async with web_side(sim) as url:
+        previews = PreviewSettings(enabled=True, url=url)
+        async with assemble(settings.model_copy(update={"previews": previews})) as app:
+            await admin.execute("UPDATE preview_reader SET lease_until = '-infinity', next_request_at = now()")
+            await admin.execute("DELETE FROM channel_wishes")
+            stopping, health = asyncio.Event(), Health(probes={})
+            turns = PreviewTurns(app.instance, app.system.previews, every_seconds=0.0)
+            async with open_site(previews, turns) as site:
+                reading = PreviewReading(preview_desk_of(app, site, turns, health=health, stopping=stopping), stopping)
+                assert await reading.take()
+                yield Window(app, admin, sim, await make_tenant(app.system), reading, turns, health, stopping)

@@ -1,12 +1,13 @@
 """Gaps, and what a person is told about them."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.coverage import CoverageFacts, CoverageState, IdRange, status_of, without
+from telegram_assistant.domain.coverage import CoverageFacts, CoverageState, CoverageStatus, IdRange, status_of, without
 from telegram_assistant.domain.ids import MessageId
 
 LATER = datetime(2026, 12, 1, tzinfo=UTC)
@@ -39,3 +40,13 @@ def test_a_person_is_told_the_state_and_why() -> None:
     assert status_of(facts(was_read=False)).state is CoverageState.WAITING
     lost = status_of(facts(has_account=False, lost_reason="ChannelPrivate", lost_at=LATER))
     assert (lost.state, lost.why, lost.until) == (CoverageState.UNREADABLE, "ChannelPrivate", LATER)
+
+
+def test_a_channel_read_by_its_preview_says_what_that_means() -> None:
+    facts = CoverageFacts(has_account=False, was_read=False, missing_ids=0, by_preview=True)
+    assert status_of(facts).state is CoverageState.WAITING
+    read = status_of(replace(facts, was_previewed=True))
+    assert read.state is CoverageState.PREVIEW
+    assert all(word in read.why for word in ("public preview", "rounded", "no media", "deleted and restricted posts are not seen"))
+    assert status_of(replace(facts, parked_reason="no preview")) == CoverageStatus(CoverageState.UNREADABLE, "no preview")
+    assert status_of(replace(facts, by_preview=False)).state is CoverageState.UNREADABLE

@@ -1,5 +1,6 @@
 """Channels that no account can open, followed by their public previews, and what becomes of them when an account can."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Flooded, LeaseLost
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.wishes import WishState
+from telegram_assistant.telemetry.metrics import REGISTRY
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from tests.conftest import Admin
@@ -101,6 +103,7 @@ async def test_an_account_takes_over_doubles_nothing_edits_nothing_and_fills_wha
             wish = await office.app.system.wishes.claim(office.mine.account_id)
         assert wish is not None
         await office.finder.see_to(wish)
+        assert await window.app.system.previews.gone({ChannelId(channel.channel_id)}) == {channel.channel_id}
         row = await office.schedule_of(channel.channel_id)
         assert row["account_id"] == office.mine.account_id
         assert row["next_poll_at"] <= datetime.now(UTC)
@@ -213,3 +216,28 @@ async def test_a_channel_without_a_public_name_is_left_to_accounts(window: Windo
     await admin.execute("UPDATE poll_schedule SET next_poll_at = now() - interval '1 day' WHERE channel_id = $1", channel.channel_id)
     claimed = await window.app.system.previews.claim(window.turns.epoch, most=1000)
     assert channel.channel_id not in {one.channel_id for one in claimed}
+
+
+async def test_the_loop_waits_out_trouble_reads_on_and_leaves_its_place_to_others(
+    window: Window, control: Control, sim: Simulator, admin: Admin
+) -> None:
+    channel = simulated(control, posts=3)
+    await window.add(f"@{channel.username}")
+    await admin.execute("UPDATE poll_schedule SET next_poll_at = 'infinity' WHERE channel_id <> $1", channel.channel_id)
+    sim.faults.web_status = 500
+    running = asyncio.create_task(window.reading.run())
+
+    async def until_polled(query: str) -> None:
+        async with asyncio.timeout(20):
+            while not await admin.fetchval(query, channel.channel_id):
+                await asyncio.sleep(0.02)
+
+    await until_polled("SELECT fail_count = 1 FROM poll_schedule WHERE channel_id = $1")
+    sim.faults.web_status = 0
+    await admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel.channel_id)
+    await until_polled("SELECT count(*) = 3 FROM posts WHERE channel_id = $1")
+    window.stopping.set()
+    await running
+    assert REGISTRY.get_sample_value("channel_gap_seconds", {"channel_id": str(channel.channel_id)}) is None
+    assert await window.app.system.previews.take("another")
+    await window.app.system.previews.release("another")

@@ -4,11 +4,12 @@ An account that can open such a channel takes it over at the next plan, and read
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.parsing import PARKED_AFTER_FAILURES, choose_mode
 from telegram_assistant.errors import AccessLost, Busy, Flooded, LeaseLost, Rejected, UnknownMarkup
 from telegram_assistant.ingest.pace import Pace
@@ -25,6 +26,7 @@ from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import forget_channel
 
 log = get_logger()
 
@@ -34,6 +36,7 @@ EVERY_SECONDS = 3.0
 BATCH = 4
 IDLE_SECONDS = 1.0
 LOOK_SECONDS = 15.0
+FORGET_AFTER = timedelta(minutes=1)
 UNKNOWN = (
     "the site writes its previews in a way that this version does not know ({why}); update the program, or set PREVIEWS_ENABLED=false until then"
 )
@@ -82,14 +85,19 @@ class PreviewReading:
     def __init__(self, desk: PreviewDesk, stopping: asyncio.Event) -> None:
         self._desk = desk
         self._stopping = stopping
+        self._read: set[ChannelId] = set()
+        self._looked_at = desk.clock()
 
     async def run(self) -> None:
         """Until told to stop."""
         try:
             while not self._stopping.is_set():
-                with suppress(LeaseLost):
+                try:
                     await self._try()
+                except LeaseLost:
+                    self._forget(self._read)
         finally:
+            self._forget(self._read)
             with suppress(Busy):
                 await self._desk.previews.release(self._desk.turns.owner)
 
@@ -121,6 +129,9 @@ class PreviewReading:
     async def turn(self) -> bool:
         """A name that somebody wants, then channels that are due; False when there was nothing to do."""
         desk = self._desk
+        if self._read and desk.clock() - self._looked_at > FORGET_AFTER:
+            self._looked_at = desk.clock()
+            self._forget(await desk.previews.gone(self._read))
         wish = await desk.wishes.claim_public()
         if wish is not None:
             await self.see_to(wish)
@@ -135,6 +146,12 @@ class PreviewReading:
             if done < len(batch):
                 await desk.schedule.put_back(desk.turns.epoch, [one.channel_id for one in batch[done:]], at=desk.clock())
         return wish is not None or bool(batch)
+
+    def _forget(self, channel_ids: Collection[ChannelId]) -> None:
+        """Nobody is alarmed by the silence of a channel that is not read here any more."""
+        for channel_id in tuple(channel_ids):
+            forget_channel(channel_id)
+            self._read.discard(channel_id)
 
     async def see_to(self, wish: Wish) -> None:
         """Follow a public name by its preview, or say why not."""
@@ -164,6 +181,7 @@ class PreviewReading:
         mode, _ = choose_mode(desk.settings, last_parsed_at=channel.last_parsed_at, last_polled_at=channel.last_polled_at, now=now)
         mark = (await desk.marks.high_water([channel.channel_id])).get(channel.channel_id)
         run = Run(channel, channel.asked_mode or mode, mark, now)
+        self._read.add(channel.channel_id)
         try:
             await desk.poller.run(run)
         except Flooded:

@@ -6,16 +6,33 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from telegram_simulator.control import seeing
+from telegram_simulator.control.bodies import (
+    AccountBody,
+    AlbumBody,
+    Body,
+    ChannelBody,
+    ChannelChange,
+    Churn,
+    Deletion,
+    Drop,
+    FailureBody,
+    LimitBody,
+    Phone,
+    PostBody,
+    PostChange,
+    Trim,
+    TroubleBody,
+)
 from telegram_simulator.control.operations import TROUBLES, Control, NoSuchThing
 from telegram_simulator.simulator import Simulator
-from telegram_simulator.world.post import Entity, FileKind, Post
+from telegram_simulator.world.post import Entity, Post
 
 HELP = """This is not Telegram. It is a simulator on your own machine, for tests and demonstrations.
 
@@ -48,121 +65,6 @@ POST   /keys/revoke              {phone}                every call gets SESSION_
 POST   /keys/forget              {phone}                the server loses the keys
 POST   /salt/rotate
 """
-
-
-class Body(BaseModel):
-    """What may be sent; anything else is a mistake."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class AccountBody(Body):
-    phone: str
-    premium: bool | None = None
-    state: str | None = None
-    joined: list[int] | None = None
-    password: str | None = None
-
-
-class ChannelBody(Body):
-    title: str
-    username: str | None = None
-    invite: str | None = None
-
-
-class ChannelChange(Body):
-    title: str | None = None
-    username: str | None = None
-    private: bool | None = None
-    protected: bool | None = None
-    preview: bool | None = None
-    ban: str | None = None
-    unban: str | None = None
-
-
-class EntityBody(Body):
-    kind: str
-    offset: int
-    length: int
-    url: str = ""
-
-
-class PostBody(Body):
-    text: str = ""
-    entities: list[EntityBody] = []
-    media: FileKind | None = None
-    size: int = 60_000
-    dc_id: int = 2
-    name: str | None = None
-    same_file: tuple[int, int] | None = None
-    reply_to: int | None = None
-    origin: tuple[int, int] | None = None
-    author: str | None = None
-    count: int = 1
-    deliver: bool = True
-
-
-class AlbumBody(Body):
-    kinds: list[FileKind]
-    caption: str = ""
-    deliver: bool = True
-
-
-class PostChange(Body):
-    text: str | None = None
-    views: int | None = None
-    reactions: list[tuple[str, int]] | None = None
-    deliver: bool = True
-
-
-class Deletion(Body):
-    ids: list[int]
-    deliver: bool = True
-
-
-class Trim(Body):
-    keep: int
-
-
-class Drop(Body):
-    phone: str | None = None
-    abruptly: bool = True
-
-
-class TroubleBody(Body):
-    latency_seconds: float | None = None
-    refuse_connections: bool | None = None
-    too_many_connections: bool | None = None
-    drop_updates: bool | None = None
-    clock_skew_seconds: float | None = None
-    web_latency_seconds: float | None = None
-    web_status: int | None = None
-    web_retry_after_seconds: int | None = None
-    web_unknown_markup: bool | None = None
-
-
-class FailureBody(Body):
-    method: str
-    code: int
-    message: str
-    times: int = 1
-    phone: str | None = None
-    after: int = 0
-
-
-class LimitBody(Body):
-    method: str
-    rules: list[tuple[int, float, int]]
-
-
-class Churn(Body):
-    edits: int = 0
-    deletions: int = 0
-    seed: int = 1
-
-
-class Phone(Body):
-    phone: str
 
 
 type Endpoint = Callable[[Request], Awaitable[Response]]

@@ -32,6 +32,7 @@ class Survey:
     active: int
     failing: int
     without_account: int
+    """And without a preview that is read instead."""
     parked: int
     read_since: int
     failed_since: int
@@ -179,12 +180,13 @@ WHERE j.channel_id = m.channel_id AND j.account_id IS NOT DISTINCT FROM m.before
 """
 
 SURVEY = """
-SELECT count(*) AS active, count(*) FILTER (WHERE s.fail_count > 0) AS failing, count(*) FILTER (WHERE s.account_id IS NULL) AS without_account,
+SELECT count(*) AS active, count(*) FILTER (WHERE s.fail_count > 0) AS failing,
+       count(*) FILTER (WHERE s.account_id IS NULL AND w.channel_id IS NULL) AS without_account,
        count(*) FILTER (WHERE c.parked_until IS NOT NULL) AS parked, count(*) FILTER (WHERE s.last_polled_at > $1) AS read_since,
        count(*) FILTER (WHERE s.failed_at > $1) AS failed_since,
        count(*) FILTER (WHERE s.next_poll_at > now() AND s.fail_count = 0 AND s.last_polled_at IS NOT NULL) AS planned_later,
        max(s.last_polled_at) AS last_success_at
-FROM poll_schedule s JOIN channels c USING (channel_id) WHERE c.is_active
+FROM poll_schedule s JOIN channels c USING (channel_id) LEFT JOIN preview_coverage w USING (channel_id) WHERE c.is_active
 """
 
 

@@ -1,6 +1,8 @@
 """Who reads public previews, when the next page may be asked for, and which channels are read so. By the database's clock."""
 
-from telegram_assistant.domain.ids import AccountId
+from collections.abc import Collection
+
+from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.errors import Flooded, LeaseLost
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.schedule import CLAIM_SECONDS, DUE_COLUMNS, DueChannel, due_channel
@@ -92,6 +94,15 @@ class Previews:
             await connection.execute(
                 "UPDATE preview_reader SET next_request_at = greatest(next_request_at, now() + make_interval(secs => $1))", seconds
             )
+
+    async def gone(self, channel_ids: Collection[ChannelId]) -> frozenset[ChannelId]:
+        """Those that are not read by their preview any more: unfollowed, or read by an account."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                "SELECT channel_id FROM poll_schedule WHERE account_id IS NULL AND next_poll_at < 'infinity' AND channel_id = ANY($1)",
+                list(channel_ids),
+            )
+        return frozenset(channel_ids) - {ChannelId(row["channel_id"]) for row in rows}
 
     async def claim(self, lease_epoch: int, *, most: int) -> tuple[DueChannel, ...]:
         """Public channels that are due and that no account reads."""

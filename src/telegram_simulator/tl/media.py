@@ -62,7 +62,7 @@ def _document_bytes(media: Document, date: int, reference: bytes) -> bytes:
     file, is_video = media.file, media.file.kind is FileKind.MP4
     attributes = [_FILE_NAME + tl_bytes(media.name.encode())]
     if is_video:
-        attributes.append(_video(_VIDEO, 2, 1.0, file.width, file.height))
+        attributes.append(_video(_VIDEO, 2, file.seconds, file.width, file.height))
     elif file.kind is not FileKind.PDF:
         attributes.append(_image(_IMAGE, file.width, file.height))
     return b"".join(

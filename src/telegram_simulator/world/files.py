@@ -7,8 +7,11 @@ from collections import OrderedDict
 
 from PIL import Image, ImageDraw
 
+from telegram_simulator.world.drawing import draw
+from telegram_simulator.world.paper import paper
 from telegram_simulator.world.post import File, FileKind
 
+FRAMES_PER_SECOND = 4
 MOST_KEPT_BYTES = 64 * 1024 * 1024
 
 
@@ -37,14 +40,15 @@ class Files:
 
 def make_file(file: File) -> bytes:
     """The file's bytes, filled up to its size in a way that its format allows."""
-    picture = _picture(file)
     match file.kind:
         case FileKind.MP4:
-            content = _mp4(picture, file)
+            content = _mp4(_frames(file, round(file.seconds * FRAMES_PER_SECOND)), file)
         case FileKind.PDF:
-            content = _saved(picture, "PDF")
+            content = _saved(_picture(file), "PDF") if file.drawing is None else paper(file.drawing.lines)
+        case FileKind.GIF if file.drawing is not None:
+            content = _moving(_frames(file, FRAMES_PER_SECOND))
         case _:
-            content = _saved(picture, file.kind.partition("/")[2].upper())
+            content = _saved(_picture(file), file.kind.partition("/")[2].upper())
     missing = file.size - len(content)
     if missing < 0:
         raise ValueError(f"a file of {file.size} bytes is too small for a {file.kind} of {file.width}x{file.height}")
@@ -59,7 +63,15 @@ def _noise(file: File, size: int) -> bytes:
     return hashlib.shake_128(str(file.file_id).encode()).digest(size)
 
 
+def _frames(file: File, count: int) -> list[Image.Image]:
+    if file.drawing is None:
+        return [_picture(file)]
+    return [draw(file.drawing, file.width, file.height, moment=number / count) for number in range(count)]
+
+
 def _picture(file: File) -> Image.Image:
+    if file.drawing is not None:
+        return draw(file.drawing, file.width, file.height)
     first, second = (tuple(_noise(file, 6)[at : at + 3]) for at in (0, 3))
     image = Image.new("RGB", (file.width, file.height), first)
     pen = ImageDraw.Draw(image)
@@ -78,12 +90,19 @@ def _saved(picture: Image.Image, image_format: str) -> bytes:
     return out.getvalue()
 
 
-def _mp4(picture: Image.Image, file: File) -> bytes:
-    """A film of one second: a single frame of motion JPEG in an ISO container."""
-    frame = _saved(picture, "JPEG")
+def _moving(pictures: list[Image.Image]) -> bytes:
+    out = io.BytesIO()
+    first, *rest = [picture.quantize(64, method=Image.Quantize.FASTOCTREE) for picture in pictures]
+    first.save(out, "GIF", save_all=True, append_images=rest, duration=1000 // len(pictures), loop=0)
+    return out.getvalue()
+
+
+def _mp4(pictures: list[Image.Image], file: File) -> bytes:
+    """A short film: frames of motion JPEG in an ISO container."""
+    frames = [_saved(picture, "JPEG") for picture in pictures]
     start = _box(b"ftyp", b"isom" + struct.pack(">I", 512) + b"isomiso2mp41")
-    moov = _moov(file, len(frame), len(start) + 8)
-    return start + _box(b"mdat", frame) + moov
+    moov = _moov(file, [len(frame) for frame in frames], len(start) + 8)
+    return start + _box(b"mdat", b"".join(frames)) + moov
 
 
 def _box(name: bytes, content: bytes) -> bytes:
@@ -94,30 +113,31 @@ def _full_box(name: bytes, content: bytes, flags: int = 0) -> bytes:
     return _box(name, struct.pack(">I", flags) + content)
 
 
-def _moov(file: File, frame_size: int, frame_at: int) -> bytes:
+def _moov(file: File, frame_sizes: list[int], frames_at: int) -> bytes:
     matrix = struct.pack(">9I", 0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
-    second = 1000
+    second, frames = 1000, len(frame_sizes)
+    length = round(file.seconds * second)
     mvhd = _full_box(
-        b"mvhd", struct.pack(">4I", 0, 0, second, second) + struct.pack(">IH10x", 0x10000, 0x100) + matrix + bytes(24) + struct.pack(">I", 2)
+        b"mvhd", struct.pack(">4I", 0, 0, second, length) + struct.pack(">IH10x", 0x10000, 0x100) + matrix + bytes(24) + struct.pack(">I", 2)
     )
     tkhd = _full_box(
         b"tkhd",
-        struct.pack(">5I8x", 0, 0, 1, 0, second)
+        struct.pack(">5I8x", 0, 0, 1, 0, length)
         + struct.pack(">hhhH", 0, 0, 0, 0)
         + matrix
         + struct.pack(">II", file.width << 16, file.height << 16),
         flags=3,
     )
-    mdhd = _full_box(b"mdhd", struct.pack(">4IHH", 0, 0, second, second, 0x55C4, 0))
+    mdhd = _full_box(b"mdhd", struct.pack(">4IHH", 0, 0, second, length, 0x55C4, 0))
     hdlr = _full_box(b"hdlr", struct.pack(">I4s12x", 0, b"vide") + b"video\0")
     jpeg = struct.pack(">6xH16xHHIIIH32sHh", 1, file.width, file.height, 0x480000, 0x480000, 0, 1, b"\x04jpeg", 24, -1)
     stsd = _full_box(b"stsd", struct.pack(">I", 1) + _box(b"jpeg", jpeg))
     tables = (
         stsd
-        + _full_box(b"stts", struct.pack(">III", 1, 1, second))
-        + _full_box(b"stsc", struct.pack(">IIII", 1, 1, 1, 1))
-        + _full_box(b"stsz", struct.pack(">III", 0, 1, frame_size))
-        + _full_box(b"stco", struct.pack(">II", 1, frame_at))
+        + _full_box(b"stts", struct.pack(">III", 1, frames, length // frames))
+        + _full_box(b"stsc", struct.pack(">IIII", 1, 1, frames, 1))
+        + _full_box(b"stsz", struct.pack(f">II{frames}I", 0, frames, *frame_sizes))
+        + _full_box(b"stco", struct.pack(">II", 1, frames_at))
     )
     dinf = _box(b"dinf", _full_box(b"dref", struct.pack(">I", 1) + _full_box(b"url ", b"", flags=1)))
     minf = _box(b"minf", _full_box(b"vmhd", bytes(8), flags=1) + dinf + _box(b"stbl", tables))

@@ -16,8 +16,19 @@ class FileKind(StrEnum):
     PDF = "application/pdf"
 
 
+class Drawing(NamedTuple):
+    """What is to be seen in a picture: a scene that follows from `number`, and words that can be read in it."""
+
+    scene: str
+    lines: tuple[str, ...]
+    number: int
+    change: str = "original"
+    """What was done to it since: recompressed, cropped, watermarked (with `mark`)."""
+    mark: str = ""
+
+
 class File(NamedTuple):
-    """A file. Its bytes follow from its id, its kind and its size."""
+    """A file. Its bytes follow from its id, its kind, its size and what is drawn in it."""
 
     file_id: int
     kind: FileKind
@@ -25,6 +36,9 @@ class File(NamedTuple):
     dc_id: int
     width: int = 320
     height: int = 200
+    drawing: Drawing | None = None
+    seconds: float = 1.0
+    """How long a film is."""
 
 
 class Photo(NamedTuple):

@@ -5,7 +5,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from telegram_simulator.world.post import Post
 
@@ -18,6 +18,7 @@ class Past(Protocol):
     def post(self, number: int, message_id: int) -> Post: ...
     def edited_text(self, number: int, version: int) -> str: ...
     def date(self, number: int) -> int: ...
+    def about(self, number: int) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,11 @@ class Channel:
         """Every text the post ever had, oldest first, deleted or not."""
         return [self._at_version(message_id, number) for number in range(len(self._changes.get(message_id, ())) + 1)]
 
+    def about(self, message_id: int) -> dict[str, Any]:
+        """What the maker of the world knows of a post and readers do not see; nothing for what was posted from outside."""
+        number: Post | int = message_id - 1 if message_id <= self._past_count else self._later[message_id - self._past_count - 1]
+        return {} if isinstance(number, Post) else self._past.about(number)
+
     def deleted_at(self, message_id: int) -> int | None:
         return self._deleted_at.get(message_id)
 
@@ -267,3 +273,6 @@ class Listed:
 
     def date(self, number: int) -> int:
         return self.posts[number].date
+
+    def about(self, _number: int) -> dict[str, Any]:
+        return {}

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from telegram_simulator.world.chance import Lot
 from telegram_simulator.world.post import Document, Entity, File, FileKind, Media, Origin, Photo, Poll, Post, Service, WebPage
@@ -83,6 +83,9 @@ class LoadPast:
 
     def edited_text(self, number: int, version: int) -> str:
         return self._text(self._lot.sixteen(_TEXT, number, version))
+
+    def about(self, _number: int) -> dict[str, Any]:
+        return {}
 
     def _text(self, numbers: tuple[int, ...]) -> str:
         choices = self._sentences

@@ -1,8 +1,9 @@
 """The whole world: channels by id, name and invite, accounts by phone, and what time it is there."""
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from telegram_simulator.world.account import Account
 from telegram_simulator.world.chance import number64
@@ -48,7 +49,17 @@ class Many:
 class World:
     """One world. Its clock may stand still, so that the same seed gives the same bytes."""
 
-    def __init__(self, *, seed: int, clock: Callable[[], float], many: Many | None = None, channels: Iterable[Channel] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        seed: int,
+        clock: Callable[[], float],
+        many: Many | None = None,
+        channels: Iterable[Channel] = (),
+        stories: Callable[[], Iterator[dict[str, Any]]] = lambda: iter(()),
+    ) -> None:
+        self.stories = stories
+        """What happened in it, as its maker knows; worlds without stories tell none."""
         self.seed = seed
         self.clock = clock
         self.accounts: dict[str, Account] = {}

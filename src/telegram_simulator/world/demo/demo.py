@@ -1,0 +1,166 @@
+"""The demo world itself: its channels with their past, what is still to come, and what is true of every post."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from telegram_simulator.world.chance import Lot
+from telegram_simulator.world.channel import Channel
+from telegram_simulator.world.demo.media import media_of
+from telegram_simulator.world.demo.packs import Manner, packs
+from telegram_simulator.world.demo.plan import DAY, Kind, Planned, Role
+from telegram_simulator.world.demo.texts import text_of
+from telegram_simulator.world.demo.timeline import Act, Happening, Timeline
+from telegram_simulator.world.demo.truth import about, told_of_story
+from telegram_simulator.world.post import Origin, Post, Service
+
+FIRST_DEMO_CHANNEL = 1_600_000_000
+SPACING = 7919
+ARTICLES = "https://news.example/articles"
+DAYS = {"demo": 14, "measuring": 49}
+"""How far back each size reaches."""
+REACTIONS = {
+    Kind.NEWS: ("👍", "😢", "🤔", "🔥"),
+    Kind.OPINION: ("❤️", "👍", "😁", "🤔"),
+    Kind.ADVERTISING: ("👎", "👍", "😁", "🔥"),
+    Kind.SERVICE: (),
+}
+
+
+class Demo:
+    """One demo world. History ends at `present`; what is planned after it happens when `clock` comes to it."""
+
+    def __init__(self, *, seed: int, present: int, clock: Callable[[], float], days: int = DAYS["demo"], articles: str = ARTICLES) -> None:
+        self.articles = articles
+        self.clock = clock
+        self.begins = present - days * DAY
+        self.timeline = Timeline(seed, self.begins)
+        self.ids: dict[int, int] = {}
+        """Message ids of what was posted, by the plan's keys."""
+        self._posts: list[Planned] = []
+        self._lot = Lot(seed, "demo")
+        self.pasts = [DemoPast(self, manner) for manner in packs().channels]
+        changes: list[Happening] = []
+        for happening in self.timeline.until(int(clock())):
+            if happening.act is Act.POST:
+                self.posted(happening.post, len(self.pasts[happening.post.channel.index].posts) + 1)
+            else:
+                changes.append(happening)
+        self.channels = [past.channel() for past in self.pasts]
+        for happening in changes:
+            self._apply(happening)
+
+    def posted(self, post: Planned, message_id: int) -> int:
+        """A planned post appears under that id; its number among the channel's posts."""
+        past = self.pasts[post.channel.index]
+        past.posts.append(post)
+        self._posts.append(post)
+        self.ids[post.key] = message_id
+        return len(past.posts) - 1
+
+    def channel_of(self, post: Planned) -> Channel:
+        return self.channels[post.channel.index]
+
+    def stories(self) -> Iterator[dict[str, Any]]:
+        """Every story that has begun, with all its posts so far."""
+        by_story: dict[int, list[Planned]] = {}
+        for post in self._posts:
+            if post.story is not None:
+                by_story.setdefault(post.story.number, []).append(post)
+        for posts in by_story.values():
+            yield told_of_story(posts, self.where)
+
+    def where(self, post: Planned) -> tuple[int, int] | None:
+        """Channel and message, once it was posted."""
+        message_id = self.ids.get(post.key)
+        return None if message_id is None else (channel_id_of(post.channel), message_id)
+
+    def counts(self, post: Planned) -> tuple[int, int, int | None, tuple[tuple[str, int], ...]]:
+        """Views, forwards, comments and reactions: they grow for two days and are drawn once."""
+        reach, forwards, comments, liking, *_ = (number / 2**32 for number in self._lot.sixteen(0, post.key))
+        age = max(self.clock() - post.date, 1.0)
+        views = int(post.channel.members * (0.08 + 0.3 * reach * reach) * (1 - math.exp(-age / 20_000))) + 1
+        emoji = REACTIONS[post.kind] if liking > 0.3 else ()
+        reactions = tuple((one, count) for place, one in enumerate(emoji) if (count := int(views * 0.01 * liking / (place + 1) ** 2)))
+        return views, int(views * 0.02 * forwards), int(views * 0.004 * comments) if post.channel.index % 5 else None, reactions
+
+    def _apply(self, happening: Happening) -> None:
+        """An edit or a deletion of the past, told to nobody."""
+        channel, message_id = self.channel_of(happening.post), self.ids[happening.post.key]
+        if happening.act is Act.EDIT:
+            channel.rewrite(message_id, happening.at)
+        else:
+            channel.delete([message_id], happening.at)
+
+
+def channel_id_of(manner: Manner) -> int:
+    return FIRST_DEMO_CHANNEL + manner.index * SPACING
+
+
+class DemoPast:
+    """One channel's posts so far. Its first is the message that it was created."""
+
+    def __init__(self, demo: Demo, manner: Manner) -> None:
+        self.manner = manner
+        created = Planned(-1 - manner.index, manner, demo.begins, Role.NONE, Kind.SERVICE, manner.topics[0])
+        self.posts: list[Planned] = [created]
+        self._demo = demo
+
+    def channel(self) -> Channel:
+        manner = self.manner
+        made = Channel(
+            channel_id_of(manner),
+            title=manner.title,
+            username=manner.name or None,
+            created=self._demo.begins,
+            past=self,
+            past_count=len(self.posts),
+        )
+        made.members, made.invite, made.protected = manner.members, manner.invite or None, bool(manner.invite)
+        return made
+
+    def date(self, number: int) -> int:
+        return self.posts[number].date
+
+    def edited_text(self, number: int, version: int) -> str:
+        return text_of(self.posts[number], version, articles=self._demo.articles).text
+
+    def about(self, number: int) -> dict[str, Any]:
+        return about(self.posts[number], self._demo.where)
+
+    def post(self, number: int, message_id: int) -> Post:
+        post, demo = self.posts[number], self._demo
+        if post.kind is Kind.SERVICE:
+            pinned = number > 0
+            service, text = (Service.PINNED, "") if pinned else (Service.CREATED, self.manner.title)
+            return Post(message_id=message_id, date=post.date, text=text, service=service, reply_to=message_id - 1 if pinned else None)
+        written = text_of(post, 0, articles=demo.articles)
+        views, forwards, comments, reactions = demo.counts(post)
+        return Post(
+            message_id=message_id,
+            date=post.date,
+            text=written.text,
+            entities=written.entities,
+            media=media_of(post, articles=demo.articles),
+            origin=self._origin(post),
+            reply_to=self._reply(post),
+            grouped_id=self._album(post),
+            views=views,
+            forwards=forwards,
+            comments=comments,
+            reactions=reactions,
+        )
+
+    def _origin(self, post: Planned) -> Origin | None:
+        root = post.root
+        found = self._demo.where(root)
+        return Origin(*found, root.date) if root is not post and found is not None else None
+
+    def _reply(self, post: Planned) -> int | None:
+        """Who goes on with a story answers to what he said before."""
+        own = post.role is Role.FOLLOW_UP and post.source is not None and post.source.channel is post.channel
+        return self._demo.ids.get(post.source.key) if own and post.source is not None else None
+
+    def _album(self, post: Planned) -> int | None:
+        first = post.key - post.part
+        return first * 0x9E3779B97F4A7C15 & (2**62 - 1) if post.parts > 1 else None

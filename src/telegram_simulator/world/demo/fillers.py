@@ -1,0 +1,75 @@
+"""Everything between the stories: opinions, the weather, advertising, polls, service messages, and small news that nobody takes up."""
+
+from collections.abc import Iterator
+
+from telegram_simulator.world.demo.packs import Manner, packs
+from telegram_simulator.world.demo.plan import Day, Filling, Kind, Planned, Role, Shows, moment_within, poisson
+from telegram_simulator.world.demo.stories import begin, fresh_event, with_fate
+from telegram_simulator.world.demo.wording import drawn
+
+OWN_SHARE = 0.4
+"""The share of a channel's posts that take up no story of others."""
+DAILY, OPINIONS, POLLS, PINS = 0.26, 0.66, 0.03, 0.02
+
+
+def fillers_of(day: Day) -> Iterator[Planned]:
+    """Each channel's own posts of that day."""
+    for channel in packs().channels:
+        for _ in range(poisson(channel.per_day * OWN_SHARE, day.hand)):
+            yield _filler(day, channel)
+
+
+def _filler(day: Day, channel: Manner) -> Planned:
+    hand = day.hand
+    if hand.random() < channel.ads * 0.6:
+        return _post(day, channel, Kind.ADVERTISING, channel.topics[0], _advertising(day, channel), shows=hand.choice((Shows.PHOTO, Shows.NOTHING)))
+    chance, topic = hand.random(), hand.choice(channel.topics)
+    if chance < PINS:
+        return _post(day, channel, Kind.SERVICE, topic, None)
+    if chance < PINS + POLLS:
+        return _post(day, channel, Kind.OPINION, topic, Filling("", {}, hand.randrange(len(packs().polls))), shows=Shows.POLL)
+    filling = None
+    if chance < DAILY:
+        filling, kind, picture = _daily(day, channel, topic), Kind.NEWS, 0.3
+    elif chance < OPINIONS:
+        filling, kind, picture = _opinion(day, channel, topic), Kind.OPINION, 0.15
+    if filling is None:
+        return begin(day, fresh_event(day, channel.topics), channel, spreads=False)
+    return _post(day, channel, kind, topic, filling, shows=Shows.PHOTO if hand.random() < picture else Shows.NOTHING)
+
+
+def _post(day: Day, channel: Manner, kind: Kind, topic: str, filling: Filling | None, *, shows: Shows = Shows.NOTHING) -> Planned:
+    date = moment_within(channel, day.begins, day.hand)
+    return with_fate(Planned(day.key(), channel, date, Role.NONE, kind, topic, filling=filling, shows=shows), day.hand)
+
+
+def _advertising(day: Day, channel: Manner) -> Filling:
+    pack = packs().advertising
+    texts = pack.texts[channel.language]
+    turn = day.turn("advertising", channel.language)
+    order = day.order(len(texts), "advertising", channel.language)
+    return Filling(texts[order[turn % len(order)]], drawn(pack.slots, day.hand))
+
+
+def _daily(day: Day, channel: Manner, topic: str) -> Filling | None:
+    """None when the readers of the language have seen them all today."""
+    pack = packs().daily[topic]
+    texts = pack.texts[channel.language]
+    turn = day.turn("daily", channel.language, topic)
+    if turn >= len(texts):
+        return None
+    return Filling(texts[day.order(len(texts), "daily", topic, channel.language)[turn]], drawn(pack.slots, day.hand))
+
+
+def _opinion(day: Day, channel: Manner, topic: str) -> Filling | None:
+    pack, hand = packs().notes[topic][channel.language], day.hand
+    turn = day.turn("opinion", channel.language, topic)
+    if turn >= len(pack["a"]):
+        return None
+    said = [pack["a"][day.order(len(pack["a"]), "a", topic, channel.language)[turn]]]
+    if hand.random() < 0.75:
+        said.append(pack["b"][day.order(len(pack["b"]), "b", topic, channel.language)[turn % len(pack["b"])]])
+    if hand.random() < 0.35:
+        last = packs().last_words[channel.language]
+        said.append(last[day.order(len(last), "last", channel.language)[day.turn("last", channel.language) % len(last)]])
+    return Filling(" ".join(said), {})

@@ -1,0 +1,209 @@
+"""The texts of the demo world: data files that were frozen before anything was measured with them."""
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any, NamedTuple
+
+LANGUAGES = ("ru", "en")
+NAMED = frozenset({"city", "tech", "firm", "person", "team", "observatory", "expedition", "clinic", "sealab", "museum", "ship", "bridge", "film"})
+"""Kinds of names that are entities; streets and seas come as phrases."""
+TOPICS = ("city", "incident", "tech", "science", "sport", "market", "culture", "osint")
+
+
+class Name(NamedTuple):
+    """Somebody or something with a name: Russian in all forms that texts need, and English."""
+
+    kind: str
+    ru: Mapping[str, str]
+    en: Mapping[str, str]
+
+    def shown(self, language: str, form: str = "") -> str:
+        forms = self.ru if language == "ru" else self.en
+        return forms[form] if form in forms else next(iter(forms.values()))
+
+
+class Numbers(NamedTuple):
+    """Numbers from `low` to `high`; whole ones, or with one decimal."""
+
+    low: float
+    high: float
+    step: int = 1
+
+
+type Choice = tuple[Name, ...] | Numbers
+type Words = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """A kind of event: what may differ from one to the next, and sentences that say the same in both languages."""
+
+    name: str
+    topic: str
+    scene: str
+    key: str
+    """The slot whose number reports may get wrong."""
+    slots: Mapping[str, Choice]
+    words: Mapping[str, Words]
+    beside: Mapping[str, Sequence[Sequence[int]]]
+    """By language and lead: the facts that do not tell a number again which the lead has told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filler:
+    """Sentences that are no story: advertising, the weather."""
+
+    slots: Mapping[str, Choice]
+    texts: Words
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """How a channel speaks."""
+
+    before: Words
+    after: Words
+    emoji: Sequence[str]
+    sentences: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """One channel's character."""
+
+    index: int
+    name: str
+    title: str
+    language: str
+    topics: tuple[str, ...]
+    per_day: float
+    profile: int
+    voice: Voice
+    habits: tuple[int, int, int]
+    """How it takes up a story of others: weights of forwards, copies and rewrites."""
+    ads: float
+    members: int
+    invite: str
+
+    @property
+    def is_rumour(self) -> bool:
+        return self.voice is packs().voices["rumour"]
+
+
+@dataclass(frozen=True, slots=True)
+class Packs:
+    """All of it."""
+
+    events: tuple[EventType, ...]
+    notes: Mapping[str, Mapping[str, Words]]
+    last_words: Words
+    advertising: Filler
+    daily: Mapping[str, Filler]
+    polls: tuple[Mapping[str, Sequence[str]], ...]
+    voices: Mapping[str, Voice]
+    marks: Mapping[str, Words]
+    hashtags: Mapping[str, Sequence[str]]
+    channels: tuple[Manner, ...]
+
+
+def _folder() -> Traversable:
+    return files("telegram_simulator.world.demo") / "packs"
+
+
+def _pack_files(folder: Traversable) -> Iterator[Traversable]:
+    for found in sorted(folder.iterdir(), key=lambda one: one.name):
+        if found.is_dir():
+            yield from _pack_files(found)
+        elif found.name.endswith(".toml"):
+            yield found
+
+
+def packs_sha256() -> str:
+    """The hash of every pack, in the order of their names."""
+    digest = hashlib.sha256()
+    for found in _pack_files(_folder()):
+        digest.update(found.name.encode() + b"\0" + found.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def packs() -> Packs:
+    """The packs, read once."""
+    folder = _folder()
+    kinds = {kind: _names(kind, told) for kind, told in _read(folder / "entities.toml").items()}
+    events = tuple(_event(topic, told, kinds) for topic in TOPICS for told in _read(folder / "events" / f"{topic}.toml")["event"])
+    fillers, said, notes = _read(folder / "fillers.toml"), _read(folder / "voices.toml"), _read(folder / "notes.toml")
+    last_words, marks, hashtags = notes.pop("c"), said.pop("marks"), said.pop("topics")
+    voices = {name: _voice(told) for name, told in said.items()}
+    manners = enumerate(_read(folder / "channels.toml")["channel"])
+    return Packs(
+        events=events,
+        notes=notes,
+        last_words=last_words,
+        advertising=_filler(fillers["advertising"], kinds),
+        daily={topic: _filler(told, kinds) for topic, told in fillers["daily"].items()},
+        polls=tuple(fillers["poll"]),
+        voices=voices,
+        marks=marks,
+        hashtags=hashtags,
+        channels=tuple(_manner(index, told, voices) for index, told in manners),
+    )
+
+
+def _read(file: Traversable) -> dict[str, Any]:
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def _names(kind: str, told: Mapping[str, Any]) -> tuple[Name, ...]:
+    return tuple(_name(kind, text, told["forms"]) for text in told["names"])
+
+
+def _name(kind: str, text: str, forms: Sequence[str]) -> Name:
+    ru, en = ([form.strip() for form in side.split("|")] for side in text.split(" = "))
+    return Name(kind, dict(zip(forms, ru, strict=True)), dict(zip(forms, en, strict=False)))
+
+
+def _slots(told: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> dict[str, Choice]:
+    return {slot: _choice(slot, choice, kinds) for slot, choice in told.items()}
+
+
+def _choice(slot: str, told: Any, kinds: Mapping[str, tuple[Name, ...]]) -> Choice:
+    if isinstance(told, str):
+        return kinds[told]
+    if isinstance(told[0], str):
+        forms = [str(number + 1) for number in range(told[0].split(" = ")[0].count("|") + 1)]
+        return tuple(_name(slot, text, forms) for text in told)
+    return Numbers(*told)
+
+
+def _event(topic: str, told: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> EventType:
+    words, slots = {language: told[language] for language in LANGUAGES}, _slots(told["slots"], kinds)
+    beside = {language: [_beside(lead, said["fact"], slots) for lead in said["lead"]] for language, said in words.items()}
+    return EventType(told["id"], topic, told["scene"], told["key"], slots, words, beside)
+
+
+def _beside(lead: str, facts: Sequence[str], slots: Mapping[str, Choice]) -> list[int]:
+    def numbers(sentence: str) -> set[str]:
+        return {slot for slot, choice in slots.items() if isinstance(choice, Numbers) and re.search(rf"\{{{slot}\b", sentence)}
+
+    return [number for number, fact in enumerate(facts) if not numbers(fact) & numbers(lead)]
+
+
+def _filler(told: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> Filler:
+    return Filler(_slots(told["slots"], kinds), {language: told[language] for language in LANGUAGES})
+
+
+def _voice(told: Mapping[str, Any]) -> Voice:
+    before, after = ({language: told[language][side] for language in LANGUAGES} for side in ("before", "after"))
+    return Voice(before, after, told["emoji"], tuple(told["sentences"]))
+
+
+def _manner(index: int, told: Mapping[str, Any], voices: Mapping[str, Voice]) -> Manner:
+    given = {**told, "voice": voices[told["voice"]], "topics": tuple(told["topics"]), "habits": tuple(told["habits"])}
+    return Manner(index=index, invite=given.pop("invite", ""), **given)

@@ -1,0 +1,200 @@
+"""What is planned for the demo world: stories, and posts that tell, repeat or ignore them."""
+
+import math
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+
+from telegram_simulator.world.demo.packs import EventType, Manner
+from telegram_simulator.world.demo.wording import Values
+from telegram_simulator.world.rhythm import Rhythm, busy_at, moments_at
+
+DAY = 86_400
+HOUR = 3600
+HOURS_EAST = {"ru": 3.0, "en": 0.0}
+"""Russian channels live by Moscow's clock, English ones by London's."""
+
+
+class Role(StrEnum):
+    """What a post is to its story."""
+
+    FIRST = "first"
+    FORWARD = "forward"
+    COPY = "copy"
+    REWRITE = "rewrite"
+    TRANSLATION = "translation"
+    FOLLOW_UP = "follow-up"
+    NONE = "none"
+
+
+class Kind(StrEnum):
+    """What a post is for."""
+
+    NEWS = "news"
+    OPINION = "opinion"
+    ADVERTISING = "advertising"
+    SERVICE = "service"
+
+
+class Shows(StrEnum):
+    """What hangs on a post."""
+
+    NOTHING = ""
+    PHOTO = "photo"
+    VIDEO = "video"
+    PDF = "pdf"
+    WEBP = "webp"
+    GIF = "gif"
+    PNG = "png"
+    PAGE = "page"
+    POLL = "poll"
+
+
+class Reuse(StrEnum):
+    """What was done to a picture that somebody else had shown before."""
+
+    ORIGINAL = "original"
+    RECOMPRESSED = "recompressed"
+    CROPPED = "cropped"
+    WATERMARKED = "watermarked"
+
+
+class Edit(StrEnum):
+    """Why a post is edited."""
+
+    CORRECTION = "correction"
+    """It said a wrong number."""
+    UPDATE = "update"
+    TYPO = "typo"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Something happened."""
+
+    story_id: str
+    number: int
+    event: EventType
+    values: Values
+    wrong: Values
+    """The same with another number, for reports that contradict it."""
+    begins: int
+    burst: bool
+    resembles: str | None
+    """Another story of the same kind that day: an event that looks alike and is a different one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Which of a story's sentences a post uses: a translation uses the same ones, a rewrite others."""
+
+    head: int
+    lead: int
+    facts: tuple[int, ...]
+    quote: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """A post without a story: its sentence and what fills its holes."""
+
+    template: str
+    values: Values
+    poll: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planned:
+    """One message that will appear. `source` is the post it repeats or follows."""
+
+    key: int
+    channel: Manner
+    date: int
+    role: Role
+    kind: Kind
+    topic: str
+    story: Story | None = None
+    source: "Planned | None" = None
+    wording: Wording = Wording(0, 0, (), None)
+    filling: Filling | None = None
+    shows: Shows = Shows.NOTHING
+    reuse: Reuse = Reuse.ORIGINAL
+    part: int = 0
+    parts: int = 1
+    wrong: bool = False
+    denies: bool = False
+    links: bool = False
+    edit: Edit | None = None
+    edit_at: int | None = None
+    deleted_at: int | None = None
+
+    @property
+    def root(self) -> "Planned":
+        """What is shown when this is forwarded: a forward of a forward names the first."""
+        return self.source.root if self.role is Role.FORWARD and self.source is not None else self
+
+
+@dataclass(slots=True)
+class Day:
+    """A day that is being planned. Everything in it follows from the seed and the number of the day."""
+
+    seed: int
+    number: int
+    hand: random.Random
+    keys: int = 0
+    used: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    """How often a text was used today, by whom it would bore."""
+    orders: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+
+    @property
+    def begins(self) -> int:
+        return self.number * DAY
+
+    def key(self) -> int:
+        self.keys += 1
+        return self.number * 1_000_000 + self.keys * 16
+
+    def turn(self, *name: str) -> int:
+        """How often this was asked today before: so that sentences take turns."""
+        self.used[name] += 1
+        return self.used[name] - 1
+
+    def order(self, length: int, *name: str) -> list[int]:
+        """Today's order of so many sentences."""
+        if name not in self.orders:
+            self.orders[name] = list(range(length))
+            random.Random(f"{self.seed} {self.number} {name}").shuffle(self.orders[name])
+        return self.orders[name]
+
+
+def day_of(seed: int, number: int) -> Day:
+    return Day(seed, number, random.Random(f"demo {seed} {number}"))
+
+
+@cache
+def _rhythm(per_day: float, profile: int, language: str) -> Rhythm:
+    return Rhythm(per_day, profile, HOURS_EAST[language])
+
+
+def moment_within(channel: Manner, begins: int, hand: random.Random) -> int:
+    """A moment of that day at which the channel would post."""
+    rhythm = _rhythm(channel.per_day, channel.profile, channel.language)
+    morning, night = busy_at(rhythm, begins), busy_at(rhythm, begins + DAY)
+    return max(moments_at(rhythm, [morning + (night - morning) * hand.random()])[0], begins)
+
+
+def moment_after(channel: Manner, moment: int, busy_hours: float) -> int:
+    """After so many of the channel's busy hours; who sleeps answers in the morning."""
+    rhythm = _rhythm(channel.per_day, channel.profile, channel.language)
+    return max(moments_at(rhythm, [busy_at(rhythm, moment) + busy_hours])[0], moment + 20)
+
+
+def poisson(mean: float, hand: random.Random) -> int:
+    count, left = 0, math.exp(-mean)
+    chance = hand.random()
+    while chance > left:
+        count += 1
+        chance *= hand.random()
+    return count

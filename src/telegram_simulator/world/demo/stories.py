@@ -1,0 +1,262 @@
+"""Stories of a day: where each begins, who takes it up and how, who contradicts it, and what comes of it days later."""
+
+import math
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+
+from telegram_simulator.world.demo.packs import EventType, Manner, Numbers, packs
+from telegram_simulator.world.demo.plan import DAY, HOUR, Day, Edit, Kind, Planned, Reuse, Role, Shows, Story, Wording, moment_after, moment_within
+from telegram_simulator.world.demo.wording import drawn, number_of
+
+STORIES_PER_DAY = 36
+BURSTS_PER_DAY = 2
+TAKEN_UP = 0.85
+"""The share of a channel's posts that take up stories of others."""
+BURST_ECHO = 3.0
+"""How much more a burst is taken up than a story usually is."""
+BROAD = ("city", "incident", "tech", "market")
+"""What many channels care for: bursts happen there, and even small channels join."""
+ABROAD, AT_HOME = 0.45, 1.4
+"""Interest in what the other language and one's own tell."""
+LOOK_ALIKE, CONTRADICTED, MISREPORTED, CONTINUED = 0.2, 0.14, 0.08, 0.4
+FROM_THE_FIRST = 0.65
+"""The share of those who take a story from where it began, and not from somebody in between."""
+REUSES = (Reuse.ORIGINAL, Reuse.RECOMPRESSED, Reuse.RECOMPRESSED, Reuse.CROPPED, Reuse.WATERMARKED, Reuse.WATERMARKED)
+
+
+def stories_of(day: Day) -> Iterator[Planned]:
+    """Posts of all stories that begin on that day; some of them are posted days later."""
+    earlier: list[Story] = []
+    for number in range(STORIES_PER_DAY):
+        burst = number < BURSTS_PER_DAY
+        resembled = day.hand.choice(earlier) if earlier and day.hand.random() < LOOK_ALIKE else None
+        event = resembled.event if resembled else fresh_event(day, BROAD if burst else ())
+        first_channel = _teller(event, day.hand)
+        first = begin(day, event, first_channel, burst=burst, resembles=resembled.story_id if resembled else None)
+        assert first.story is not None
+        earlier.append(first.story)
+        posts = [first, *_echoes(day, first)]
+        yield from posts
+        yield from _after(day, posts)
+
+
+def fresh_event(day: Day, topics: Sequence[str] = ()) -> EventType:
+    """An event of a kind that was rare today."""
+    events = [event for event in packs().events if not topics or event.topic in topics]
+    least = min(day.used["event", event.name] for event in events)
+    event = day.hand.choice([event for event in events if day.used["event", event.name] == least])
+    day.turn("event", event.name)
+    return event
+
+
+def begin(day: Day, event: EventType, channel: Manner, *, burst: bool = False, resembles: str | None = None, spreads: bool = True) -> Planned:
+    """A story and its first post."""
+    hand, key = day.hand, day.key()
+    values = drawn(event.slots, hand)
+    date = moment_within(channel, day.begins, hand)
+    story_id = f"{day.number}-{key // 16 % 62_500}"
+    story = Story(story_id, key, event, values, {**values, event.key: _another(event, values[event.key], hand)}, date, burst, resembles)
+    misreported = spreads and hand.random() < MISREPORTED
+    first = Planned(
+        key=key,
+        channel=channel,
+        date=date,
+        role=Role.FIRST,
+        kind=Kind.NEWS,
+        topic=event.topic,
+        story=story,
+        wording=wording(day, event, channel),
+        shows=_shows(event, hand),
+        wrong=misreported,
+        links=hand.random() < 0.3,
+    )
+    if misreported:
+        return replace(first, edit=Edit.CORRECTION, edit_at=date + hand.randrange(600, 2 * HOUR))
+    return with_fate(first, hand)
+
+
+def wording(day: Day, event: EventType, channel: Manner, other_than: Wording | None = None) -> Wording:
+    """Sentences that today's readers of the language have not seen of this kind of event, as far as there are any."""
+    hand, words = day.hand, event.words[channel.language]
+    if other_than is None:
+        turn = day.turn("wording", event.name, channel.language)
+        head, lead = day.order(3, event.name, "head")[turn % 3], day.order(3, event.name, "lead")[turn % 3]
+    else:
+        head, lead = (other_than.head + hand.randint(1, 2)) % 3, (other_than.lead + hand.randint(1, 2)) % 3
+    low, high = channel.voice.sentences
+    count = hand.randint(low, high) - 1
+    fresh = event.beside[channel.language][lead]
+    facts = tuple(hand.sample(fresh, min(count, len(fresh))))
+    quote = hand.randrange(len(words["quote"])) if hand.random() < 0.4 and count else None
+    return Wording(head, lead, facts, quote)
+
+
+def with_fate(post: Planned, hand: random.Random) -> Planned:
+    """Some posts are edited later, some are deleted."""
+    chance, later = hand.random(), post.date + int(300 + hand.expovariate(1 / (2 * HOUR)))
+    deleted = 0.06 if post.channel.is_rumour else 0.012
+    if chance < deleted:
+        return replace(post, deleted_at=later)
+    if chance < deleted + 0.045 and post.role not in {Role.FORWARD, Role.NONE}:
+        brings_news = chance < deleted + 0.025 and post.role is not Role.FOLLOW_UP
+        return replace(post, edit=Edit.UPDATE if brings_news else Edit.TYPO, edit_at=later)
+    return post
+
+
+def in_album(post: Planned, hand: random.Random) -> Iterator[Planned]:
+    """The post, and with it the other pictures of its album, if it is one."""
+    if post.shows is not Shows.PHOTO or hand.random() > 0.07:
+        yield post
+        return
+    parts = hand.randint(2, 6)
+    yield replace(post, parts=parts)
+    for part in range(1, parts):
+        shows = Shows.VIDEO if hand.random() < 0.1 else Shows.PHOTO
+        yield replace(post, key=post.key + part, part=part, parts=parts, shows=shows, edit=None, edit_at=None, links=False)
+
+
+def _another(event: EventType, value: object, hand: random.Random) -> int | float:
+    numbers = event.slots[event.key]
+    assert isinstance(numbers, Numbers)
+    return next(other for other in iter(lambda: number_of(numbers, hand), None) if other != value)
+
+
+def _shows(event: EventType, hand: random.Random) -> Shows:
+    chance = hand.random()
+    if event.scene == "screenshot" and chance < 0.3:
+        return Shows.PDF
+    steps = ((0.56, Shows.PHOTO), (0.65, Shows.VIDEO), (0.67, Shows.WEBP), (0.68, Shows.GIF), (0.69, Shows.PNG), (0.89, Shows.PAGE))
+    return next((shows for until, shows in steps if chance < until), Shows.NOTHING)
+
+
+def _interested(event: EventType) -> list[Manner]:
+    return [channel for channel in packs().channels if event.topic in channel.topics]
+
+
+def _weight(channel: Manner) -> float:
+    return channel.per_day / len(channel.topics)
+
+
+def _teller(event: EventType, hand: random.Random) -> Manner:
+    public = [channel for channel in _interested(event) if channel.name]
+    return hand.choices(public, [_weight(channel) ** 0.6 for channel in public])[0]
+
+
+def _echoes(day: Day, first: Planned) -> list[Planned]:
+    """Who takes it up, in the order of time."""
+    hand, story = day.hand, first.story
+    assert story is not None
+    interest = BURST_ECHO if story.burst else hand.expovariate(1.0)
+    chosen = [channel for channel in _interested(story.event) if hand.random() > math.exp(-interest * _appetite(channel, first))]
+    median_hours = 0.15 if story.burst else 0.6
+    dated = sorted((moment_after(channel, first.date, median_hours * hand.lognormvariate(0, 1.1)), channel.index) for channel in chosen)
+    told = [first]
+    for date, index in dated:
+        told.append(_echo(day, told, packs().channels[index], date))
+    return told[1:]
+
+
+def _appetite(channel: Manner, first: Planned) -> float:
+    """How many posts the channel makes of such a story on average."""
+    if channel is first.channel:
+        return 0.0
+    usual = channel.per_day * TAKEN_UP / _stories_a_day(channel.topics)
+    least = 0.2 if first.story is not None and first.story.burst else 0.0
+    return max(usual, least) * (AT_HOME if channel.language == first.channel.language else ABROAD)
+
+
+@cache
+def _stories_a_day(topics: tuple[str, ...]) -> float:
+    return STORIES_PER_DAY * sum(event.topic in topics for event in packs().events) / len(packs().events)
+
+
+def _echo(day: Day, told: Sequence[Planned], channel: Manner, date: int) -> Planned:
+    hand, first = day.hand, told[0]
+    seen = [post for post in told if post.date < date and post.channel.name and not post.denies]
+    source = first if hand.random() < FROM_THE_FIRST or not seen else hand.choice(seen)
+    role = _role(channel, source, hand)
+    source = source.root
+    assert first.story is not None
+    contradicts = role is Role.REWRITE and hand.random() < CONTRADICTED
+    words, wrong = source.wording, source.wrong and (source.edit_at is None or date < source.edit_at)
+    if role is Role.REWRITE:
+        words, wrong = wording(day, first.story.event, channel, other_than=source.wording), wrong or contradicts
+    shows, reuse = source.shows, Reuse.ORIGINAL
+    if role is not Role.FORWARD:
+        reuse = hand.choice(REUSES)
+        if shows is Shows.PHOTO and hand.random() < 0.35:
+            shows = Shows.NOTHING
+        elif shows is Shows.PAGE:
+            shows = hand.choice((Shows.PAGE, Shows.NOTHING))
+    post = Planned(
+        key=day.key(),
+        channel=channel,
+        date=date,
+        role=role,
+        kind=Kind.NEWS,
+        topic=first.topic,
+        story=first.story,
+        source=source,
+        wording=words,
+        shows=shows,
+        reuse=reuse,
+        wrong=wrong,
+        links=source.links if role is Role.FORWARD else hand.random() < 0.2,
+    )
+    return with_fate(post, hand)
+
+
+def _role(channel: Manner, source: Planned, hand: random.Random) -> Role:
+    if channel.language != source.root.channel.language:
+        return Role.FORWARD if hand.random() < 0.08 else Role.TRANSLATION
+    forwards, copies, rewrites = channel.habits
+    return hand.choices((Role.FORWARD, Role.COPY, Role.REWRITE), (2 * forwards, copies, rewrites))[0]
+
+
+def _after(day: Day, posts: Sequence[Planned]) -> Iterator[Planned]:
+    """What comes later: somebody denies it, the story goes on."""
+    hand, first = day.hand, posts[0]
+    assert first.story is not None
+    words = first.story.event.words
+    if hand.random() < (0.3 if first.channel.is_rumour else CONTRADICTED / 2):
+        other = _teller(first.story.event, hand)
+        yield _later(day, first, other, HOUR + hand.expovariate(1 / (8 * HOUR)), head=hand.randrange(len(words["ru"]["deny"])), denies=True)
+    if hand.random() < CONTINUED:
+        turns = hand.sample(range(len(words["ru"]["later"])), hand.choice((1, 1, 2)))
+        for place, turn in enumerate(turns):
+            for post in islice(hand.sample(list(posts), min(len(posts), 3)), hand.randint(1, 3)):
+                delay = DAY * (0.6 + place * 2 + 2 * hand.random())
+                yield _later(day, post, post.channel, delay, head=turn)
+
+
+def _later(day: Day, source: Planned, channel: Manner, delay: float, *, head: int, denies: bool = False) -> Planned:
+    date = moment_after(channel, source.date + int(delay), day.hand.random())
+    shows = Shows.PHOTO if day.hand.random() < 0.2 else Shows.NOTHING
+    said = Wording(head, 0, (), None)
+    post = Planned(
+        day.key(),
+        channel,
+        date,
+        Role.FOLLOW_UP,
+        Kind.NEWS,
+        source.topic,
+        source.story,
+        source,
+        said,
+        shows=shows,
+        reuse=Reuse.RECOMPRESSED,
+        denies=denies,
+    )
+    return with_fate(post, day.hand)
+
+
+def with_albums(posts: Iterable[Planned], hand: random.Random) -> Iterator[Planned]:
+    """Albums are forwarded and repeated as single pictures: what others show of them is the first."""
+    for post in posts:
+        if post.role in {Role.FIRST, Role.REWRITE, Role.TRANSLATION, Role.NONE}:
+            yield from in_album(post, hand)
+        else:
+            yield post

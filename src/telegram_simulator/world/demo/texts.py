@@ -1,0 +1,204 @@
+"""The words of a planned post, in its channel's voice and in each version it had."""
+
+import random
+from typing import NamedTuple
+
+from telegram_simulator.world.demo.packs import NAMED, Manner, Name, packs
+from telegram_simulator.world.demo.plan import Edit, Planned, Role, Shows
+from telegram_simulator.world.demo.wording import Values, said
+from telegram_simulator.world.post import Entity
+
+
+class Core(NamedTuple):
+    """What a post says before its channel's voice is put on it."""
+
+    head: str
+    sentences: tuple[str, ...]
+
+
+class Text(NamedTuple):
+    """A text as it is shown."""
+
+    text: str
+    entities: tuple[Entity, ...] = ()
+
+
+class Writer:
+    """Puts pieces together and marks them; offsets count UTF-16 units, as the schema wants."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._entities: list[Entity] = []
+        self._at = 0
+
+    def add(self, piece: str, kind: str = "", url: str = "") -> "Writer":
+        length = len(piece.encode("utf-16-le")) // 2
+        if kind and length:
+            self._entities.append(Entity(kind, self._at, length, url))
+        self._pieces.append(piece)
+        self._at += length
+        return self
+
+    def done(self) -> Text:
+        return Text("".join(self._pieces), tuple(self._entities))
+
+
+def version_at(post: Planned, moment: int) -> int:
+    return int(post.edit_at is not None and post.edit_at <= moment)
+
+
+def article_of(post: Planned) -> str | None:
+    """The id of the article that a post links to."""
+    linked = post.root
+    if linked.story is None or not (linked.links or linked.shows is Shows.PAGE):
+        return None
+    return f"{linked.story.story_id}-{linked.channel.language}"
+
+
+def values_of(post: Planned, version: int) -> Values:
+    """What the post says happened; before a correction, that is wrong."""
+    assert post.story is not None
+    corrected = post.edit is Edit.CORRECTION and version > 0
+    return post.story.wrong if post.wrong and not corrected else post.story.values
+
+
+def text_of(post: Planned, version: int, *, articles: str) -> Text:
+    """`articles` is where linked articles would be found."""
+    if post.part > 0:
+        return Text("")
+    if post.role is Role.FORWARD:
+        return text_of(post.root, version_at(post.root, post.date), articles=articles)
+    if post.filling is not None:
+        return _filler(post)
+    if post.story is None:
+        return Text("")
+    return _told(post, version, articles)
+
+
+def core_of(post: Planned, version: int) -> Core:
+    """The story in the post's own words; a typo stands in it until it is mended."""
+    core = _core(post, version)
+    if post.edit is Edit.TYPO and version == 0:
+        first, *others = core.sentences
+        return Core(core.head, (_mistyped(first), *others))
+    return core
+
+
+def _core(post: Planned, version: int) -> Core:
+    source, hand = post.source, random.Random(post.key)
+    if post.role is Role.FORWARD:
+        return core_of(post.root, version_at(post.root, post.date))
+    if post.role is Role.COPY and source is not None:
+        return _copied(core_of(source, version_at(source, post.date)), post.channel, hand)
+    assert post.story is not None
+    language, values = post.channel.language, values_of(post, version)
+    words, wording = post.story.event.words[language], post.wording
+    if post.role is Role.FOLLOW_UP:
+        sentence = words["deny" if post.denies else "later"][wording.head]
+        return Core("", (said(sentence, values, language, hand),))
+    head = said(words["head"][wording.head], values, language, hand)
+    templates = [words["lead"][wording.lead], *(words["fact"][number] for number in wording.facts)]
+    if wording.quote is not None:
+        templates.append(words["quote"][wording.quote])
+    return Core(head, tuple(said(template, values, language, hand) for template in templates))
+
+
+def _told(post: Planned, version: int, articles: str) -> Text:
+    core, channel = core_of(post, version), post.channel
+    hand, language, marks = random.Random(post.key + 1), channel.language, packs().marks[channel.language]
+    before, after = (hand.choice(side[language]) for side in (channel.voice.before, channel.voice.after))
+    emoji = hand.choice(channel.voice.emoji) if channel.voice.emoji else ""
+    writer = Writer().add(f"{emoji} " if emoji else "")
+    if post.role is Role.FOLLOW_UP:
+        writer.add("" if post.denies else hand.choice(marks["follow"])).add(" ".join(core.sentences))
+    elif hand.random() < 0.8 or not _says_where(post):
+        writer.add(before).add(core.head, "bold").add("\n\n")
+        _body(writer, core, as_list=channel.voice is packs().voices["analyst"])
+    else:
+        writer.add(before)
+        _body(writer, core, as_list=False)
+    if after and post.role is not Role.FOLLOW_UP:
+        writer.add(f"\n\n{after}")
+    if version > 0:
+        _mend(writer, post, hand)
+    _sign(writer, post, hand, articles)
+    return writer.done()
+
+
+def _says_where(post: Planned) -> bool:
+    """Whether the first sentence alone names somebody or some place; else it needs its headline."""
+    assert post.story is not None
+    event = post.story.event
+    lead = event.words["ru"]["lead"][post.wording.lead]
+    return any(f"{{{slot}" in lead for slot, value in post.story.values.items() if isinstance(value, Name) and value.kind in NAMED)
+
+
+def _body(writer: Writer, core: Core, *, as_list: bool) -> None:
+    lead, *rest = core.sentences
+    writer.add(lead)
+    if as_list and len(rest) > 1:
+        writer.add("\n" + "".join(f"\n— {sentence}" for sentence in rest))
+    elif len(rest) > 2:
+        writer.add(f" {rest[0]}\n\n{' '.join(rest[1:])}")
+    elif rest:
+        writer.add(" " + " ".join(rest))
+
+
+def _mend(writer: Writer, post: Planned, hand: random.Random) -> None:
+    """What an edit adds: a correction says so, an update brings a further fact, a typo just goes."""
+    language, story = post.channel.language, post.story
+    assert story is not None
+    words, marks = story.event.words[language], packs().marks[language]
+    if post.edit is Edit.CORRECTION:
+        right = said(words["lead"][(post.wording.lead + 1) % 3], story.values, language, hand)
+        writer.add("\n\n").add(hand.choice(marks["correction"]).strip(), "bold").add(f" {right}")
+    elif post.edit is Edit.UPDATE:
+        unsaid = next((number for number in range(len(words["fact"])) if number not in post.wording.facts), 0)
+        writer.add("\n\n").add(hand.choice(marks["updated"]).strip(), "bold").add(f" {said(words['fact'][unsaid], story.values, language, hand)}")
+
+
+def _sign(writer: Writer, post: Planned, hand: random.Random, articles: str) -> None:
+    channel, source = post.channel, post.source
+    marks = packs().marks[channel.language]
+    article = article_of(post)
+    if post.role in {Role.COPY, Role.TRANSLATION} and source is not None and source.channel.name and hand.random() < 0.5:
+        sentence = hand.choice(marks["source"])
+        start, _, end = sentence.partition("{0}")
+        writer.add(f"\n\n{start}").add(f"@{source.channel.name}", "mention").add(end)
+    if article is not None:
+        writer.add("\n\n")
+        if hand.random() < 0.6:
+            writer.add(hand.choice(marks["read"]), "text_url", f"{articles}/{article}")
+        else:
+            writer.add(f"{articles}/{article}", "url")
+    if channel.index % 3 == 0:
+        writer.add("\n\n").add(f"#{packs().hashtags[post.topic][channel.language == 'en']}", "hashtag")
+    if channel.index % 4 == 1 and channel.name:
+        writer.add("\n\n").add(f"@{channel.name}", "mention")
+
+
+def _filler(post: Planned) -> Text:
+    filling, channel, hand = post.filling, post.channel, random.Random(post.key + 2)
+    assert filling is not None
+    if filling.poll is not None:
+        return Text("")
+    emoji = hand.choice(channel.voice.emoji) if channel.voice.emoji and hand.random() < 0.4 else ""
+    return Writer().add(f"{emoji} " if emoji else "").add(said(filling.template, filling.values, channel.language, hand)).done()
+
+
+def _copied(core: Core, channel: Manner, hand: random.Random) -> Core:
+    """What happens to a text between the clipboard and the next channel."""
+    sentences = list(core.sentences)
+    if len(sentences) > 1 and hand.random() < 0.35:
+        sentences.pop()
+    head = core.head
+    if channel.index % 2:
+        head, *sentences = (one.replace("«", '"').replace("»", '"').replace("ё", "е").replace(" — ", " - ") for one in (head, *sentences))
+    return Core(head, tuple(sentences))
+
+
+def _mistyped(sentence: str) -> str:
+    """Two different letters changed places in the longest word that is no name."""
+    word = max((word for word in sentence.split() if word.isalpha() and word.islower()), key=len)
+    at = next((place for place in range(1, len(word) - 1) if word[place] != word[place + 1]), 0)
+    return sentence.replace(word, word[:at] + word[at + 1] + word[at] + word[at + 2 :], 1)

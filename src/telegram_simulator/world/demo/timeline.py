@@ -1,0 +1,62 @@
+"""Everything that happens in the demo world, in the order of time; days are planned when time comes to them."""
+
+import heapq
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+from telegram_simulator.world.demo.fillers import fillers_of
+from telegram_simulator.world.demo.plan import DAY, Planned, day_of
+from telegram_simulator.world.demo.stories import stories_of, with_albums
+
+
+class Act(IntEnum):
+    """What happens to a post."""
+
+    POST = 0
+    EDIT = 1
+    DELETE = 2
+
+
+class Happening(NamedTuple):
+    """One thing that happens. Sorted by time; `order` keeps the posts of an album together."""
+
+    at: int
+    order: int
+    act: Act
+    post: Planned
+
+
+class Timeline:
+    """From `begins` on, without end. The same seed and the same days give the same happenings."""
+
+    def __init__(self, seed: int, begins: int) -> None:
+        self._seed = seed
+        self._begins = begins
+        self._next_day = begins // DAY
+        self._due: list[Happening] = []
+
+    def until(self, moment: int) -> Iterator[Happening]:
+        """What happens up to the moment, and has not been told yet."""
+        while self._next_day * DAY <= moment:
+            self._plan(self._next_day)
+            self._next_day += 1
+        while self._due and self._due[0].at <= moment:
+            yield heapq.heappop(self._due)
+
+    def next_at(self) -> int:
+        """When something happens next, as far as is planned."""
+        midnight = self._next_day * DAY
+        return min(self._due[0].at, midnight) if self._due else midnight
+
+    def _plan(self, number: int) -> None:
+        """Stories that began before the beginning are left out: their first posts could not be found."""
+        day = day_of(self._seed, number)
+        for post in with_albums([*stories_of(day), *fillers_of(day)], day.hand):
+            if post.date < self._begins or (post.story is not None and post.story.begins < self._begins):
+                continue
+            heapq.heappush(self._due, Happening(post.date, post.key, Act.POST, post))
+            if post.edit_at is not None:
+                heapq.heappush(self._due, Happening(post.edit_at, post.key, Act.EDIT, post))
+            if post.deleted_at is not None:
+                heapq.heappush(self._due, Happening(post.deleted_at, post.key, Act.DELETE, post))

@@ -1,0 +1,69 @@
+"""What is true of a post and of a story, for those who measure: readers cannot see it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from telegram_simulator.world.demo.media import KINDS, drawing_of
+from telegram_simulator.world.demo.packs import NAMED, Name
+from telegram_simulator.world.demo.plan import Planned, Role
+from telegram_simulator.world.demo.texts import article_of, values_of
+from telegram_simulator.world.demo.wording import Values
+
+type Where = Callable[[Planned], tuple[int, int] | None]
+
+
+def about(post: Planned, where: Where) -> dict[str, Any]:
+    """The truth of one post."""
+    told: dict[str, Any] = {
+        "story": post.story.story_id if post.story else None,
+        "role": post.role.value,
+        "topic": post.topic,
+        "kind": post.kind.value,
+        "language": post.root.channel.language,
+        "entities": entities(_values(post)),
+        "source": where(post.source) if post.source else None,
+        "article": article_of(post),
+    }
+    if post.edit is not None:
+        told["edit"] = {"why": post.edit.value, "at": post.edit_at}
+    if post.denies or post.wrong:
+        told["contradicts"] = _contradiction(post)
+    if post.shows in KINDS:
+        drawing = drawing_of(post)
+        told["picture"] = {"number": drawing.number, "scene": drawing.scene, "change": drawing.change, "words": list(drawing.lines)}
+    return told
+
+
+def told_of_story(posts: Sequence[Planned], where: Where) -> dict[str, Any]:
+    """The truth of one story: what happened, who told it in which order, and what was planted in it."""
+    story = posts[0].story
+    assert story is not None
+    return {
+        "story": story.story_id,
+        "event": story.event.name,
+        "topic": story.event.topic,
+        "begins": story.begins,
+        "entities": entities(story.values),
+        "facts": {slot: value for slot, value in story.values.items() if not isinstance(value, Name)},
+        "burst": story.burst,
+        "resembles": story.resembles,
+        "contradicted": any(post.denies or post.wrong for post in posts),
+        "continued": any(post.role is Role.FOLLOW_UP and not post.denies for post in posts),
+        "posts": [{"where": where(post), "role": post.role.value, "date": post.date} for post in posts if post.part == 0],
+    }
+
+
+def entities(values: Values) -> list[dict[str, str]]:
+    found = (value for value in values.values() if isinstance(value, Name) and value.kind in NAMED)
+    return [{"kind": name.kind, "ru": name.shown("ru"), "en": name.shown("en").removeprefix("the ")} for name in found]
+
+
+def _values(post: Planned) -> Values:
+    return post.story.values if post.story else post.filling.values if post.filling else {}
+
+
+def _contradiction(post: Planned) -> dict[str, Any]:
+    story = post.story
+    assert story is not None
+    key = story.event.key
+    return {"denies": post.denies, "slot": key, "said": values_of(post, 0)[key], "true": story.values[key]}

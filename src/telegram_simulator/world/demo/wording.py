@@ -1,0 +1,65 @@
+"""Sentences with holes.
+
+`{city.loc}` is a form of a name, `{days:день|дня|дней}` a number with its noun, `{person?он|она}` goes by sex, `[one|another]` is either.
+"""
+
+import random
+import re
+from collections.abc import Mapping
+
+from telegram_simulator.world.demo.packs import Choice, Name, Numbers
+
+_HOLE = re.compile(r"\{(\w+)(?:([.:?])([^{}]*))?\}|\[([^\[\]]*)\]")
+
+type Values = Mapping[str, Name | int | float]
+
+
+def drawn(slots: Mapping[str, Choice], hand: random.Random) -> dict[str, Name | int | float]:
+    """A value for every slot; two slots of one kind get different names."""
+    values: dict[str, Name | int | float] = {}
+    for slot, choice in slots.items():
+        if isinstance(choice, Numbers):
+            values[slot] = number_of(choice, hand)
+        else:
+            values[slot] = hand.choice([name for name in choice if name not in values.values()])
+    return values
+
+
+def number_of(numbers: Numbers, hand: random.Random) -> int | float:
+    low, high, step = numbers
+    if not low.is_integer() or not high.is_integer():
+        return round(low + (high - low) * hand.random(), 1)
+    return int(low + step * hand.randrange(int((high - low) // step) + 1))
+
+
+def said(template: str, values: Values, language: str, hand: random.Random) -> str:
+    """The sentence with its holes filled, beginning with a capital."""
+
+    def fill(hole: re.Match[str]) -> str:
+        slot, mark, rest, either = hole.groups()
+        if either is not None:
+            return str(hand.choice(either.split("|")))
+        value = values[slot]
+        if not isinstance(value, Name):
+            return _number(value, language) if mark is None else f"{_number(value, language)} {_noun(value, rest.split('|'), language)}"
+        if mark == "?":
+            return str(rest.split("|")[value.ru["sex"] == "f"])
+        return value.shown(language, rest or "")
+
+    text = _HOLE.sub(fill, template)
+    return text[:1].upper() + text[1:]
+
+
+def _number(value: float, language: str) -> str:
+    return str(value).replace(".", ",") if language == "ru" else str(value)
+
+
+def _noun(value: float, forms: list[str], language: str) -> str:
+    """The noun as it stands after a number: один дом, два дома, пять домов; one house, two houses."""
+    if language == "en":
+        return forms[value != 1]
+    if not value.is_integer():
+        return forms[1]
+    if value % 100 in range(11, 15):
+        return forms[2]
+    return forms[0] if value % 10 == 1 else forms[1] if value % 10 in range(2, 5) else forms[2]

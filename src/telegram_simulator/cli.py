@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,14 +19,20 @@ import typer
 import uvicorn
 
 from telegram_simulator.control.http import control_app
-from telegram_simulator.living import live
+from telegram_simulator.living import live, live_on_plan
 from telegram_simulator.mtproto.crypto import load_or_make_key
 from telegram_simulator.simulator import DATA_CENTRES, Options, Simulator, running
 from telegram_simulator.web.site import web_app
+from telegram_simulator.world.demo.demo import DAYS, Demo
+from telegram_simulator.world.demo.plan import DAY
+from telegram_simulator.world.demo.sample import sample
 from telegram_simulator.world.tiny import tiny_channels
 from telegram_simulator.world.world import Many, World
 
 USUAL_KEY = Path("~/.cache/telegram-simulator/key.pem")
+
+type Clock = Callable[[], float]
+type Life = Callable[[Simulator], Coroutine[None, None, None]]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -36,6 +42,14 @@ class WorldName(StrEnum):
 
     TINY = "tiny"
     LOAD = "load"
+    DEMO = "demo"
+
+
+class Size(StrEnum):
+    """How far the demo's history reaches back."""
+
+    DEMO = "demo"
+    MEASURING = "measuring"
 
 
 class Limits(StrEnum):
@@ -47,12 +61,17 @@ class Limits(StrEnum):
 
 @app.command(context_settings={"help_option_names": ["-h", "--help"]})
 def serve(
-    world: Annotated[WorldName, typer.Argument(help="tiny: three channels with one of everything. load: as many as you like.")] = WorldName.TINY,
+    world: Annotated[
+        WorldName, typer.Argument(help="tiny: three channels with one of everything. demo: 48 channels full of stories. load: as many as you like.")
+    ] = WorldName.TINY,
     channels: Annotated[int, typer.Option(help="load: how many channels.", min=1)] = 1000,
     posts: Annotated[int, typer.Option(help="load: posts in each channel before now.", min=1)] = 100,
     seed: Annotated[int, typer.Option(help="Same seed and same --now: same world, byte for byte.")] = 1,
     now: Annotated[str, typer.Option(help="The world's present, like 2026-11-01T00:00:00Z. Its clock then stands still, unless --live.")] = "",
     live_on: Annotated[bool, typer.Option("--live", help="load: channels go on posting by their rhythm.")] = False,
+    size: Annotated[Size, typer.Option(help="demo: two weeks of history, or seven for measuring.")] = Size.DEMO,
+    catch_up: Annotated[float, typer.Option(help="demo: replay the history at so many times the speed of life, until it meets now.", min=0.0)] = 0.0,
+    show: Annotated[bool, typer.Option("--show", help="demo: print a reading sample and end.")] = False,
     host: Annotated[str, typer.Option(help="Address to listen on. Others than loopback only where you trust everybody.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port of data centre 2; 0 takes any.")] = 8443,
     second_port: Annotated[int, typer.Option(help="Port of data centre 4.")] = 8444,
@@ -71,12 +90,21 @@ def serve(
     present, key = _present(now), key.expanduser()
     if not key.exists():
         typer.echo("making the server's key, once; this takes a few seconds", err=True)
-    clock = _clock(present, stands_still=bool(now) and not live_on)
+    clock = _clock(present, stands_still=bool(now) and not live_on and not catch_up)
     many = Many(seed, channels, posts, present) if world is WorldName.LOAD else None
-    made = World(seed=seed, clock=clock, many=many, channels=tiny_channels(present) if world is WorldName.TINY else ())
+    demo = None
+    if world is WorldName.DEMO:
+        days = DAYS[size.value]
+        clock = _hurried(clock, present - days * DAY, catch_up) if catch_up else clock
+        demo = Demo(seed=seed, present=present, clock=clock, days=days)
+    if demo is not None and show:
+        for line in sample(demo):
+            typer.echo(line)
+        return
+    made = _world(world, seed, present, clock, many=many, demo=demo)
     options = Options(host, (port, second_port), gzip_level, limits={} if limits is Limits.OFF else None)
     try:
-        asyncio.run(_serve(made, _Door(options, control_port, web_port, key, where), many=many if live_on else None))
+        asyncio.run(_serve(made, _Door(options, control_port, web_port, key, where), _life(many if live_on else None, demo)))
     except OSError as error:
         typer.echo(f"tga-sim: {error.strerror}; choose other ports with --port, --second-port, --control-port and --web-port", err=True)
         raise typer.Exit(1) from error
@@ -96,7 +124,26 @@ def _present(text: str) -> int:
     return present
 
 
-def _clock(present: int, *, stands_still: bool) -> Callable[[], float]:
+def _world(name: WorldName, seed: int, present: int, clock: Clock, *, many: Many | None, demo: Demo | None) -> World:
+    if demo is not None:
+        return World(seed=seed, clock=clock, channels=demo.channels, stories=demo.stories)
+    return World(seed=seed, clock=clock, many=many, channels=tiny_channels(present) if name is WorldName.TINY else ())
+
+
+def _life(many: Many | None, demo: Demo | None) -> Life | None:
+    """What goes on while it runs."""
+    if demo is not None:
+        return lambda simulator: live_on_plan(simulator, demo)
+    return None if many is None else lambda simulator: live(simulator, many)
+
+
+def _hurried(wall: Clock, begins: int, speed: float) -> Clock:
+    """A clock that runs from `begins` at that speed until it meets the other one."""
+    started = time.monotonic()
+    return lambda: min(wall(), begins + (time.monotonic() - started) * speed)
+
+
+def _clock(present: int, *, stands_still: bool) -> Clock:
     began = time.time()
     return (lambda: float(present)) if stands_still else (lambda: present + time.time() - began)
 
@@ -110,7 +157,7 @@ class _Door:
     where: Path | None
 
 
-async def _serve(world: World, door: _Door, *, many: Many | None) -> None:
+async def _serve(world: World, door: _Door, life_of: Life | None) -> None:
     control_socket, web_socket = (socket.create_server((door.options.host, port)) for port in (door.control_port, door.web_port))
     async with running(world, load_or_make_key(door.key), door.options) as simulator, asyncio.TaskGroup() as group:
         simulator.web_url = _url(door, web_socket)
@@ -118,7 +165,7 @@ async def _serve(world: World, door: _Door, *, many: Many | None) -> None:
         servers = [_Quiet(uvicorn.Config(one, log_config=None, access_log=False, lifespan="off")) for one in doors]
         for server, listener in zip(servers, (control_socket, web_socket), strict=True):
             group.create_task(server.serve(sockets=[listener]))
-        life = group.create_task(live(simulator, many)) if many is not None else None
+        life = group.create_task(life_of(simulator)) if life_of is not None else None
         while not all(server.started for server in servers):
             await asyncio.sleep(0.01)
         # A page makes hundreds of small objects and no cycles; looking for cycles as often as usual costs a third of its time.

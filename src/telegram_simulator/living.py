@@ -5,10 +5,14 @@ import heapq
 
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
+from telegram_simulator.world.demo.demo import Demo
+from telegram_simulator.world.demo.timeline import Act, Happening
 from telegram_simulator.world.load import FIRST_CHANNEL
 from telegram_simulator.world.world import Many
 
 LONGEST_NAP_SECONDS = 1.0
+AT_ONCE = 50
+"""So many happenings of a busy catch-up pass before others get a turn."""
 
 
 async def live(simulator: Simulator, many: Many) -> None:
@@ -27,3 +31,29 @@ async def live(simulator: Simulator, many: Many) -> None:
             heapq.heappush(due, (pasts[index].date(number + 1), index, number + 1))
         pause = due[0][0] - world.clock() if due else LONGEST_NAP_SECONDS
         await asyncio.sleep(min(max(pause, 0.01), LONGEST_NAP_SECONDS))
+
+
+async def live_on_plan(simulator: Simulator, demo: Demo) -> None:
+    """Everything that was planned for the demo happens when its time has come, until cancelled."""
+    control, world = Control(simulator), simulator.world
+    while True:
+        for number, happening in enumerate(demo.timeline.until(world.now())):
+            _happen(simulator, control, demo, happening)
+            if number % AT_ONCE == AT_ONCE - 1:
+                await asyncio.sleep(0)
+        pause = demo.timeline.next_at() - world.clock()
+        await asyncio.sleep(min(max(pause, 0.01), LONGEST_NAP_SECONDS))
+
+
+def _happen(simulator: Simulator, control: Control, demo: Demo, happening: Happening) -> None:
+    """What was deleted from outside is neither edited nor deleted again."""
+    post, channel = happening.post, demo.channel_of(happening.post)
+    if happening.act is Act.POST:
+        number = demo.posted(post, channel.newest_id + 1)
+        control.tell_foretold(channel, number)
+        simulator.counters.posts_live += 1
+    elif channel.get(demo.ids[post.key]) is not None:
+        if happening.act is Act.EDIT:
+            control.edit(channel.channel_id, demo.ids[post.key], None)
+        else:
+            control.delete(channel.channel_id, [demo.ids[post.key]])

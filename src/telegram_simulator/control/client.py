@@ -44,6 +44,11 @@ class ControlClient:
         state: dict[str, Any] = self.ask("GET", "/state")
         return state
 
+    def stories(self) -> Iterator[dict[str, Any]]:
+        with self._http.stream("GET", "/truth/stories") as response:
+            for line in response.iter_lines():
+                yield json.loads(line)
+
     def truth(self, channel_id: int | None = None, *, files: bool = False) -> Iterator[dict[str, Any]]:
         """With `files`, the hashes of files too."""
         params = ({} if channel_id is None else {"channel": channel_id}) | ({"files": 1} if files else {})

@@ -39,7 +39,8 @@ HELP = """This is not Telegram. It is a simulator on your own machine, for tests
 GET    /                         this text
 GET    /state                    counters: calls by account and method, errors, connections, waits, keys used twice
 GET    /trace?limit=100          the last calls
-GET    /truth?channel=ID&files=1 every post with all its texts, JSON lines
+GET    /truth?channel=ID&files=1 every post with all its texts, and in the demo what it truly is, JSON lines
+GET    /truth/stories            demo: every story with its posts, and what was planted in it, JSON lines
 GET    /key                      the server's public key (PEM), for TELEGRAM_DC_PUBLIC_KEY
 GET    /where                    addresses of the data centres and of the web side
 
@@ -113,6 +114,7 @@ def _questions(simulator: Simulator) -> list[Route]:
         Route("/state", asked(lambda _: JSONResponse(seeing.state(simulator)))),
         Route("/trace", asked(lambda request: JSONResponse(seeing.trace(simulator, int(request.query_params.get("limit", "100")))))),
         Route("/truth", asked(truth)),
+        Route("/truth/stories", asked(lambda _: StreamingResponse(_json_lines(simulator.world.stories()), media_type="application/jsonl"))),
         Route("/key", asked(lambda _: PlainTextResponse(simulator.rsa_key.public_pem))),
         Route("/where", asked(lambda _: JSONResponse({"host": simulator.host, "ports": simulator.ports, "web": simulator.web_url}))),
     ]

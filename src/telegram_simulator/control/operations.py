@@ -100,7 +100,8 @@ class Control:
             )
         )
 
-    def edit(self, channel_id: int, message_id: int, text: str, *, deliver: bool = True) -> Post:
+    def edit(self, channel_id: int, message_id: int, text: str | None, *, deliver: bool = True) -> Post:
+        """Without a text, the new one follows from the post: what its world had planned."""
         return self._change(channel_id, message_id, Change(self._world.now(), text), deliver=deliver)
 
     def react(self, channel_id: int, message_id: int, reactions: Sequence[tuple[str, int]], *, deliver: bool = True) -> Post:

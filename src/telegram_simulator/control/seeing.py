@@ -66,6 +66,7 @@ def _truth_of(channel: Channel, message_id: int, *, with_files: bool) -> dict[st
         "deleted_at": channel.deleted_at(message_id),
         "versions": [{"at": one.edit_date or one.date, "text": one.text, "hidden": one.edit_hidden} for one in versions],
     }
+    told |= channel.about(message_id)
     file = getattr(last.media, "file", None)
     if isinstance(file, File):
         told["file"] = {"kind": file.kind.value, "size": file.size, "dc": file.dc_id}

@@ -157,3 +157,39 @@ def test_a_port_that_is_taken_is_told_in_words(tiny: Process) -> None:
     assert refused.returncode == 1
     assert port in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+async def test_the_demo_is_read_with_plain_telethon_and_told_by_the_control_port(tmp_path: Path) -> None:
+    with tga_sim(tmp_path, "demo", "--limits", "off", "--now", "2026-11-01T12:00:00Z") as process:
+        told = {(one["channel_id"], one["message_id"]): one for one in process.control.truth()}
+        client = TelegramClient(StringSession(process.control.session(PHONE)), 1, "hash")
+        await client.connect()
+        try:
+            messages = [message async for message in client.iter_messages("severny_vestnik", limit=250)]
+        finally:
+            await client.disconnect()
+        assert len(messages) == 250
+        for message in messages:
+            assert message.message == (told[message.peer_id.channel_id, message.id]["text"] if message.action is None else None)
+        stories = list(process.control.stories())
+        assert len(stories) > 1000
+        assert all(tuple(post["where"]) in told for post in stories[-1]["posts"])
+
+
+def test_a_catch_up_replays_the_history_until_it_meets_now(tmp_path: Path) -> None:
+    with tga_sim(tmp_path, "demo", "--catch-up", "300000") as process:
+        newest, deadline = 0.0, time.monotonic() + 60
+        while newest < time.time() - 7200:
+            assert time.monotonic() < deadline
+            dates = [one["date"] for one in process.control.truth(1_600_000_000)]
+            assert max(dates) <= time.time()
+            assert max(dates) >= newest
+            newest = max(dates)
+        assert process.control.state()["posts_live"] > 5000
+
+
+def test_the_demo_shows_a_reading_sample() -> None:
+    command = [sys.executable, "-m", "telegram_simulator", "demo", "--show", "--now", "2026-11-01T12:00:00Z"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert shown.startswith("30 posts")
+    assert "5 stories" in shown

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Protocol
 
-from telegram_simulator.world.post import Post
+from telegram_simulator.world.post import Entity, Post
 
 KEPT_EVENTS = 100_000
 
@@ -180,7 +180,7 @@ class Channel:
             post = later if isinstance(later, Post) else self._past.post(later, message_id)
         for index, change in enumerate(self._changes.get(message_id, ())[:version], 1):
             text = change.text if change.text is not None else post.text if number is None else self._past.edited_text(number, index)
-            entities = post.entities if text == post.text else ()
+            entities = _still_marked(post, text)
             reactions = post.reactions if change.reactions is None else change.reactions
             post = post._replace(text=text, entities=entities, edit_date=change.at, edit_hidden=change.hidden, reactions=reactions)
         return post
@@ -257,6 +257,16 @@ class Channel:
         self._log.append(message_id << 2 | kind)
         if len(self._log) > KEPT_EVENTS * 2:
             self.trim_log(KEPT_EVENTS)
+
+
+def _still_marked(post: Post, text: str) -> tuple[Entity, ...]:
+    """Marks of an edited text: those before the first letter that changed."""
+    if text == post.text:
+        return post.entities
+    pairs = enumerate(zip(post.text, text, strict=False))
+    same = next((place for place, (old, new) in pairs if old != new), min(len(post.text), len(text)))
+    units = len(text[:same].encode("utf-16-le")) // 2
+    return tuple(entity for entity in post.entities if entity.offset + entity.length <= units)
 
 
 @dataclass(frozen=True, slots=True)

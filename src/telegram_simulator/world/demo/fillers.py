@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from telegram_simulator.world.demo.packs import Manner, packs
-from telegram_simulator.world.demo.plan import Day, Filling, Kind, Planned, Role, Shows, moment_within, poisson
+from telegram_simulator.world.demo.plan import Day, Filling, Kind, Planned, Role, Shows, busyness, moment_within, poisson
 from telegram_simulator.world.demo.stories import begin, fresh_event, with_fate
 from telegram_simulator.world.demo.wording import drawn
 
@@ -15,7 +15,7 @@ DAILY, OPINIONS, POLLS, PINS = 0.26, 0.66, 0.03, 0.02
 def fillers_of(day: Day) -> Iterator[Planned]:
     """Each channel's own posts of that day."""
     for channel in packs().channels:
-        for _ in range(poisson(channel.per_day * OWN_SHARE, day.hand)):
+        for _ in range(poisson(channel.per_day * OWN_SHARE * busyness(channel, day.begins), day.hand)):
             yield _filler(day, channel)
 
 

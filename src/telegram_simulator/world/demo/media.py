@@ -8,9 +8,10 @@ from telegram_simulator.world.demo.packs import packs
 from telegram_simulator.world.demo.plan import Kind, Planned, Reuse, Role, Shows
 from telegram_simulator.world.demo.texts import article_of, core_of, text_of, values_of
 from telegram_simulator.world.demo.wording import said
+from telegram_simulator.world.load import SECOND_DC
 from telegram_simulator.world.post import Document, Drawing, File, FileKind, Media, Photo, Poll, WebPage
+from telegram_simulator.world.world import HOME_DC
 
-HOME_DC, SECOND_DC = 2, 4
 KINDS = {
     Shows.PHOTO: FileKind.JPEG,
     Shows.VIDEO: FileKind.MP4,

@@ -40,7 +40,7 @@ type Choice = tuple[Name, ...] | Numbers
 type Words = Mapping[str, Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EventType:
     """A kind of event: what may differ from one to the next, and sentences that say the same in both languages."""
 
@@ -63,7 +63,7 @@ class Filler:
     texts: Words
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Voice:
     """How a channel speaks."""
 

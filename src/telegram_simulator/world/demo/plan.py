@@ -152,6 +152,10 @@ class Day:
     def begins(self) -> int:
         return self.number * DAY
 
+    @property
+    def is_weekend(self) -> bool:
+        return self.number % 7 in {2, 3}  # Unix time began on a Thursday
+
     def key(self) -> int:
         self.keys += 1
         return self.number * 1_000_000 + self.keys * 16
@@ -176,6 +180,12 @@ def day_of(seed: int, number: int) -> Day:
 @cache
 def _rhythm(per_day: float, profile: int, language: str) -> Rhythm:
     return Rhythm(per_day, profile, HOURS_EAST[language])
+
+
+def busyness(channel: Manner, begins: int) -> float:
+    """How busy the channel is that day, beside its average: weekends are slower for most."""
+    rhythm = _rhythm(channel.per_day, channel.profile, channel.language)
+    return (busy_at(rhythm, begins + DAY) - busy_at(rhythm, begins)) / 24
 
 
 def moment_within(channel: Manner, begins: int, hand: random.Random) -> int:

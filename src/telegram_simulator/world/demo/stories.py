@@ -12,6 +12,7 @@ from telegram_simulator.world.demo.plan import DAY, HOUR, Day, Edit, Kind, Plann
 from telegram_simulator.world.demo.wording import drawn, number_of
 
 STORIES_PER_DAY = 36
+WORKING_DAY, WEEKEND = 1.1, 0.75
 BURSTS_PER_DAY = 2
 TAKEN_UP = 0.85
 """The share of a channel's posts that take up stories of others."""
@@ -30,7 +31,7 @@ REUSES = (Reuse.ORIGINAL, Reuse.RECOMPRESSED, Reuse.RECOMPRESSED, Reuse.CROPPED,
 def stories_of(day: Day) -> Iterator[Planned]:
     """Posts of all stories that begin on that day; some of them are posted days later."""
     earlier: list[Story] = []
-    for number in range(STORIES_PER_DAY):
+    for number in range(round(STORIES_PER_DAY * (WEEKEND if day.is_weekend else WORKING_DAY))):
         burst = number < BURSTS_PER_DAY
         resembled = day.hand.choice(earlier) if earlier and day.hand.random() < LOOK_ALIKE else None
         event = resembled.event if resembled else fresh_event(day, BROAD if burst else ())
@@ -89,7 +90,8 @@ def wording(day: Day, event: EventType, channel: Manner, other_than: Wording | N
     low, high = channel.voice.sentences
     count = hand.randint(low, high) - 1
     fresh = event.beside[channel.language][lead]
-    facts = tuple(hand.sample(fresh, min(count, len(fresh))))
+    taken = other_than.facts if other_than is not None else ()
+    facts = tuple(sorted(hand.sample(fresh, len(fresh)), key=lambda fact: fact in taken)[:count])
     quote = hand.randrange(len(words["quote"])) if hand.random() < 0.4 and count else None
     return Wording(head, lead, facts, quote)
 

@@ -52,7 +52,7 @@ def article_of(post: Planned) -> str | None:
     linked = post.root
     if linked.story is None or not (linked.links or linked.shows is Shows.PAGE):
         return None
-    return f"{linked.story.story_id}-{linked.channel.language}"
+    return f"{linked.story.number // 16:x}{linked.channel.language[0]}"
 
 
 def values_of(post: Planned, version: int) -> Values:

@@ -192,4 +192,4 @@ def test_the_demo_shows_a_reading_sample() -> None:
     command = [sys.executable, "-m", "telegram_simulator", "demo", "--show", "--now", "2026-11-01T12:00:00Z"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert shown.startswith("30 posts")
-    assert "5 stories" in shown
+    assert shown.count("═" * 72) == 5

@@ -1,7 +1,6 @@
 """The demo world: stories that spread, a truth that knows them, and texts that were frozen before anything is measured with them."""
 
 import asyncio
-import hashlib
 import random
 import re
 import subprocess
@@ -21,7 +20,6 @@ from telegram_simulator.simulator import Options, Simulator
 from telegram_simulator.world.demo.demo import DAYS, Demo
 from telegram_simulator.world.demo.packs import LANGUAGES, packs, packs_sha256
 from telegram_simulator.world.demo.plan import DAY, HOUR, Edit, Kind, Planned, Role
-from telegram_simulator.world.demo.sample import sample
 from telegram_simulator.world.demo.texts import core_of, text_of, values_of, version_at
 from telegram_simulator.world.demo.timeline import Act
 from telegram_simulator.world.demo.wording import drawn, said
@@ -263,13 +261,6 @@ def test_a_picture_that_is_forwarded_stays_the_same_file_and_one_that_is_taken_o
     copies = [post for post in with_photo if post.role is Role.COPY and post.source and post.reuse != post.source.reuse][:20]
     assert all(file_id(post) == file_id(post.root) for post in forwards)
     assert all(file_id(post) != file_id(post.source) for post in copies if post.source is not None)
-
-
-def test_the_sample_shows_thirty_posts_and_five_stories(demo: Demo) -> None:
-    lines = list(sample(demo))
-    assert lines[0].startswith("30 posts")
-    assert sum("═" in line for line in lines) == 5
-    assert hashlib.sha256("".join(lines).encode()).digest() == hashlib.sha256("".join(sample(demo)).encode()).digest()
 
 
 async def test_the_world_lives_on_as_if_it_had_been_built_later(rsa_key: RsaKey) -> None:

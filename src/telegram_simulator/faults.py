@@ -31,6 +31,8 @@ class Faults:
     """What the web side answers instead of pages, like 429 or 500."""
     web_retry_after_seconds: int = 0
     web_unknown_markup: bool = False
+    login_token_seconds: float = 30.0
+    """How long a QR code is good."""
     failures: list[Failure] = field(default_factory=list)
 
     def failure_of(self, method: str, phone: str | None) -> Failure | None:

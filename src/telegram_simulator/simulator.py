@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from telethon.tl import types
+
 from telegram_simulator.faults import Counters, Faults, Traced
 from telegram_simulator.floods import TELEGRAM, Floods, Rule
 from telegram_simulator.methods import METHODS, Caller, Ready, RpcError, name_of
@@ -17,8 +19,8 @@ from telegram_simulator.mtproto.connection import Connection
 from telegram_simulator.mtproto.crypto import KEY_BYTES, RsaKey
 from telegram_simulator.mtproto.keys import KeyRecord, Keys, Session
 from telegram_simulator.mtproto.packets import Call, error_answer
-from telegram_simulator.tl.objects import message
-from telegram_simulator.world.account import FROZEN
+from telegram_simulator.tl.objects import message, when
+from telegram_simulator.world.account import FROZEN, LoginToken
 from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.files import Files
 from telegram_simulator.world.world import HOME_DC, World
@@ -28,6 +30,11 @@ log = logging.getLogger(__name__)
 DATA_CENTRES = (HOME_DC, 4)
 MOST_READY = 50_000
 FROZEN_MAY = {"help.getConfig", "users.getUsers", "updates.getState", "updates.getDifference", "auth.logOut"}
+BOTS_MAY = {
+    *("help.getConfig", "help.getNearestDc", "users.getUsers", "updates.getState", "updates.getDifference", "updates.getChannelDifference"),
+    *("auth.exportAuthorization", "auth.importAuthorization", "auth.importBotAuthorization", "auth.logOut", "contacts.resolveUsername"),
+    *("channels.getChannels", "channels.getFullChannel", "channels.getMessages", "channels.leaveChannel", "upload.getFile"),
+}
 DUPLICATED = (406, "AUTH_KEY_DUPLICATED")
 
 
@@ -60,6 +67,8 @@ class Simulator:
         self.files = Files()
         self.exported: dict[bytes, str] = {}
         """Tokens by which a login is taken to another data centre, each good once."""
+        self.login_tokens: dict[bytes, LoginToken] = {}
+        """QR codes that somebody shows, the oldest first."""
         self.salt = _new_salt()
         self.connections: set[Connection] = set()
         self._ready: OrderedDict[tuple[int, int], Ready] = OrderedDict()
@@ -69,6 +78,10 @@ class Simulator:
     def now(self) -> float:
         """What the server believes the time to be."""
         return time.time() + self.faults.clock_skew_seconds
+
+    @property
+    def login_token_seconds(self) -> float:
+        return self.faults.login_token_seconds
 
     def latency_seconds(self) -> float:
         return self.faults.latency_seconds
@@ -105,6 +118,8 @@ class Simulator:
             trouble = caller.account.trouble
             if trouble is not None and not (trouble == FROZEN and method in FROZEN_MAY):
                 raise RpcError(*trouble)
+            if caller.account.bot_token is not None and method not in BOTS_MAY:
+                raise RpcError(400, "BOT_METHOD_INVALID")
         self._watch_flood(method, request, record)
         return known.answer(request, caller)
 
@@ -148,24 +163,35 @@ class Simulator:
 
     # --- keys and connections ---
 
-    def new_login(self, phone: str, dc_id: int = HOME_DC) -> bytes:
-        """A fresh auth key that is logged in: what a client would have after handshake and code."""
-        self.world.account(phone)
+    def new_login(self, phone: str) -> bytes:
+        """A fresh auth key that is logged in where the account lives: what a client would have after handshake and code."""
         key = secrets.token_bytes(KEY_BYTES)
-        self.keys.add(key, dc_id, phone=phone)
+        self.keys.add(key, self.world.account(phone).home_dc, phone=phone)
         return key
 
     def push(self, channel: Channel, make: Callable[[str], Any]) -> None:
         """Send an update to every account that has joined; `make` is told the phone, because access hashes differ."""
-        if self.faults.drop_updates:
-            return
-        for connection in list(self.connections):
-            record = connection.record
-            if record is None or record.phone is None or connection.dc_id != HOME_DC or record.dead is not None:
+        for connection, record in self._listening():
+            if record.phone is None:
                 continue
-            if record.connections[-1:] == [connection] and channel.channel_id in self.world.account(record.phone).joined:
+            account = self.world.account(record.phone)
+            if connection.dc_id == account.home_dc and channel.channel_id in account.joined:
                 connection.push(make(record.phone))
                 self.counters.updates_sent += 1
+
+    def tell(self, update: Any, wanted: Callable[[KeyRecord], bool]) -> None:
+        """Send one update that belongs to no channel to whoever is wanted, logged in or not."""
+        for connection, record in self._listening():
+            if wanted(record):
+                connection.push(types.UpdateShort(update, when(self.now())))
+                self.counters.updates_sent += 1
+
+    def _listening(self) -> list[tuple[Connection, KeyRecord]]:
+        """The newest connection of every key, unless updates get lost at present."""
+        if self.faults.drop_updates:
+            return []
+        known = ((one, one.record) for one in self.connections)
+        return [(one, record) for one, record in known if record is not None and record.dead is None and record.connections[-1:] == [one]]
 
     def drop_connections(self, phone: str | None = None, *, abruptly: bool = True) -> int:
         dropped = [one for one in self.connections if phone is None or (one.record is not None and one.record.phone == phone)]

@@ -1,5 +1,6 @@
 """The simulator as people and tests of other processes meet it: the command and its control port."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from telethon import TelegramClient
+from telethon.crypto import rsa
 from telethon.sessions import StringSession
 
 from telegram_simulator.control.client import ControlClient
@@ -91,10 +93,33 @@ async def test_a_client_of_another_process_reads_what_the_control_port_posts(tin
     assert tiny.control.ask("GET", "/trace?limit=5")[-1]["phone"] == PHONE
 
 
+async def test_a_qr_code_is_accepted_through_the_control_port(tiny: Process) -> None:
+    session = StringSession(tiny.control.session("79990000056"))
+    session.auth_key = None
+    async with httpx.AsyncClient(base_url=tiny.where["control"]) as door:
+        rsa.add_key((await door.get("/key")).text, old=False)
+    client = TelegramClient(session, 1, "hash")
+    await client.connect()
+    try:
+        code = await client.qr_login()
+        waiting = asyncio.create_task(code.wait(10))
+        await asyncio.sleep(0.05)
+        tiny.control.ask("POST", "/login-tokens/accept", phone=PHONE)
+        assert (await waiting).phone == PHONE
+    finally:
+        await client.disconnect()
+    async with httpx.AsyncClient(base_url=tiny.where["control"]) as door:
+        again = await door.post("/login-tokens/accept", json={"phone": PHONE, "token": code.url})
+    assert again.json() == {"missing": "login token that could be accepted (AUTH_TOKEN_ALREADY_ACCEPTED)"}
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
         ("POST", "/accounts", {"phone": "79990000055", "premium": True, "state": "frozen"}),
+        ("POST", "/accounts/79990000055/folders", {"title": "Новости", "channels": [CITY]}),
+        ("DELETE", "/accounts/79990000055/folders/2", {}),
+        ("POST", "/folders", {"slug": "AbCdEf", "title": "Новости", "channels": [CITY]}),
         ("POST", "/channels", {"title": "Новый", "username": "new_one"}),
         ("PATCH", f"/channels/{CLUB}", {"title": "Клуб", "protected": False}),
         ("POST", f"/channels/{CITY}/albums", {"kinds": ["image/jpeg", "video/mp4"], "caption": "альбом"}),

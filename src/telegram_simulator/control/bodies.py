@@ -17,12 +17,33 @@ class AccountBody(Body):
     state: str | None = None
     joined: list[int] | None = None
     password: str | None = None
+    home_dc: int | None = None
+
+
+class LoginBody(Body):
+    phone: str
+    token: str | None = None
+
+
+class FolderBody(Body):
+    title: str
+    channels: list[int] = []
+    all_channels: bool = False
+    without: list[int] = []
+    number: int | None = None
+
+
+class SharedFolder(Body):
+    slug: str
+    title: str = ""
+    channels: list[int] = []
 
 
 class ChannelBody(Body):
     title: str
     username: str | None = None
     invite: str | None = None
+    group: bool = False
 
 
 class ChannelChange(Body):
@@ -94,6 +115,7 @@ class TroubleBody(Body):
     web_status: int | None = None
     web_retry_after_seconds: int | None = None
     web_unknown_markup: bool | None = None
+    login_token_seconds: float | None = None
 
 
 class FailureBody(Body):

@@ -23,14 +23,18 @@ from telegram_simulator.control.bodies import (
     Deletion,
     Drop,
     FailureBody,
+    FolderBody,
     LimitBody,
+    LoginBody,
     Phone,
     PostBody,
     PostChange,
+    SharedFolder,
     Trim,
     TroubleBody,
 )
 from telegram_simulator.control.operations import TROUBLES, Control, NoSuchThing
+from telegram_simulator.control.people import People
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.post import Entity, Post
 
@@ -44,9 +48,13 @@ GET    /truth/stories            demo: every story with its posts, and what was 
 GET    /key                      the server's public key (PEM), for TELEGRAM_DC_PUBLIC_KEY
 GET    /where                    addresses of the data centres and of the web side
 
-POST   /accounts                 {phone, premium?, state?, joined?, password?}   states: ok frozen banned revoked unregistered
+POST   /accounts                 {phone, premium?, state?, joined?, password?, home_dc?}   states: ok frozen banned revoked unregistered
 POST   /accounts/PHONE/session   a login as a Telethon session string
-POST   /channels                 {title, username?, invite?}
+POST   /accounts/PHONE/folders   {title, channels?, all_channels?, without?, number?}   a folder, and what is in it now
+DELETE /accounts/PHONE/folders/N
+POST   /folders                  {slug, title?, channels?}   shared by the link t.me/addlist/SLUG; without channels it expires
+POST   /login-tokens/accept      {phone, token?}        scan a QR code: this one, or the newest that waits
+POST   /channels                 {title, username?, invite?, group?}
 PATCH  /channels/ID              {title?, username?, private?, protected?, preview?, ban?, unban?}
 POST   /channels/ID/posts        {text?, entities?, media?, size?, dc_id?, name?, same_file?, reply_to?, origin?, author?, count?, deliver?}
 POST   /channels/ID/albums       {kinds, caption?, deliver?}
@@ -57,7 +65,8 @@ POST   /churn                    {edits?, deletions?, seed?}   many silent chang
 
 POST   /connections/drop         {phone?, abruptly?}
 POST   /trouble                  {latency_seconds?, refuse_connections?, too_many_connections?, drop_updates?, clock_skew_seconds?,
-                                  web_latency_seconds?, web_status?, web_retry_after_seconds?, web_unknown_markup?}
+                                  web_latency_seconds?, web_status?, web_retry_after_seconds?, web_unknown_markup?,
+                                 login_token_seconds?}  how long a QR code is good: 30
 POST   /failures                 {method, times?, code, message, phone?, after?}   the next calls of a method fail
 POST   /limits                   {method, rules: [[calls, seconds, wait], ...]}
 DELETE /limits                   forget all waits
@@ -74,7 +83,7 @@ type Endpoint = Callable[[Request], Awaitable[Response]]
 def control_app(simulator: Simulator) -> Starlette:
     """All of it, over HTTP."""
     control = Control(simulator)
-    return Starlette(routes=[*_questions(simulator), *_people(control), *_posts(control), *_trouble(simulator, control)])
+    return Starlette(routes=[*_questions(simulator), *_people(control), *_apps(People(simulator)), *_posts(control), *_trouble(simulator, control)])
 
 
 def told[B: Body](body: type[B], act: Callable[[B, Request], Any]) -> Endpoint:
@@ -124,13 +133,13 @@ def _people(control: Control) -> list[Route]:
     def change_account(body: AccountBody, _request: Request) -> Any:
         if body.state is not None and body.state not in TROUBLES:
             raise NoSuchThing(f"state {body.state}; there are: {', '.join(TROUBLES)}")
-        return control.account(body.phone, premium=body.premium, state=body.state, joined=body.joined, password=body.password)
+        return control.account(**body.model_dump())
 
     def session(_body: Body, request: Request) -> Any:
         return {"session": control.session_string(request.path_params["phone"])}
 
     def add_channel(body: ChannelBody, _request: Request) -> Any:
-        return {"channel_id": control.add_channel(body.title, body.username, invite=body.invite).channel_id}
+        return {"channel_id": control.add_channel(**body.model_dump()).channel_id}
 
     def change_channel(body: ChannelChange, request: Request) -> Any:
         control.change_channel(channel_in(request), **body.model_dump(exclude_none=True))
@@ -140,6 +149,21 @@ def _people(control: Control) -> list[Route]:
         Route("/accounts/{phone}/session", told(Body, session), methods=["POST"]),
         Route("/channels", told(ChannelBody, add_channel), methods=["POST"]),
         Route("/channels/{channel:int}", told(ChannelChange, change_channel), methods=["PATCH"]),
+    ]
+
+
+def _apps(people: People) -> list[Route]:
+    def put(body: FolderBody, request: Request) -> Any:
+        return {"number": people.put_into_folder(request.path_params["phone"], **body.model_dump())}
+
+    def drop(_body: Body, request: Request) -> Any:
+        people.drop_folder(request.path_params["phone"], int(request.path_params["number"]))
+
+    return [
+        Route("/accounts/{phone}/folders", told(FolderBody, put), methods=["POST"]),
+        Route("/accounts/{phone}/folders/{number:int}", told(Body, drop), methods=["DELETE"]),
+        Route("/folders", told(SharedFolder, lambda body, _: {"link": people.share_folder(**body.model_dump())}), methods=["POST"]),
+        Route("/login-tokens/accept", told(LoginBody, lambda body, _: people.accept_login(**body.model_dump())), methods=["POST"]),
     ]
 
 

@@ -174,11 +174,11 @@ class Control:
 
     # --- channels and accounts ---
 
-    def add_channel(self, title: str, username: str | None = None, *, invite: str | None = None) -> Channel:
+    def add_channel(self, title: str, username: str | None = None, *, invite: str | None = None, group: bool = False) -> Channel:
         now = self._world.now()
         channel_id = 1_700_000_000 + abs(number64("channel", title, username or "", invite or "")) % 100_000_000
         channel = Channel(channel_id, title=title, username=username, created=now, past=Listed(()), past_count=0)
-        channel.invite = invite
+        channel.invite, channel.is_group = invite, group
         self._world.add_channel(channel)
         return channel
 
@@ -217,11 +217,14 @@ class Control:
         state: str | None = None,
         joined: Sequence[int] | None = None,
         password: str | None = None,
+        home_dc: int | None = None,
     ) -> dict[str, Any]:
         """Make or change an account. States: ok, frozen, banned, revoked, unregistered. A password is asked for after the code."""
         account = self._world.account(phone)
         if password is not None:
             account.password = password or None
+        if home_dc is not None:
+            account.home_dc = home_dc
         if premium is not None:
             account.premium = premium
         if state is not None:
@@ -232,9 +235,9 @@ class Control:
 
     def session_string(self, phone: str) -> str:
         """A login in Telethon's own form: no handshake, no code."""
-        key = self._simulator.new_login(phone)
+        key, dc_id = self._simulator.new_login(phone), self._world.account(phone).home_dc
         address = bytes(int(part) for part in self._simulator.host.split("."))
-        packed = struct.pack(">B4sH256s", HOME_DC, address, self._simulator.ports[HOME_DC], key)
+        packed = struct.pack(">B4sH256s", dc_id, address, self._simulator.ports[dc_id], key)
         return "1" + base64.urlsafe_b64encode(packed).decode()
 
     def churn(self, *, edits: int, deletions: int, seed: int = 1) -> int:

@@ -55,6 +55,8 @@ def send_code(request: Any, caller: Caller) -> bytes:
     account = caller.world.account(phone)
     if account.trouble == BANNED:
         raise RpcError(400, "PHONE_NUMBER_BANNED")
+    if account.home_dc != caller.dc_id:
+        raise RpcError(303, f"PHONE_MIGRATE_{account.home_dc}")
     account.code_hash = secrets.token_hex(8)
     return bytes(types.auth.SentCode(type=types.auth.SentCodeTypeApp(len(LOGIN_CODE)), phone_code_hash=account.code_hash))
 
@@ -72,6 +74,18 @@ def sign_in(request: Any, caller: Caller) -> bytes:
         raise RpcError(401, "SESSION_PASSWORD_NEEDED")
     caller.server.keys.log_in(caller.record, account.phone)
     return bytes(types.auth.Authorization(user=user_object(account, is_self=True)))
+
+
+@answers(functions.auth.ImportBotAuthorizationRequest, anonymous=True)
+def import_bot_authorization(request: Any, caller: Caller) -> bytes:
+    number, _, secret = request.bot_auth_token.partition(":")
+    if not (number.isdecimal() and int(number) < 2**52 and secret):
+        raise RpcError(400, "ACCESS_TOKEN_INVALID")
+    bot = caller.world.bot(int(number), request.bot_auth_token)
+    if bot.bot_token != request.bot_auth_token:
+        raise RpcError(400, "ACCESS_TOKEN_EXPIRED")
+    caller.server.keys.log_in(caller.record, bot.phone)
+    return bytes(types.auth.Authorization(user=user_object(bot, is_self=True)))
 
 
 @answers(functions.auth.LogOutRequest)

@@ -1,5 +1,6 @@
 """Finding, opening and joining channels."""
 
+from heapq import nsmallest
 from typing import Any
 
 from telethon.tl import functions, types
@@ -8,6 +9,8 @@ from telegram_simulator.methods.registry import Caller, RpcError, answers
 from telegram_simulator.mtproto.packets import BOOL_TRUE
 from telegram_simulator.tl.objects import channel_object, when
 from telegram_simulator.world.channel import Channel
+
+MOST_SIMILAR, SHOWN_SIMILAR = 100, 10
 
 
 def channel_of(caller: Caller, wanted: Any) -> Channel:
@@ -87,6 +90,18 @@ def import_chat_invite(request: Any, caller: Caller) -> bytes:
     if channel.asks_before_joining:
         raise RpcError(400, "INVITE_REQUEST_SENT")
     return _join(caller, channel)
+
+
+@answers(functions.channels.GetChannelRecommendationsRequest)
+def get_channel_recommendations(request: Any, caller: Caller) -> bytes:
+    """Its neighbours, or those of what was joined; premium accounts see more of them."""
+    account, world = caller.account, caller.world
+    centre = channel_of(caller, request.channel).channel_id if request.channel is not None else min(account.joined, default=0)
+    ids = (one for one in world.channel_ids() if one != centre and one not in account.joined)
+    others = (world.channel(one) for one in nsmallest(MOST_SIMILAR, ids, key=lambda one: abs(one - centre)))
+    similar = [one for one in others if one is not None and not (one.is_private or one.is_group)]
+    shown = [channel_object(world, account, one) for one in (similar if account.premium else similar[:SHOWN_SIMILAR])]
+    return bytes(types.messages.Chats(shown) if len(shown) == len(similar) else types.messages.ChatsSlice(len(similar), shown))
 
 
 @answers(functions.channels.ReadHistoryRequest)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from telegram_simulator.faults import Counters
 from telegram_simulator.mtproto.keys import KeyRecord, Keys
 from telegram_simulator.tl.messages import Raw
-from telegram_simulator.world.account import Account
+from telegram_simulator.world.account import Account, LoginToken
 from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.files import Files
 from telegram_simulator.world.world import World
@@ -40,9 +40,13 @@ class Server(Protocol):
     host: str
     ports: dict[int, int]
     exported: dict[bytes, str]
+    login_tokens: dict[bytes, LoginToken]
 
+    @property
+    def login_token_seconds(self) -> float: ...
     def now(self) -> float: ...
     def ready(self, channel: Channel, message_id: int) -> Ready: ...
+    def tell(self, update: Any, wanted: Callable[[KeyRecord], bool]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

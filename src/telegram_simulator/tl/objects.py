@@ -13,7 +13,7 @@ from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.post import Post
 from telegram_simulator.world.world import World
 
-LEFT, BROADCAST, USERNAME, ACCESS_HASH, MEMBERS, HAS_LINK, NOFORWARDS = 1 << 2, 1 << 5, 1 << 6, 1 << 13, 1 << 17, 1 << 20, 1 << 27
+LEFT, BROADCAST, USERNAME, MEGAGROUP, ACCESS_HASH, MEMBERS, HAS_LINK, NOFORWARDS = (1 << bit for bit in (2, 5, 6, 8, 13, 17, 20, 27))
 _CHANNEL, _NO_PHOTO = types.Channel.CONSTRUCTOR_ID, types.ChatPhotoEmpty.CONSTRUCTOR_ID
 _channel_head = struct.Struct("<IIIqq").pack
 _channel_tail = struct.Struct("<Iii").pack
@@ -27,8 +27,9 @@ def channel_object(world: World, account: Account, channel: Channel) -> Raw:
     """A channel as this account sees it, written by hand like the messages: every page carries several."""
     access_hash, joined = world.access_hash(account, channel.channel_id), channel.channel_id in account.joined
     if account.phone in channel.banned or (channel.is_private and not joined):
-        return Raw(bytes(types.ChannelForbidden(channel.channel_id, access_hash, channel.title, broadcast=True)))
-    flags = BROADCAST | HAS_LINK | ACCESS_HASH | MEMBERS | (0 if joined else LEFT) | (NOFORWARDS if channel.protected else 0)
+        return Raw(bytes(types.ChannelForbidden(channel.channel_id, access_hash, channel.title, broadcast=not channel.is_group or None)))
+    flags = HAS_LINK | ACCESS_HASH | MEMBERS | (MEGAGROUP if channel.is_group else BROADCAST)
+    flags |= (0 if joined else LEFT) | (NOFORWARDS if channel.protected else 0)
     name = b""
     if channel.username is not None:
         flags |= USERNAME
@@ -65,7 +66,9 @@ def user_object(account: Account, *, is_self: bool) -> types.User:
         is_self=is_self or None,
         access_hash=account.user_id ^ 0x2545F491,
         first_name=account.name,
-        phone=account.phone.lstrip("+") if is_self else None,
+        phone=account.phone.lstrip("+") if is_self and account.bot_token is None else None,
+        bot=account.bot_token is not None or None,
+        bot_info_version=1 if account.bot_token is not None else None,
         premium=account.premium or None,
     )
 

@@ -16,12 +16,39 @@ class Riddle:
 
 
 @dataclass(slots=True)
+class LoginToken:
+    """What a QR code shows: whoever is logged in may accept it for the one who shows it."""
+
+    key_id: bytes
+    """Of the client that wants to be logged in."""
+    expires: float
+    not_for: frozenset[int] = frozenset()
+    """Users who are logged in there already."""
+    accepted_by: str | None = None
+    used: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Chats that a person keeps together; `all_channels` stands for every joined channel but those taken out."""
+
+    title: str
+    channels: tuple[int, ...] = ()
+    all_channels: bool = False
+    without: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
 class Account:
     """Who is asking. Trouble is kept as the error that calls get."""
 
     phone: str
     user_id: int
     name: str
+    home_dc: int
+    """The data centre where it lives: logging in elsewhere leads there."""
+    bot_token: str | None = None
+    """A bot has one, and no phone: what stands for the phone here is made from its number."""
     premium: bool = False
     joined: set[int] = field(default_factory=set)
     trouble: tuple[int, str] | None = None
@@ -30,6 +57,7 @@ class Account:
     password: str | None = None
     """The two-step password, if there is one."""
     riddle: Riddle | None = None
+    folders: dict[int, Folder] = field(default_factory=dict)
 
     @property
     def most_channels(self) -> int:

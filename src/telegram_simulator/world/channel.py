@@ -62,6 +62,8 @@ class Channel:
         self.asks_before_joining = False
         self.has_preview = True
         """Whether a browser may look at it, as long as it has a name."""
+        self.is_group = False
+        """Everybody may write in it: a group that has grown, which Telegram calls a channel too."""
         self.changed_at = created
         self.banned: set[str] = set()
         """Phones of accounts that may not look any more."""

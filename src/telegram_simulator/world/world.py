@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from telegram_simulator.world.account import Account
+from telegram_simulator.world.account import Account, Folder
 from telegram_simulator.world.chance import number64
 from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.load import FIRST_CHANNEL, LoadPast
@@ -69,6 +69,8 @@ class World:
         self._channels: dict[int, Channel] = {}
         self._names: dict[str, int] = {}
         self._invites: dict[str, int] = {}
+        self.shared_folders: dict[str, Folder] = {}
+        """Behind the links by which people share a folder, by the last part of the link."""
         for channel in channels:
             self.add_channel(channel)
 
@@ -118,8 +120,16 @@ class World:
     def account(self, phone: str) -> Account:
         """The account of that phone; whoever knows a number has one here."""
         if phone not in self.accounts:
-            self.accounts[phone] = Account(phone, user_id=abs(number64(self.seed, "user", phone)) % 10**10 + 1, name=f"Reader {phone[-4:]}")
+            user_id = abs(number64(self.seed, "user", phone)) % 10**10 + 1
+            self.accounts[phone] = Account(phone, user_id, name=f"Reader {phone[-4:]}", home_dc=HOME_DC)
         return self.accounts[phone]
+
+    def bot(self, number: int, token: str) -> Account:
+        """The bot of that number; whoever comes first with a token has it."""
+        name = f"bot {number}"
+        if name not in self.accounts:
+            self.accounts[name] = Account(name, number, name=f"Bot {number}", home_dc=HOME_DC, bot_token=token)
+        return self.accounts[name]
 
     def access_hash(self, account: Account, channel_id: int) -> int:
         """Valid for one account only."""

@@ -1,0 +1,79 @@
+"""Folders, links to folders, and similar channels, through Telethon."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from telethon import TelegramClient, errors, events
+from telethon.tl import functions, types
+
+from telegram_simulator.control.operations import Control
+from telegram_simulator.control.people import People
+from telegram_simulator.simulator import Simulator
+from telegram_simulator.world.tiny import CITY, CLUB, TECH
+from tests.simulator.conftest import PHONE
+
+
+@pytest.fixture
+def people(sim: Simulator) -> People:
+    return People(sim)
+
+
+async def folders(client: TelegramClient) -> dict[str, Any]:
+    answer = await client(functions.messages.GetDialogFiltersRequest())
+    return {one.title.text: one for one in answer.filters if isinstance(one, types.DialogFilter)}
+
+
+async def test_a_folder_names_its_channels_so_that_they_can_be_opened(people: People, client: TelegramClient) -> None:
+    number = people.put_into_folder(PHONE, "Новости", [CITY, TECH], without=[CLUB], all_channels=True)
+    folder = (await folders(client))["Новости"]
+    assert (folder.id, folder.broadcasts, [one.channel_id for one in folder.exclude_peers]) == (number, True, [CLUB])
+    opened = await client(functions.channels.GetChannelsRequest(folder.include_peers))
+    assert [one.title for one in opened.chats] == ["Городские новости", "Tech Daily"]
+
+
+async def test_changes_of_folders_are_told(people: People, client: TelegramClient) -> None:
+    told: asyncio.Queue[Any] = asyncio.Queue()
+    client.add_event_handler(told.put, events.Raw(types.UpdateDialogFilter))
+    await client.get_me()
+    number = people.put_into_folder(PHONE, "Новости", [CITY])
+    assert people.put_into_folder(PHONE, "News", [CITY, TECH], number=number) == number
+    people.drop_folder(PHONE, number)
+    made, renamed, gone = [await asyncio.wait_for(told.get(), 10) for _ in range(3)]
+    assert (made.filter.title.text, renamed.filter.title.text, gone.filter) == ("Новости", "News", None)
+    assert await folders(client) == {}
+
+
+async def test_a_link_to_a_folder_shows_its_channels_and_joins_nothing(
+    people: People, control: Control, sim: Simulator, client: TelegramClient
+) -> None:
+    group = control.add_channel("Соседи", "sosedi_chat", group=True)
+    people.share_folder("AbCdEf", "Новости", [CITY, group.channel_id, CLUB])
+    shown = await client(functions.chatlists.CheckChatlistInviteRequest("AbCdEf"))
+    city, neighbours, club = shown.chats
+    assert [one.channel_id for one in shown.peers] == [CITY, group.channel_id, CLUB]
+    assert (city.broadcast, city.left, neighbours.megagroup, neighbours.broadcast) == (True, True, True, False)
+    assert isinstance(club, types.ChannelForbidden)
+    assert not sim.world.account(PHONE).joined
+    page = await client(functions.messages.GetHistoryRequest(types.InputPeerChannel(CITY, city.access_hash), 0, None, 0, 5, 0, 0, 0))
+    assert len(page.messages) == 5
+
+
+async def test_a_link_without_channels_has_expired(people: People, client: TelegramClient) -> None:
+    people.share_folder("AbCdEf", "Новости", [CITY])
+    people.share_folder("AbCdEf", "", [])
+    with pytest.raises(errors.BadRequestError, match="INVITE_SLUG_EXPIRED"):
+        await client(functions.chatlists.CheckChatlistInviteRequest("AbCdEf"))
+    with pytest.raises(errors.BadRequestError, match="INVITE_SLUG_EMPTY"):
+        await client(functions.chatlists.CheckChatlistInviteRequest(""))
+
+
+async def test_similar_channels_are_public_and_fewer_without_premium(control: Control, client: TelegramClient) -> None:
+    ask = functions.channels.GetChannelRecommendationsRequest(await client.get_input_entity("gorod_news"))
+    some = await client(ask)
+    assert isinstance(some, types.messages.ChatsSlice)
+    assert (len(some.chats), some.count > 10, some.chats[0].username) == (10, True, "tech_daily")
+    control.account(PHONE, premium=True, joined=[CITY, TECH])
+    more = await client(ask)
+    assert len(more.chats) > 10
+    assert not {CITY, TECH, CLUB} & {one.id for one in more.chats}

@@ -1,21 +1,25 @@
 """`tga accounts login`, with the ingest role beside it."""
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 
 import pytest
+import segno
 from typer.testing import CliRunner, Result
 
 from telegram_assistant import follow
 from telegram_assistant.assembly import assemble
 from telegram_assistant.cli import app, login
+from telegram_assistant.cli.drawing import BORDER
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.supervision import end, keep_running
 from telegram_assistant.telegram.vault import make_key
 from telegram_assistant.telemetry.health import Health
 from telegram_simulator.control.operations import Control
+from telegram_simulator.control.people import People
 from telegram_simulator.control.seeing import state
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.world import HOME_DC
@@ -76,6 +80,28 @@ async def test_a_person_logs_in_and_the_account_is_used(tga: Tga, control: Contr
 
 
 @pytest.mark.usefixtures("ingest")
+async def test_a_code_is_drawn_scanned_and_the_password_asked_for(tga: Tga, control: Control, sim: Simulator) -> None:
+    control.account(DIGITS, password=PASSWORD, home_dc=4)
+    running = asyncio.ensure_future(tga("accounts", "login", "--qr", typed=f"{PASSWORD}!\n{PASSWORD}\n"))
+    await until(lambda: _shown(sim))
+    (token,) = sim.login_tokens
+    await asyncio.sleep(0.5)  # for the command to see what was shown
+    People(sim).accept_login(DIGITS)
+    told = await running
+    assert told.exit_code == 0, told.output
+    link = f"tg://login?token={base64.urlsafe_b64encode(token).decode().rstrip('=')}"
+    assert link not in told.output
+    assert modules_in(told.stdout) == [[bool(one) for one in row] for row in segno.make_qr(link, error="l").matrix]
+    assert "That password is wrong." in told.stdout
+    assert "(+7999*****01) is logged in" in told.stdout
+
+
+async def test_a_code_needs_no_number(tga: Tga) -> None:
+    refused = await tga("accounts", "login", "--qr", "--phone", f"+{DIGITS}")
+    assert (refused.exit_code, "a QR code needs no phone number" in refused.stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("ingest")
 async def test_what_stands_in_the_way_is_told_in_words(tga: Tga, control: Control) -> None:
     control.account(DIGITS, state="banned")
     refused = await tga("accounts", "login", "--phone", f"+{DIGITS}")
@@ -91,6 +117,19 @@ async def test_without_an_ingest_role_one_is_told_to_start_it(tga: Tga, monkeypa
     assert told.exit_code == 1
     assert "Waiting for the ingest role" in told.stdout
     assert "start one with `tga run`" in told.stderr
+
+
+def modules_in(drawn: str) -> list[list[bool]]:
+    """What a phone would see: the dark modules of the code, without its border."""
+    halves = {" ": (True, True), "▀": (False, True), "▄": (True, False), "█": (False, False)}
+    lines = [line for line in drawn.splitlines() if line and set(line) <= set(halves)]
+    rows = [[halves[character][half] for character in line] for line in lines for half in (0, 1)]
+    size = len(lines[0]) - 2 * BORDER
+    return [row[BORDER:-BORDER] for row in rows[BORDER : BORDER + size]]
+
+
+async def _shown(sim: Simulator) -> bool:
+    return bool(sim.login_tokens)
 
 
 async def _held(admin: Admin) -> bool:

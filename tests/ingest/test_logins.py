@@ -1,81 +1,29 @@
 """Logging in: the ingest role asks, a person answers, and what becomes of the account."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import pytest
 from pydantic import SecretStr
 from telethon.sessions import StringSession
 from telethon.tl import functions, types
 
 from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.login import LoginState
-from telegram_assistant.ingest.logins import LoginDesk
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram.answers import seal
-from telegram_assistant.telegram.login import open_login
-from telegram_assistant.telegram.vault import Sealed, Vault, make_key, vault_of
-from telegram_assistant.telemetry.health import Health
+from telegram_assistant.telegram.vault import Sealed, Vault
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
-from telegram_simulator.world.world import HOME_DC
 from tests.conftest import Admin
 from tests.factories import make_tenant
+from tests.ingest.login_desk import desk, no_other_accounts, person, serving, tenant_id, vault
 from tests.ingest.person import CODE, DIGITS, PASSWORD, PHONE, Person, knowing
 from tests.streams.conftest import until
 from tests.telegram.conftest import Lines
 from tests.waits import Skipping
 
+__all__ = ["desk", "no_other_accounts", "person", "tenant_id", "vault"]
+
 ME = functions.users.GetUsersRequest([types.InputUserSelf()])
-
-
-@pytest.fixture(autouse=True)
-async def no_other_accounts(admin: Admin) -> None:
-    await admin.execute("DELETE FROM telegram_accounts")
-    await admin.execute("DELETE FROM login_attempts")
-
-
-@pytest.fixture
-def vault() -> Vault:
-    return vault_of(make_key())
-
-
-@pytest.fixture
-async def tenant_id(system: SystemStores) -> TenantId:
-    return await make_tenant(system)
-
-
-@pytest.fixture
-async def desk(account: TelegramSettings, sim: Simulator, system: SystemStores, vault: Vault, skipping: Skipping) -> AsyncIterator[asyncio.Event]:
-    async with serving(account, sim, system, vault, skipping) as stopping:
-        yield stopping
-
-
-@asynccontextmanager
-async def serving(account: TelegramSettings, sim: Simulator, system: SystemStores, vault: Vault, skipping: Skipping) -> AsyncIterator[asyncio.Event]:
-    at = account.model_copy(update={"dc_addr": sim.host, "dc_port": sim.ports[HOME_DC]})
-    running = LoginDesk(
-        lambda number: open_login(at, account_id=number, limits=system.limits, clock=skipping.clock),
-        owner="first#1",
-        logins=system.logins,
-        accounts=system.accounts,
-        vault=vault,
-        health=Health(probes={}),
-        look_seconds=0.02,
-    )
-    stopping = asyncio.Event()
-    task = asyncio.create_task(running.run(stopping))
-    yield stopping
-    stopping.set()
-    await asyncio.wait_for(task, 10)
-
-
-@pytest.fixture
-def person(system: SystemStores, tenant_id: TenantId) -> Person:
-    return Person(system, tenant_id)
 
 
 @pytest.mark.usefixtures("desk")

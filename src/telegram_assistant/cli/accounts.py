@@ -14,6 +14,7 @@ from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.login import log_in
 from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.domain.login import LoginWay
 from telegram_assistant.stores.postgres.accounts import Account
 from telegram_assistant.stores.postgres.limits import Block
 from telegram_assistant.telegram.vault import make_key
@@ -27,10 +28,14 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 @app.command()
 def login(
     phone: Annotated[str | None, typer.Option(help="With + and the country code. Asked for when it is not given.")] = None,
+    qr: Annotated[bool, typer.Option("--qr", help="Draw a code to scan with Telegram on your phone, instead of phone number and code.")] = False,
     tenant: Annotated[str, typer.Option(help="Whose account it will be.")] = "default",
 ) -> None:
-    """Log an account in, by phone, code and two-step password. The ingest role must be running."""
-    done = with_app(lambda assembled: log_in(assembled, tenant=tenant, phone=phone))
+    """Log an account in: by phone and code or by a QR code, and two-step password. The ingest role must be running."""
+    if qr and phone:
+        raise typer.BadParameter("a QR code needs no phone number", param_hint="--qr")
+    way = LoginWay.QR if qr else LoginWay.PHONE
+    done = with_app(lambda assembled: log_in(assembled, tenant=tenant, phone=phone, way=way))
     console.print(f"account {done.account_id} ({done.phone_masked}) is logged in; the ingest role begins to use it.")
 
 

@@ -8,11 +8,12 @@ import typer
 from rich.markup import escape
 
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.drawing import drawing
 from telegram_assistant.cli.environment import console
-from telegram_assistant.domain.login import OVER, LoginState
+from telegram_assistant.domain.login import OVER, LoginState, LoginWay
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.logins import LoginAttempt, Logins
-from telegram_assistant.telegram.answers import seal
+from telegram_assistant.telegram.answers import Asker, seal
 
 LOOK_SECONDS = 0.2
 UNEASY_AFTER_SECONDS, GIVE_UP_AFTER_SECONDS = 5.0, 60.0
@@ -23,14 +24,16 @@ PROMPTS = {
 }
 
 
-async def log_in(app: App, *, tenant: str, phone: str | None) -> LoginAttempt:
+async def log_in(app: App, *, tenant: str, phone: str | None = None, way: LoginWay = LoginWay.PHONE) -> LoginAttempt:
     """Until somebody is logged in. Rejected, in words, when nobody will be."""
     logins, owner = app.system.logins, await app.system.tenants.by_name(tenant)
     if owner is None:
         raise Rejected(f"there is no tenant {tenant}")
-    attempt_id = await logins.begin(owner.tenant_id)
+    eyes = Asker()
+    attempt_id = await logins.begin(owner.tenant_id, way=way, door_key=eyes.public_key)
     try:
-        attempt = await _converse(logins, attempt_id, phone)
+        seen = await _show_codes(logins, attempt_id, eyes) if way is LoginWay.QR else 0
+        attempt = await _converse(logins, attempt_id, phone, answered=seen)
     finally:
         await logins.finish(attempt_id, LoginState.FAILED, error="given up")  # a login that is over stays as it is
     if attempt.state is LoginState.EXPIRED:
@@ -40,8 +43,18 @@ async def log_in(app: App, *, tenant: str, phone: str | None) -> LoginAttempt:
     return attempt
 
 
-async def _converse(logins: Logins, attempt_id: UUID, phone: str | None) -> LoginAttempt:
-    answered = 0
+async def _show_codes(logins: Logins, attempt_id: UUID, eyes: Asker) -> int:
+    """One after the other, until one is scanned; how many there were."""
+    seen = 0
+    with drawing(console) as draw:
+        while (attempt := await _next_question(logins, attempt_id, seen)).state is LoginState.QR_SHOWN:
+            assert attempt.shown is not None  # the state says so
+            seen = attempt.question
+            draw(eyes.open(attempt.shown, question=f"{attempt_id}/{seen}/shown"))
+    return seen
+
+
+async def _converse(logins: Logins, attempt_id: UUID, phone: str | None, *, answered: int = 0) -> LoginAttempt:
     while (attempt := await _next_question(logins, attempt_id, answered)).state not in OVER:
         assert attempt.public_key is not None  # every question comes with one
         answer, phone = phone or _prompt(attempt), None

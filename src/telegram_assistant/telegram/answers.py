@@ -1,7 +1,8 @@
 """What a person types to log in, sealed for the one process that asked: the database never sees a code or a password.
 
 The asking process makes a key pair and keeps the private half in its memory. The door makes one for each answer, so that
-only their shared secret opens it (X25519, HKDF, AES-GCM), and only as the answer to that question.
+only their shared secret opens it (X25519, HKDF, AES-GCM), and only as the answer to that question. The other way round, a
+door asks for what it shall show: a link that logs in whoever opens it first.
 """
 
 from cryptography.exceptions import InvalidTag

@@ -19,7 +19,7 @@ from telegram_assistant.telegram.abroad import Abroad, Elsewhere, Place
 from telegram_assistant.telegram.history import HistoryRequest, Unheard
 from telegram_assistant.telegram.line import Clock, Limits, Line
 from telegram_assistant.telegram.session import FIRST_DC, LoginSession, session_of
-from telegram_assistant.telegram.updates import Ear
+from telegram_assistant.telegram.updates import Hearing
 from telegram_assistant.telegram.wire import Wire
 from telegram_assistant.telemetry.logging import get_logger
 
@@ -34,7 +34,7 @@ async def open_line(
     *,
     account_id: AccountId,
     limits: Limits,
-    ear: Ear | None = None,
+    ear: Hearing | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[Line]:
     """The line of one account. It is closed at the end, and in any case before the lease is over.
@@ -53,7 +53,7 @@ async def line_over(
     *,
     account_id: AccountId,
     limits: Limits,
-    ear: Ear | None = None,
+    ear: Hearing | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[Line]:
     """The same for who wants to know what becomes of the session. CannotStart when the settings do not allow a line."""
@@ -88,7 +88,7 @@ def prepare(session: LoginSession, settings: TelegramSettings) -> None:
             raise CannotStart("TELEGRAM_DC_PUBLIC_KEY is no key", remedy="Set it to what the simulator answers at /key") from error
 
 
-def make_client(session: LoginSession, settings: TelegramSettings, ear: Ear | None = None) -> "Client":
+def make_client(session: LoginSession, settings: TelegramSettings, ear: Hearing | None = None) -> "Client":
     """Telethon neither sleeps nor repeats nor reconnects by itself; the line decides about all of it."""
     return Client(
         session,
@@ -116,7 +116,7 @@ class Client(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
     long it loses what was missed without a word. It remembers no flood, which it would answer in Telegram's place.
     """
 
-    def __init__(self, session: LoginSession, api_id: int, api_hash: str, *, ear: Ear | None, only_at: str, **options: object) -> None:
+    def __init__(self, session: LoginSession, api_id: int, api_hash: str, *, ear: Hearing | None, only_at: str, **options: object) -> None:
         super().__init__(session, api_id, api_hash, **options)
         self._ear = ear
         self._only_at = only_at
@@ -129,6 +129,10 @@ class Client(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
         """Straight to the sender: nothing is looked up, remembered, slept over or tried again on the way."""
         answer: Awaitable[TLObject] = self._sender.send(Unheard(request))
         return answer
+
+    async def move_to(self, dc_id: int) -> None:
+        """Telethon does it by itself only where the error says so; a QR code leads elsewhere with an answer."""
+        await self._switch_dc(dc_id)
 
     async def connect(self) -> None:
         self._stay()

@@ -136,7 +136,7 @@ class Line:
     async def _send(self, request: Any, budget: Budget, cost: Cost, wire: Wire) -> Any:  # noqa: ANN401 -- as above
         self._require_accepted()
         if not wire.is_up:
-            await self._connect(wire)
+            await self._connect(wire.connect)
         await self._spend(budget, cost)
         try:
             return await wire.call(request)
@@ -144,11 +144,16 @@ class Line:
             self._meters[budget.method] = self._meter(budget).give_back(cost)
             raise
 
-    async def _connect(self, wire: Wire) -> None:
+    async def move_to(self, dc_id: int) -> None:
+        """Go on in another data centre: the account that is being logged in lives there."""
+        async with self._in_flight:
+            await self._connect(lambda: self._wire.move_to(dc_id))
+
+    async def _connect(self, connect: Callable[[], Awaitable[None]]) -> None:
         await self._until_allowed(CONNECT, Cost())
         await self._spend(CONNECT, Cost())
         try:
-            await wire.connect()
+            await connect()
         except ToldToWait as told:
             raise _flooded(CONNECT, await self._heed(CONNECT, told.seconds)) from told
 

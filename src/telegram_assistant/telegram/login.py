@@ -1,9 +1,11 @@
-"""Logging in by phone, code and two-step password, and logging out."""
+"""Logging in by phone and code or by a QR code, and two-step password, and logging out."""
 
 import asyncio
+import base64
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from telethon import errors
@@ -19,6 +21,10 @@ from telegram_assistant.telegram.line import Clock, Limits, Line
 from telegram_assistant.telegram.session import LoginSession, session_of
 
 FOR_EVER = float("inf")
+SHORTEST_CODE_SECONDS, LONGEST_CODE_SECONDS = 1.0, 60.0
+"""Telegram says until when a code is good, by its own clock; half a minute is usual."""
+TOO_LATE = (errors.AuthTokenExpiredError, errors.AuthTokenInvalidError, errors.AuthTokenAlreadyAcceptedError)
+NO_APPLICATION = (errors.ApiIdInvalidError, errors.ApiIdPublishedFloodError)
 
 
 class WrongAnswer(Rejected):
@@ -34,13 +40,22 @@ class Me:
     is_premium: bool
 
 
+@dataclass(frozen=True, slots=True)
+class QrCode:
+    """A link that logs us in as whoever opens it in an app of theirs: a secret for as long as it is good."""
+
+    link: str = field(repr=False)
+    good_for_seconds: float
+
+
 class Login:
     """One login over a line that nobody else uses. `open_login` makes it."""
 
-    def __init__(self, line: Line, session: LoginSession, settings: TelegramSettings) -> None:
+    def __init__(self, line: Line, session: LoginSession, settings: TelegramSettings, *, scanned: asyncio.Event) -> None:
         self._line = line
         self._session = session
         self._settings = settings
+        self._scanned = scanned
         self._phone = ""
         self._code_hash = ""
 
@@ -59,8 +74,6 @@ class Login:
                 sent = await self._line.ask(request)
         except errors.PhoneNumberInvalidError as error:
             raise WrongAnswer("Telegram does not know this number; write it with + and the country code") from error
-        except (errors.ApiIdInvalidError, errors.ApiIdPublishedFloodError) as error:
-            raise Rejected("Telegram refuses the application; check TELEGRAM_API_ID and TELEGRAM_API_HASH") from error
         except errors.RPCError as error:
             raise _refusal(error) from error
         if not isinstance(sent, types.auth.SentCode):
@@ -83,6 +96,41 @@ class Login:
             raise Rejected("nobody has a Telegram account with this number")
         return _me(answer.user)
 
+    async def qr_code(self) -> QrCode | Me | None:
+        """A new code; or who has scanned the last one. None: it was scanned, and a password is wanted too."""
+        self._scanned.clear()
+        request = functions.auth.ExportLoginTokenRequest(self._settings.api_id, self._settings.api_hash.get_secret_value(), except_ids=[])
+        try:
+            answer = await self._line.ask(request)
+            if isinstance(answer, types.auth.LoginTokenMigrateTo):
+                answer = await self._follow_there(answer, request)
+        except errors.SessionPasswordNeededError:
+            return None
+        except errors.RPCError as error:
+            raise _refusal(error) from error
+        if isinstance(answer, types.auth.LoginTokenSuccess):
+            return _me(answer.authorization.user)
+        token = base64.urlsafe_b64encode(answer.token).decode().rstrip("=")
+        left = answer.expires.timestamp() - time.time()
+        return QrCode(f"tg://login?token={token}", min(max(left, SHORTEST_CODE_SECONDS), LONGEST_CODE_SECONDS))
+
+    async def _follow_there(self, answer: Any, request: Any) -> Any:  # noqa: ANN401 -- Telethon ships no types
+        """Whoever has scanned it lives in another data centre. Too late, there is a new code of that one."""
+        await self._line.move_to(answer.dc_id)
+        try:
+            return await self._line.ask(functions.auth.ImportLoginTokenRequest(answer.token))
+        except TOO_LATE:
+            return await self._line.ask(request)
+
+    async def is_scanned(self, within_seconds: float) -> bool:
+        """Whether Telegram says so within that time. It may have been scanned all the same: a new code tells."""
+        try:
+            async with asyncio.timeout(within_seconds):
+                await self._scanned.wait()
+        except TimeoutError:
+            return False
+        return True
+
     async def give_password(self, password: str) -> Me:
         try:
             puzzle = await self._line.ask(functions.account.GetPasswordRequest())
@@ -101,10 +149,25 @@ class Login:
 
 @asynccontextmanager
 async def open_login(settings: TelegramSettings, *, account_id: AccountId, limits: Limits, clock: Clock | None = None) -> AsyncIterator[Login]:
-    """A line with a key of its own that nobody else has, so it needs no lease."""
-    session = session_of("")
-    async with line_over(session, settings, Lease(begun=FOR_EVER), account_id=account_id, limits=limits, clock=clock) as line:
-        yield Login(line, session, settings)
+    """A line with a key of its own that nobody else has, so it needs no lease. It hears when a code was scanned."""
+    session, scanned = session_of(""), Scanned()
+    async with line_over(session, settings, Lease(begun=FOR_EVER), account_id=account_id, limits=limits, ear=scanned, clock=clock) as line:
+        yield Login(line, session, settings, scanned=scanned.event)
+
+
+class Scanned:
+    """Hears only that a QR code was scanned."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+
+    def hear(self, updates: types.TypeUpdates) -> None:
+        told = [updates.update] if isinstance(updates, types.UpdateShort) else getattr(updates, "updates", [])
+        if any(isinstance(one, types.UpdateLoginToken) for one in told):
+            self.event.set()
+
+    def doubt(self) -> None:
+        """A code that was scanned unheard is found when the next one is asked for."""
 
 
 async def whoami(line: Line) -> Me:
@@ -125,4 +188,6 @@ def _me(user: Any) -> Me:  # noqa: ANN401 -- Telethon ships no types
 
 
 def _refusal(error: errors.RPCError) -> Rejected:
+    if isinstance(error, NO_APPLICATION):
+        return Rejected("Telegram refuses the application; check TELEGRAM_API_ID and TELEGRAM_API_HASH")
     return Rejected(f"Telegram refuses the login ({type(error).__name__})")

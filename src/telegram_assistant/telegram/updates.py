@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from telethon.tl import functions, types
 
@@ -63,6 +63,15 @@ class _Waiting:
 
     def __len__(self) -> int:
         return len(self.messages) + len(self.deleted)
+
+
+class Hearing(Protocol):
+    """Whoever is told what comes over a connection."""
+
+    def hear(self, updates: Any) -> None: ...  # noqa: ANN401 -- any of Telethon's updates
+    def doubt(self) -> None:
+        """Something may have been missed."""
+        ...
 
 
 class Ear:

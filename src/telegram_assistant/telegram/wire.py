@@ -66,6 +66,13 @@ class Wire:
         ask = self._client.ask_for_history if isinstance(request, HistoryRequest) else self._client
         return await self._answer(ask(request))
 
+    async def move_to(self, dc_id: int) -> None:
+        """Connect to another data centre, with a new key."""
+        self._lease.check()
+        if self._client is None:
+            raise Busy("the line to Telegram was closed")
+        await self._answer(self._client.move_to(dc_id))
+
     async def hang_up(self) -> None:
         """Returns when the connection is gone. Who is cancelled meanwhile does not stop it."""
         client, self._client = self._client, None

@@ -96,7 +96,7 @@ class Accounts:
             if state is AccountState.NEW:
                 await connection.execute(
                     """
-                    UPDATE login_attempts SET state = 'failed', error = 'the account was reset', answer = NULL
+                    UPDATE login_attempts SET state = 'failed', error = 'the account was reset', answer = NULL, shown = NULL
                     WHERE account_id = $1 AND state NOT IN ('done', 'failed', 'expired')
                     """,
                     account_id,

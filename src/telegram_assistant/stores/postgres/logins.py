@@ -1,6 +1,7 @@
 """Logins in progress, and the accounts that come of them.
 
-What a person answers is sealed for the process that asked, and leaves the table when it is read.
+What a person answers is sealed for the process that asked, and leaves the table when it is read; what a person is shown is
+sealed for the door that shows it.
 """
 
 from collections.abc import Sequence
@@ -11,9 +12,9 @@ import asyncpg
 
 from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.ids import AccountId, TenantId
-from telegram_assistant.domain.login import OVER, LoginState
+from telegram_assistant.domain.login import OVER, LoginState, LoginWay
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
 
 LIFETIME_SECONDS = 600.0
 OPEN = "state NOT IN (" + ", ".join(f"'{state}'" for state in sorted(OVER)) + ")"
@@ -37,7 +38,17 @@ class LoginAttempt:
     state: LoginState
     question: int
     public_key: bytes | None
+    shown: bytes | None
     error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TakenLogin:
+    """A login that this process sees to. What is shown at the door is sealed with its key."""
+
+    attempt_id: UUID
+    way: LoginWay
+    door_key: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +68,17 @@ class Logins:
 
     # --- for the door ---
 
-    async def begin(self, tenant_id: TenantId) -> UUID:
+    async def begin(self, tenant_id: TenantId, *, way: LoginWay = LoginWay.PHONE, door_key: bytes | None = None) -> UUID:
         async with self._transactions.begin() as connection:
             made = await connection.fetchval(
-                "INSERT INTO login_attempts (tenant_id, expires_at) VALUES ($1, now() + make_interval(secs => $2)) RETURNING attempt_id",
+                """
+                INSERT INTO login_attempts (tenant_id, expires_at, way, door_key)
+                VALUES ($1, now() + make_interval(secs => $2), $3, $4) RETURNING attempt_id
+                """,
                 tenant_id,
                 LIFETIME_SECONDS,
+                way.value,
+                door_key,
             )
         return UUID(str(made))
 
@@ -70,7 +86,7 @@ class Logins:
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
                 f"""
-                SELECT l.attempt_id, l.tenant_id, l.account_id, a.phone_masked, l.question, l.public_key, l.error,
+                SELECT l.attempt_id, l.tenant_id, l.account_id, a.phone_masked, l.question, l.public_key, l.shown, l.error,
                        CASE WHEN l.expires_at < now() AND l.{OPEN} THEN 'expired' ELSE l.state END AS state
                 FROM login_attempts l LEFT JOIN telegram_accounts a USING (account_id) WHERE l.attempt_id = $1
                 """,
@@ -87,28 +103,28 @@ class Logins:
 
     # --- for ingest ---
 
-    async def take(self, owner: str) -> tuple[UUID, ...]:
+    async def take(self, owner: str) -> tuple[TakenLogin, ...]:
         """Logins that nobody has taken on yet. Those past their time are closed, and what never became an account is forgotten."""
         async with self._transactions.begin() as connection:
-            await connection.execute(f"UPDATE login_attempts SET state = 'expired', answer = NULL WHERE expires_at < now() AND {OPEN}")
+            await connection.execute(f"UPDATE login_attempts SET state = 'expired', answer = NULL, shown = NULL WHERE expires_at < now() AND {OPEN}")
             await connection.execute("DELETE FROM login_attempts WHERE expires_at < now() - interval '30 days'")
             await connection.execute(FORGET_UNFINISHED)
             rows = await connection.fetch(
                 """
                 UPDATE login_attempts SET taken_by = $1 WHERE attempt_id IN (
                     SELECT attempt_id FROM login_attempts WHERE state = 'wanted' AND taken_by IS NULL FOR UPDATE SKIP LOCKED)
-                RETURNING attempt_id
+                RETURNING attempt_id, way, door_key
                 """,
                 owner,
             )
-        return tuple(UUID(str(row["attempt_id"])) for row in rows)
+        return tuple(TakenLogin(UUID(str(row["attempt_id"])), LoginWay(row["way"]), row["door_key"]) for row in rows)
 
     async def ask(self, attempt_id: UUID, wanted: LoginState, *, public_key: bytes, error: str | None) -> int:
         """Put a question to the person; its number. Rejected when the login is over."""
         async with self._transactions.begin() as connection:
             question = await connection.fetchval(
                 f"""
-                UPDATE login_attempts SET state = $2, question = question + 1, public_key = $3, error = $4, answer = NULL
+                UPDATE login_attempts SET state = $2, question = question + 1, public_key = $3, error = $4, answer = NULL, shown = NULL
                 WHERE attempt_id = $1 AND expires_at > now() AND {OPEN} RETURNING question
                 """,
                 attempt_id,
@@ -119,6 +135,22 @@ class Logins:
         if question is None:
             raise Rejected("the login is over")
         return int(question)
+
+    async def show(self, attempt_id: UUID, question: int, sealed: bytes) -> None:
+        """What is to be scanned, as question number so and so. Rejected when the login is over."""
+        async with self._transactions.begin() as connection:
+            shown = await connection.execute(
+                f"""
+                UPDATE login_attempts SET state = $2, question = $3, shown = $4, error = NULL, answer = NULL
+                WHERE attempt_id = $1 AND expires_at > now() AND {OPEN}
+                """,
+                attempt_id,
+                LoginState.QR_SHOWN.value,
+                question,
+                sealed,
+            )
+        if shown != "UPDATE 1":
+            raise Rejected("the login is over")
 
     async def take_answer(self, attempt_id: UUID) -> bytes | None:
         """The sealed answer, once. None: not yet. Rejected when the login is over."""
@@ -138,7 +170,10 @@ class Logins:
         """A login that is over stays as it is."""
         async with self._transactions.begin() as connection:
             await connection.execute(
-                f"UPDATE login_attempts SET state = $2, error = $3, answer = NULL WHERE attempt_id = $1 AND {OPEN}", attempt_id, state.value, error
+                f"UPDATE login_attempts SET state = $2, error = $3, answer = NULL, shown = NULL WHERE attempt_id = $1 AND {OPEN}",
+                attempt_id,
+                state.value,
+                error,
             )
 
     # --- the accounts ---
@@ -165,11 +200,51 @@ class Logins:
                 )
             assert row is not None  # inserted just above
             _require_free(row, tenant_id)
-            try:
-                await connection.execute("UPDATE login_attempts SET account_id = $2 WHERE attempt_id = $1", attempt_id, row["account_id"])
-            except asyncpg.UniqueViolationError as error:
-                raise Rejected(f"somebody is logging in to account {row['account_id']}; try again in a few minutes") from error
+            await _log_in_to(connection, attempt_id, row["account_id"])
         return AccountId(row["account_id"])
+
+    async def account_for_stranger(self, attempt_id: UUID) -> AccountId:
+        """An account for somebody whose number is known only when the login is done."""
+        async with self._transactions.begin() as connection:
+            number = await connection.fetchval(
+                """
+                INSERT INTO telegram_accounts (tenant_id, state_reason)
+                SELECT tenant_id, 'the login is not finished' FROM login_attempts WHERE attempt_id = $1 RETURNING account_id
+                """,
+                attempt_id,
+            )
+            await _log_in_to(connection, attempt_id, number)
+        return AccountId(number)
+
+    async def known_account(self, attempt_id: UUID, made: AccountId, *, user_id: int, prints: Sequence[bytes]) -> AccountId:
+        """The account that the stranger had here before, or else the one that was made. Rejected as for a number."""
+        async with self._transactions.begin() as connection:
+            tenant_id = await connection.fetchval("SELECT tenant_id FROM login_attempts WHERE attempt_id = $1", attempt_id)
+            row = await connection.fetchrow(
+                """
+                SELECT account_id, tenant_id, state, state_reason FROM telegram_accounts
+                WHERE (user_id = $1 OR phone_print = ANY($2)) AND account_id <> $3
+                ORDER BY user_id = $1 DESC NULLS LAST LIMIT 1 FOR UPDATE
+                """,
+                user_id,
+                list(prints),
+                made,
+            )
+            if row is None:
+                return made
+            _require_free(row, tenant_id)
+            await _log_in_to(connection, attempt_id, row["account_id"])
+        return AccountId(row["account_id"])
+
+    async def forget_stranger(self, account_id: AccountId) -> None:
+        """Nobody has logged in to it. What has become an account stays."""
+        async with self._transactions.begin() as connection:
+            gone = "account_id = $1 AND user_id IS NULL AND session IS NULL"
+            await connection.execute(
+                f"UPDATE login_attempts SET account_id = NULL WHERE account_id = $1 AND EXISTS (SELECT 1 FROM telegram_accounts WHERE {gone})",
+                account_id,
+            )
+            await connection.execute(f"DELETE FROM telegram_accounts WHERE {gone}", account_id)
 
     async def identify(self, account_id: AccountId, owner: Owner) -> None:
         """Remember whose account it is. Rejected when the same is here already: together they would have twice its budget."""
@@ -190,6 +265,13 @@ class Logins:
                 owner.phone_masked,
                 owner.phone_print,
             )
+
+
+async def _log_in_to(connection: Connection, attempt_id: UUID, account_id: int) -> None:
+    try:
+        await connection.execute("UPDATE login_attempts SET account_id = $2 WHERE attempt_id = $1", attempt_id, account_id)
+    except asyncpg.UniqueViolationError as error:
+        raise Rejected(f"somebody is logging in to account {account_id}; try again in a few minutes") from error
 
 
 def _require_free(row: asyncpg.Record, tenant_id: int) -> None:

@@ -19,6 +19,7 @@ from telegram_assistant.ingest.albums import close_albums
 from telegram_assistant.ingest.backfill import Backfiller
 from telegram_assistant.ingest.catching_up import CatchingUp
 from telegram_assistant.ingest.finding import Finder
+from telegram_assistant.ingest.folders import FolderFollower
 from telegram_assistant.ingest.joining import Joiner
 from telegram_assistant.ingest.listening import Listening
 from telegram_assistant.ingest.logins import PART as LOGINS
@@ -157,7 +158,9 @@ async def at_work(app: App, mine: Mine, line: Line, ear: Ear, *, slots: asyncio.
 
 def finder_of(app: App, mine: Mine, reader: Reader) -> Finder:
     system = app.system
-    return Finder(reader, account_id=mine.account_id, wishes=system.wishes, channels=system.channels, planning=system.planning, clock=_now)
+    channels, planning = system.channels, system.planning
+    folders = FolderFollower(reader, account_id=mine.account_id, folders=system.folders, channels=channels, planning=planning, clock=_now)
+    return Finder(reader, account_id=mine.account_id, wishes=system.wishes, channels=channels, folders=folders, planning=planning, clock=_now)
 
 
 def fetcher_of(app: App, mine: Mine, line: Line, *, stopping: asyncio.Event) -> Fetcher | None:

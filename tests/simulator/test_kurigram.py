@@ -7,7 +7,9 @@ import asyncio
 import sys
 from pathlib import Path
 
+from telegram_simulator.control.people import People
 from telegram_simulator.simulator import Simulator
+from telegram_simulator.world.tiny import CITY, TECH
 from telegram_simulator.world.world import HOME_DC
 from tests.simulator.conftest import PHONE
 
@@ -15,6 +17,7 @@ PROGRAM = """
 import asyncio, sys
 from pathlib import Path
 from pyrogram import Client
+from pyrogram.raw import functions
 from pyrogram.storage import SQLiteStorage
 
 async def main(folder, host, port, dc_id, key, user_id):
@@ -35,16 +38,23 @@ async def main(folder, host, port, dc_id, key, user_id):
     await client.connect()
     ids = [message.id async for message in client.get_chat_history("load_1", limit=5000)]
     print("contiguous" if ids == list(range(5000, 0, -1)) else ids[:10])
+    answer = await client.invoke(functions.messages.GetDialogFilters())
+    print([one.title.text for one in answer.filters[1:]])
+    shown = await client.invoke(functions.chatlists.CheckChatlistInvite(slug="AbCdEf"))
+    print([one.title for one in shown.chats])
     await client.disconnect()
 
 asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_kurigram_connects_with_a_stored_key_and_pages_five_thousand_posts(sim: Simulator, tmp_path: Path) -> None:
+async def test_kurigram_connects_with_a_stored_key_pages_five_thousand_posts_and_sees_folders(sim: Simulator, tmp_path: Path) -> None:
+    people = People(sim)
+    people.put_into_folder(PHONE, "Новости", [CITY])
+    people.share_folder("AbCdEf", "Новости", [TECH])
     arguments = (str(tmp_path), sim.host, str(sim.ports[HOME_DC]), str(HOME_DC), sim.new_login(PHONE).hex(), str(sim.world.account(PHONE).user_id))
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", PROGRAM, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd=tmp_path
     )
     out, complaints = await asyncio.wait_for(process.communicate(), 120)
-    assert out.decode().splitlines()[-1:] == ["contiguous"], complaints.decode()[-2000:]
+    assert out.decode().splitlines()[-3:] == ["contiguous", "['Новости']", "['Tech Daily']"], complaints.decode()[-2000:]

@@ -9,8 +9,10 @@ from telegram_assistant.domain.history import Readable
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.post import Entity, Origin, PostKind
 from telegram_assistant.errors import AccessLost, Rejected
-from telegram_assistant.telegram.reader import Reader
+from telegram_assistant.telegram.reader import Listing, Reader
 from telegram_simulator.control.operations import Control
+from telegram_simulator.control.people import People
+from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY, CLUB_INVITE, TECH
 from tests.simulator.conftest import PHONE
 from tests.telegram.conftest import Readers
@@ -94,3 +96,23 @@ async def test_names_and_invitations_that_lead_nowhere_are_refused_in_words(read
         with pytest.raises(Rejected, match="not valid any more"):
             await reader.join("AbCdEfGhIj")
         assert (await reader.join(CLUB_INVITE)).channel.is_private
+
+
+async def test_chats_that_telegram_does_not_show_do_not_hide_the_others(readers: Readers, control: Control, sim: Simulator) -> None:
+    account = sim.world.account(PHONE)
+    ids = [CITY, TECH, *(control.add_channel(f"Канал {number}", f"kanal_{number}").channel_id for number in range(6))]
+    control.change_channel(TECH, ban=PHONE)
+    control.change_channel(ids[-1], ban=PHONE)
+    async with readers() as reader:
+        listing = await reader.look_up([Readable(ChannelId(one), sim.world.access_hash(account, one)) for one in ids])
+        assert await reader.look_up([]) == Listing(())
+    assert [found.channel.channel_id for found in listing.channels] == [one for one in ids if one not in {TECH, ids[-1]}]
+    assert (listing.groups, listing.closed) == (0, 2)
+
+
+async def test_folders_are_read_with_their_numbers_and_titles(readers: Readers, sim: Simulator) -> None:
+    number = People(sim).put_into_folder(PHONE, "Новости", [CITY], all_channels=True, without=[TECH])
+    async with readers() as reader:
+        (folder,) = await reader.folders()
+    assert (folder.number, folder.title, folder.has_all_channels, folder.without) == (number, "Новости", True, frozenset({ChannelId(TECH)}))
+    assert [chat.channel_id for chat in folder.chats] == [CITY]

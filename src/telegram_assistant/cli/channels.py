@@ -49,7 +49,9 @@ Wait = Annotated[int, typer.Option(help="Seconds to wait until an account has fo
 
 @app.command()
 def add(
-    references: Annotated[list[str] | None, typer.Argument(help="@name, https://t.me/name, or an invitation https://t.me/+…")] = None,
+    references: Annotated[
+        list[str] | None, typer.Argument(help="@name, https://t.me/name, an invitation https://t.me/+…, or a folder https://t.me/addlist/…")
+    ] = None,
     joined: Annotated[bool, typer.Option("--joined", help="All channels that an account of the tenant has joined.")] = False,
     tenant: TenantName = "default",
     folder: Folder = None,
@@ -61,7 +63,7 @@ def add(
     """Follow channels."""
     if not references and not joined:
         raise typer.BadParameter("name a channel, or say --joined")
-    wanted = _subscription(folder, priority, ai, history)
+    wanted = wanted_by(folder, priority, ai, history)
 
     async def ask(assembled: App) -> list[Asked]:
         asked = await _follow(assembled, tenant, [Listed(one) for one in references or ()], wanted)
@@ -69,9 +71,9 @@ def add(
             known = await assembled.system.tenants.ensure(tenant)
             wish_id = await assembled.system.wishes.add(known.tenant_id, WishKind.DIALOGS, "", wanted)
             asked.append(Asked("the channels that the account has joined", wish_id=wish_id))
-        return await _until_found(assembled, asked, wait)
+        return await until_found(assembled, asked, wait)
 
-    _tell(with_app(ask))
+    tell(with_app(ask))
 
 
 @app.command(name="import")
@@ -86,12 +88,12 @@ def import_list(
 ) -> None:
     """Follow the channels of a list."""
     text = sys.stdin.read() if str(file) == "-" else _read(file)
-    wanted = _subscription(folder, priority, ai, history)
+    wanted = wanted_by(folder, priority, ai, history)
 
     async def ask(assembled: App) -> list[Asked]:
-        return await _until_found(assembled, await _follow(assembled, tenant, list(read_list(text)), wanted), wait)
+        return await until_found(assembled, await _follow(assembled, tenant, list(read_list(text)), wanted), wait)
 
-    _tell(with_app(ask))
+    tell(with_app(ask))
 
 
 @app.command()
@@ -201,7 +203,8 @@ def verify(
     console.print(f"{count} channels will be read once more, in the background; `tga channels coverage` shows how it goes.")
 
 
-def _subscription(folder: str | None, priority: Priority, ai: AiPolicy, history: str) -> Subscription:
+def wanted_by(folder: str | None, priority: Priority, ai: AiPolicy, history: str) -> Subscription:
+    """What the options of a command say."""
     if history != "all" and not history.isdecimal():
         raise typer.BadParameter('a number of days, or "all"', param_hint="--history")
     days = EVERYTHING_DAYS if history == "all" else int(history)
@@ -215,7 +218,7 @@ async def _follow(assembled: App, tenant: str, listed: Sequence[Listed], wanted:
     )
 
 
-async def _until_found(assembled: App, asked: list[Asked], seconds: int) -> list[Asked]:
+async def until_found(assembled: App, asked: list[Asked], seconds: int) -> list[Asked]:
     """What has become of the wishes in the end."""
     waiting = [one.wish_id for one in asked if one.wish_id is not None]
     answered: dict[int, Asked] = {}
@@ -234,7 +237,8 @@ async def _until_found(assembled: App, asked: list[Asked], seconds: int) -> list
     return [Asked(one.written, answered[one.wish_id].title, None, answered[one.wish_id].refused) if one.wish_id in answered else one for one in asked]
 
 
-def _tell(asked: Sequence[Asked]) -> None:
+def tell(asked: Sequence[Asked]) -> None:
+    """What has become of each; it ends the command when something was refused."""
     for one in asked:
         if one.refused is not None:
             complaints.print(f"[red]{escape(one.written)}[/]: {escape(one.refused)}")

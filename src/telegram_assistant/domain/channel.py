@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Rejected
@@ -28,15 +29,33 @@ class FoundChannel:
     joined: bool
 
 
+class ReferenceKind(StrEnum):
+    """How channels are named."""
+
+    NAME = "name"
+    INVITE = "invite"
+    """The secret of an invitation."""
+    LIST = "list"
+    """The last part of a link by which somebody shares a folder."""
+
+
+ADDRESSES = {ReferenceKind.NAME: "@", ReferenceKind.INVITE: "https://t.me/+", ReferenceKind.LIST: "https://t.me/addlist/"}
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a person wrote to name a channel: a public name, or the secret of an invitation."""
+    """What a person wrote to name a channel, or several."""
 
     name: str
-    is_invite: bool
+    kind: ReferenceKind
 
     def __str__(self) -> str:
-        return f"https://t.me/+{self.name}" if self.is_invite else f"@{self.name}"
+        return ADDRESSES[self.kind] + self.name
+
+    @property
+    def shown(self) -> str:
+        """Invitations and links to folders are keys to channels: they are not printed in full."""
+        return str(self) if self.kind is ReferenceKind.NAME else f"{ADDRESSES[self.kind]}{self.name[:4]}…"
 
 
 LINK = re.compile(r"^(?:https?://)?(?:www\.)?(?:t\.me|telegram\.me|telegram\.dog)/(?:s/)?(?P<path>[^?#]+)", re.IGNORECASE)
@@ -45,14 +64,16 @@ INVITE = re.compile(r"^[A-Za-z0-9_-]{10,64}$")
 
 
 def parse_reference(text: str) -> Reference:
-    """Read `@name`, `name`, `t.me/name`, `t.me/name/123`, `t.me/+secret`, `t.me/joinchat/secret`; Rejected when it is none of them."""
+    """Read `@name`, `name`, `t.me/name`, `t.me/name/123`, `t.me/+secret`, `t.me/joinchat/secret`, `t.me/addlist/secret`; else Rejected."""
     written = text.strip()
     link = LINK.match(written)
     path = (link["path"] if link else written.removeprefix("@")).strip("/")
     secret = path.removeprefix("joinchat/").removeprefix("+") if path.startswith(("joinchat/", "+")) else None
     if secret is not None and INVITE.match(secret):
-        return Reference(secret, is_invite=True)
+        return Reference(secret, ReferenceKind.INVITE)
+    if path.startswith("addlist/") and INVITE.match(path.removeprefix("addlist/")):
+        return Reference(path.removeprefix("addlist/"), ReferenceKind.LIST)
     name = path.split("/")[0]
     if USERNAME.match(name) and name.lower() not in {"joinchat", "addlist", "c"}:
-        return Reference(name, is_invite=False)
+        return Reference(name, ReferenceKind.NAME)
     raise Rejected(f"{written[:80]!r} names no channel; write @name, https://t.me/name or an invitation like https://t.me/+AbCdEf")

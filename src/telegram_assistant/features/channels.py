@@ -3,13 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from telegram_assistant.domain.channel import Reference, parse_reference
+from telegram_assistant.domain.channel import ReferenceKind, parse_reference
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channel_lists import Listed
 from telegram_assistant.stores.postgres.channels import Channels, FollowedChannel, Subscription
 from telegram_assistant.stores.postgres.planning import Planning
 from telegram_assistant.stores.postgres.wishes import Wishes, WishKind
+
+WISHES = {ReferenceKind.NAME: WishKind.USERNAME, ReferenceKind.INVITE: WishKind.INVITE, ReferenceKind.LIST: WishKind.LIST}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +40,11 @@ async def _ask(listed: Listed, *, tenant_id: TenantId, subscription: Subscriptio
     except Rejected as error:
         return Asked(listed.reference, refused=str(error))
     wanted = replace(subscription, folder=listed.folder or subscription.folder)
-    known = None if reference.is_invite else await channels.named(reference.name)
+    known = await channels.named(reference.name) if reference.kind is ReferenceKind.NAME else None
     if known is not None and not known.is_private:
         await channels.subscribe(tenant_id, replace(wanted, channel_id=known.channel_id))
         return Asked(str(reference), title=known.title)
-    kind = WishKind.INVITE if reference.is_invite else WishKind.USERNAME
-    return Asked(_shown(reference), wish_id=await wishes.add(tenant_id, kind, reference.name, wanted))
-
-
-def _shown(reference: Reference) -> str:
-    """An invitation is a key to the channel: it is not printed in full."""
-    return f"https://t.me/+{reference.name[:4]}…" if reference.is_invite else str(reference)
+    return Asked(reference.shown, wish_id=await wishes.add(tenant_id, WISHES[reference.kind], reference.name, wanted))
 
 
 def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:

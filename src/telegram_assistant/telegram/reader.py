@@ -39,6 +39,27 @@ class NoPlace(Rejected):
     """The account can join no further channel, whichever."""
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What is in a list of chats: channels that the account can read, and how many others there are."""
+
+    channels: tuple[FoundChannel, ...]
+    groups: int = 0
+    closed: int = 0
+    """Private channels that the account would have to join first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TelegramFolder:
+    """A folder of the account, as the person has made it: chats that were put in, or all channels but some."""
+
+    number: int
+    title: str
+    chats: tuple[Readable, ...]
+    has_all_channels: bool
+    without: frozenset[ChannelId]
+
+
 class Reader:
     """One account's eyes. What Telegram does not let it see is AccessLost or Rejected; Busy is whatever passes."""
 
@@ -125,6 +146,40 @@ class Reader:
             return found, None
         return found, _cursor_after(answer, chats)
 
+    async def shared_folder(self, slug: str) -> Listing:
+        """What is behind a link to a folder. Nothing is joined."""
+        try:
+            answer = await self.line.ask(functions.chatlists.CheckChatlistInviteRequest(slug))
+        except errors.BadRequestError as error:  # Telethon has no class for these
+            if not str(error.message).startswith("INVITE_SLUG_"):
+                raise
+            raise Rejected("the link to the folder is not valid any more") from error
+        return _listing(answer.chats)
+
+    async def folders(self) -> tuple[TelegramFolder, ...]:
+        """The account's own folders."""
+        answer = await self.line.ask(functions.messages.GetDialogFiltersRequest())
+        return tuple(_folder(one) for one in answer.filters if isinstance(one, types.DialogFilter | types.DialogFilterChatlist))
+
+    async def look_up(self, chats: Sequence[Readable]) -> Listing:
+        """What chats are of which only the ids are known."""
+        found: list[Any] = []
+        for start in range(0, len(chats), PAGE):
+            found += await self._chats(chats[start : start + PAGE])
+        listing = _listing(found)
+        return replace(listing, closed=listing.closed + len(chats) - len(found))
+
+    async def _chats(self, chats: Sequence[Readable]) -> list[Any]:
+        """Without those that Telegram does not show; one of them spoils the whole answer, so it is looked for by halves."""
+        try:
+            answer = await self.line.ask(
+                functions.channels.GetChannelsRequest([types.InputChannel(one.channel_id, one.access_hash) for one in chats])
+            )
+        except CLOSED:
+            half = len(chats) // 2
+            return [] if not half else [*await self._chats(chats[:half]), *await self._chats(chats[half:])]
+        return list(answer.chats)
+
     async def _history(
         self, channel: Readable, *, offset_id: int = 0, offset_date: datetime | None = None, add_offset: int = 0, limit: int = PAGE
     ) -> tuple[Any, bytes]:
@@ -169,6 +224,25 @@ def _packed(messages: list[Any], answer: bytes, ids: Sequence[MessageId]) -> byt
 
 def _is_channel(chat: Any) -> bool:  # noqa: ANN401 -- one of Telethon's chats
     return isinstance(chat, types.Channel) and bool(chat.broadcast) and chat.access_hash is not None and not chat.min
+
+
+def _listing(chats: Sequence[Any]) -> Listing:
+    channels = tuple(found for chat in chats if _is_channel(chat) and ((found := _found(chat)).joined or not found.channel.is_private))
+    groups = sum(isinstance(chat, types.Chat | types.ChatForbidden) or not getattr(chat, "broadcast", False) for chat in chats)
+    return Listing(channels, groups, closed=len(chats) - groups - len(channels))
+
+
+def _folder(theirs: types.DialogFilter | types.DialogFilterChatlist) -> TelegramFolder:
+    def ids_in(peers: Sequence[Any]) -> tuple[Readable, ...]:
+        return tuple(Readable(ChannelId(peer.channel_id), peer.access_hash) for peer in peers if isinstance(peer, types.InputPeerChannel))
+
+    return TelegramFolder(
+        theirs.id,
+        theirs.title.text,
+        ids_in([*theirs.pinned_peers, *theirs.include_peers]),
+        has_all_channels=bool(getattr(theirs, "broadcasts", False)),
+        without=frozenset(one.channel_id for one in ids_in(getattr(theirs, "exclude_peers", ()))),
+    )
 
 
 def _found(chat: types.Channel) -> FoundChannel:

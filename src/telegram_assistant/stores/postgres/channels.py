@@ -54,6 +54,12 @@ class FollowedChannel:
     newest_posted_at: datetime | None
 
 
+MAY_FOLLOW = """(NOT c.is_private OR EXISTS (
+    SELECT 1 FROM account_channels r JOIN telegram_accounts a ON a.account_id = r.account_id
+    WHERE r.channel_id = c.channel_id AND a.tenant_id = $1 AND r.read_at > now() - interval '7 days'))"""
+"""A private channel only where one of the tenant's own accounts has read it lately."""
+
+
 class Channels:
     """Registers channels and subscriptions. A system store."""
 
@@ -103,19 +109,17 @@ class Channels:
         return Channel(**dict(row)) if row else None
 
     async def subscribe(self, tenant_id: TenantId, wish: Subscription) -> None:
-        """Follow a channel. A private one only where one of the tenant's own accounts has read it lately."""
+        """Follow a channel because somebody asks for it. Rejected when the tenant may not."""
         async with self._transactions.begin() as connection:
             followed = await connection.execute(
-                """
+                f"""
                 INSERT INTO subscriptions (tenant_id, channel_id, folder, priority, ai_policy, history_days, wants_media, keeps_protected)
                 SELECT $1, c.channel_id, $3, $4, $5, $6, $7, $8 FROM channels c
-                WHERE c.channel_id = $2 AND (NOT c.is_private OR EXISTS (
-                    SELECT 1 FROM account_channels r JOIN telegram_accounts a ON a.account_id = r.account_id
-                    WHERE r.channel_id = c.channel_id AND a.tenant_id = $1 AND r.read_at > now() - interval '7 days'))
+                WHERE c.channel_id = $2 AND {MAY_FOLLOW}
                 ON CONFLICT (tenant_id, channel_id) DO UPDATE
                 SET folder = excluded.folder, priority = excluded.priority, ai_policy = excluded.ai_policy,
-                    history_days = excluded.history_days, wants_media = excluded.wants_media,
-                    keeps_protected = excluded.keeps_protected, active = true, suspended_reason = NULL
+                    history_days = excluded.history_days, wants_media = excluded.wants_media, keeps_protected = excluded.keeps_protected,
+                    active = true, suspended_reason = NULL, from_folder = NULL
                 """,
                 tenant_id,
                 wish.channel_id,

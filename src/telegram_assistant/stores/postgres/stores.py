@@ -14,6 +14,7 @@ from telegram_assistant.stores.postgres.coverage import CoverageLedger, Coverage
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
 from telegram_assistant.stores.postgres.dead_letters import DeadLetters
 from telegram_assistant.stores.postgres.feed import Feed
+from telegram_assistant.stores.postgres.folders import FollowedFolders
 from telegram_assistant.stores.postgres.hints import Hints
 from telegram_assistant.stores.postgres.job_runs import JobRuns
 from telegram_assistant.stores.postgres.joins import Joins
@@ -67,6 +68,7 @@ class SystemStores:
     statistics: PostStatistics
     wishes: Wishes
     previews: Previews
+    folders: FollowedFolders
     raw_archive: RawArchive
     job_runs: JobRuns
     partitions: Partitions
@@ -113,6 +115,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         statistics=PostStatistics(transactions),
         wishes=Wishes(transactions),
         previews=Previews(transactions),
+        folders=FollowedFolders(transactions),
         raw_archive=RawArchive(repeatable),
         job_runs=JobRuns(transactions),
         partitions=Partitions(transactions),

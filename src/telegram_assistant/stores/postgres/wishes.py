@@ -20,6 +20,10 @@ class WishKind(StrEnum):
     INVITE = "invite"
     DIALOGS = "dialogs"
     """All channels that the account has joined."""
+    LIST = "list"
+    """Whatever is in a folder that somebody shares by a link."""
+    FOLDER = "folder"
+    """Whatever is in a folder of the account, now and later."""
 
 
 class WishState(StrEnum):
@@ -67,7 +71,7 @@ class Wishes:
     async def add(
         self, tenant_id: TenantId, kind: WishKind, reference: str, subscription: Subscription | None, *, account_id: AccountId | None = None
     ) -> int:
-        plain = None if subscription is None else json.dumps(_plain(subscription))
+        plain = None if subscription is None else json.dumps(plain_of(subscription))
         async with self._transactions.begin() as connection:
             number = await connection.fetchval(
                 """
@@ -137,11 +141,12 @@ class Wishes:
 
 def _wish(row: dict[str, Any]) -> Wish:
     plain = row["subscription"]
-    subscription = None if plain is None else _subscription(json.loads(plain))
+    subscription = None if plain is None else subscription_of(json.loads(plain))
     return Wish(**{**row, "kind": WishKind(row["kind"]), "state": WishState(row["state"]), "subscription": subscription})
 
 
-def _plain(wanted: Subscription) -> dict[str, object]:
+def plain_of(wanted: Subscription) -> dict[str, object]:
+    """As JSON can hold it."""
     return {
         "folder": wanted.folder,
         "priority": wanted.priority.value,
@@ -151,7 +156,7 @@ def _plain(wanted: Subscription) -> dict[str, object]:
     }
 
 
-def _subscription(plain: dict[str, Any]) -> Subscription:
+def subscription_of(plain: dict[str, Any]) -> Subscription:
     """Which channel it is for is not known yet."""
     values = {**plain, "priority": Priority(plain["priority"]), "ai_policy": AiPolicy(plain["ai_policy"])}
     return Subscription(channel_id=NOT_KNOWN_YET, **values)

@@ -4,8 +4,8 @@ from alembic import op
 
 from telegram_assistant.stores.postgres.migrations.classes import system_table
 
-revision = "0012"
-down_revision = "0007"
+revision = "0011"
+down_revision = "0010"
 
 
 def upgrade() -> None:

@@ -1,0 +1,94 @@
+"""`tga folders`: folders at Telegram that are followed, with what is put into them later."""
+
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.channels import Ai, Folder, History, Prio, Wait, tell, until_found, wanted_by
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import console
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.domain.priority import Priority
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.channels import Asked
+from telegram_assistant.features.folders import follow_folder, pick_folder
+from telegram_assistant.stores.postgres.channels import AiPolicy
+from telegram_assistant.stores.postgres.folders import FolderStatus
+from telegram_assistant.stores.postgres.tenants import Tenant
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Folders at Telegram that are followed.")
+
+TenantName = Annotated[str, typer.Option("--tenant", help="Whose folders.")]
+
+
+@app.command()
+def add(
+    title: Annotated[str, typer.Argument(help="As Telegram shows it to you.")],
+    account: Annotated[int | None, typer.Option(help="Whose folder, if the tenant has several accounts: a number from `tga accounts list`.")] = None,
+    tenant: TenantName = "default",
+    folder: Folder = None,
+    priority: Prio = Priority.NORMAL,
+    ai: Ai = AiPolicy.LOCAL,
+    history: History = "7",
+    wait: Wait = 60,
+) -> None:
+    """Follow all channels of a folder in an account's own Telegram, and what is put in or taken out later."""
+    wanted = wanted_by(folder, priority, ai, history)
+
+    async def ask(assembled: App) -> list[Asked]:
+        system, number = assembled.system, None if account is None else AccountId(account)
+        known = await system.tenants.ensure(tenant)
+        asked = await follow_folder(title, tenant=known, account_id=number, subscription=wanted, accounts=system.accounts, wishes=system.wishes)
+        return await until_found(assembled, [asked], wait)
+
+    tell(with_app(ask))
+
+
+@app.command(name="list")
+def show_list(tenant: TenantName = "default") -> None:
+    """Every followed folder, what it brought, and when it was looked at."""
+
+    async def read(assembled: App) -> tuple[tuple[FolderStatus, ...], ZoneInfo]:
+        known = await _tenant(assembled, tenant)
+        return await assembled.system.folders.of(known.tenant_id), ZoneInfo(assembled.settings.telemetry.time_zone)
+
+    folders, zone = with_app(read)
+    if not folders:
+        console.print("No folder is followed. Begin with: tga folders add NAME")
+        return
+    table = Table(pad_edge=False)
+    for name in ("number", "folder", "account", "chats in it", "followed because of it", "last look", "trouble"):
+        table.add_column(name)
+    for one in folders:
+        looked_at = f"{one.looked_at.astimezone(zone):%Y-%m-%d %H:%M}" if one.looked_at else "–"
+        numbers = (str(one.account_id), str(one.chats), str(one.followed))
+        table.add_row(str(one.folder_id), escape(one.title), *numbers, looked_at, escape(one.trouble or ""))
+    console.print(table)
+
+
+@app.command()
+def remove(
+    which: Annotated[str, typer.Argument(help="Its title or number.")],
+    channels: Annotated[bool, typer.Option("--channels", help="Stop following what the folder has brought, too.")] = False,
+    tenant: TenantName = "default",
+) -> None:
+    """Stop following a folder. Its channels stay followed unless you say --channels."""
+
+    async def leave(assembled: App) -> tuple[FolderStatus, int]:
+        known = await _tenant(assembled, tenant)
+        one = pick_folder(await assembled.system.folders.of(known.tenant_id), which)
+        return one, await assembled.system.folders.leave(known.tenant_id, one.folder_id, with_channels=channels)
+
+    one, gone = with_app(leave)
+    console.print(f"Folder {escape(one.title)} is no longer followed" + (f", nor are {gone} channels that it brought." if channels else "."))
+
+
+async def _tenant(assembled: App, name: str) -> Tenant:
+    known = await assembled.system.tenants.by_name(name)
+    if known is None:
+        raise Rejected(f"there is no tenant {name!r}")
+    return known

@@ -1,0 +1,101 @@
+"""Following folders of an account at Telegram: what is put into one is followed, what is taken out no longer."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from telegram_assistant.domain.channel import FoundChannel
+from telegram_assistant.domain.history import Readable
+from telegram_assistant.domain.ids import AccountId, ChannelId
+from telegram_assistant.errors import Rejected
+from telegram_assistant.stores.postgres.channels import Channels
+from telegram_assistant.stores.postgres.folders import FollowedFolder, FollowedFolders
+from telegram_assistant.stores.postgres.planning import Planning
+from telegram_assistant.stores.postgres.wishes import Wish
+from telegram_assistant.telegram.reader import DialogCursor, Listing, Reader, TelegramFolder
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
+
+LOOK_EVERY = timedelta(hours=1)
+GONE = "there is no such folder at Telegram any more; its channels are still followed"
+
+
+class FolderFollower:
+    """Sees to the folders of one account."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        account_id: AccountId,
+        folders: FollowedFolders,
+        channels: Channels,
+        planning: Planning,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._reader = reader
+        self._account_id = account_id
+        self._folders = folders
+        self._channels = channels
+        self._planning = planning
+        self._clock = clock
+
+    async def begin(self, wish: Wish) -> Listing:
+        """Follow the folder that a person has named; Rejected when the account has none of that name."""
+        found = await self._reader.folders()
+        title = wish.reference.strip()
+        folder = next((one for one in found if one.title.casefold() == title.casefold()), None)
+        if folder is None:
+            names = ", ".join(one.title for one in found) or "none"
+            raise Rejected(f"account {self._account_id} has no folder {title!r} at Telegram; it has: {names}")
+        if wish.subscription is None:
+            raise Rejected("nothing is wanted of the folder")
+        followed = await self._folders.follow(wish, self._account_id, number=folder.number, title=folder.title, subscription=wish.subscription)
+        return await self._compare(followed, folder)
+
+    async def look(self) -> int:
+        """At the folders that are due; how many there were. One request shows all folders of the account."""
+        due = await self._folders.claim(self._account_id)
+        if not due:
+            return 0
+        present = {folder.number: folder for folder in await self._reader.folders()}
+        for followed in due:
+            folder = present.get(followed.number)
+            if folder is None:
+                await self._folders.settle(followed, title=followed.title, trouble=GONE, again_after=LOOK_EVERY)
+            else:
+                await self._compare(followed, folder)
+        return len(due)
+
+    async def _compare(self, followed: FollowedFolder, folder: TelegramFolder) -> Listing:
+        """With the last look. Only what is new is asked for: the rest is known."""
+        found = await self._joined() if folder.has_all_channels else {}
+        inside = {chat.channel_id: chat for chat in folder.chats} | {
+            channel_id: Readable(channel_id, one.access_hash) for channel_id, one in found.items() if channel_id not in folder.without
+        }
+        before = await self._folders.members(followed.folder_id)
+        new = [chat for channel_id, chat in inside.items() if channel_id not in before]
+        listing = await self._reader.look_up([chat for chat in new if chat.channel_id not in found])
+        channels = (*listing.channels, *(found[chat.channel_id] for chat in new if chat.channel_id in found))
+        for one in channels:
+            await self._channels.open_to(self._account_id, one.channel, one.access_hash, joined=one.joined, read_at=self._clock())
+        changed = await self._folders.change(
+            followed,
+            put_in=[chat.channel_id for chat in new],
+            readable=[one.channel.channel_id for one in channels],
+            taken_out=before - inside.keys(),
+        )
+        await self._folders.settle(followed, title=folder.title, trouble=None, again_after=LOOK_EVERY)
+        if changed:
+            await self._planning.give_accounts()
+            log.info("folder_followed", folder_id=followed.folder_id, account_id=self._account_id, changed=changed)
+        return Listing(channels, listing.groups, listing.closed)
+
+    async def _joined(self) -> Mapping[ChannelId, FoundChannel]:
+        found: dict[ChannelId, FoundChannel] = {}
+        cursor: DialogCursor | None = None
+        while True:
+            page, cursor = await self._reader.joined(cursor)
+            found |= {one.channel.channel_id: one for one in page}
+            if cursor is None:
+                return found

@@ -20,12 +20,12 @@ def drawing(console: Console) -> Iterator[Callable[[str], None]]:
     if not console.is_terminal:
         yield lambda link: console.print(picture(link))
         return
-    with Live(console=console, auto_refresh=False, transient=True) as live:
+    with Live(console=console, auto_refresh=False, transient=True, vertical_overflow="visible") as live:
         yield lambda link: live.update(picture(link), refresh=True)
 
 
 def picture(link: str) -> Text:
-    """Light on dark, as most terminals are; two modules are one character."""
+    """Two modules are one character. Its colours are set: on a light terminal it would be the negative of a code."""
     drawn = io.StringIO()
     segno.make_qr(link, error="l").terminal(drawn, border=BORDER, compact=True)
-    return Text(f"{SCAN}\n{drawn.getvalue()}")
+    return Text.assemble(f"{SCAN}\n", (drawn.getvalue(), "bright_white on black"))

@@ -100,7 +100,7 @@ async def test_a_code_that_nobody_scanned_in_time_is_of_no_use_and_a_new_one_is(
     code = await fresh.qr_login()
     with pytest.raises(errors.AuthTokenExpiredError):
         await client(functions.auth.AcceptLoginTokenRequest(code.token))
-    with pytest.raises(NoSuchThing, match="AUTH_OUR_BOT_EXPIRED"):
+    with pytest.raises(NoSuchThing, match="AUTH_TOKEN_EXPIRED"):
         people.accept_login(PHONE)
     sim.faults.login_token_seconds = 30.0
     await code.recreate()

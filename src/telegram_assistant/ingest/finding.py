@@ -52,12 +52,12 @@ class Finder:
         folders_at = clock()
         while not stopping.is_set():
             try:
+                if clock() >= folders_at:  # before the wishes: there may be many
+                    folders_at = clock() + FOLDER_LOOK_SECONDS
+                    await self.folders.look()
                 wish = await self._wishes.claim(self._account_id)
                 if wish is not None:
                     await self.see_to(wish)
-                elif clock() >= folders_at:
-                    folders_at = clock() + FOLDER_LOOK_SECONDS
-                    await self.folders.look()
                 else:
                     await sleep_unless(stopping, LOOK_SECONDS)
             except Busy as busy:

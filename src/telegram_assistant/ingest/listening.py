@@ -4,10 +4,11 @@ It proves nothing and completes no poll: the next ordinary one finds the posts s
 """
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from telegram_assistant.domain.account import Lease
 from telegram_assistant.domain.ids import AccountId, ChannelId
@@ -25,8 +26,13 @@ from telegram_assistant.telemetry.metrics import PUSH_GAPS
 
 log = get_logger()
 
+KNOWN_FOR = timedelta(minutes=1)
+"""How long it is remembered which channels the account reads: the fence of each landing knows better."""
+RAW_SECONDS = 2.0
+"""So long what was landed is gathered before it is kept as it came."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(slots=True, kw_only=True)
 class Listening:
     """The loop of one account that takes from its ear. What could not be stored is read from history instead."""
 
@@ -39,13 +45,21 @@ class Listening:
     hints: Hints
     raw_archive: RawArchive
     clock: Callable[[], datetime]
+    _channels: dict[ChannelId, ReadChannel | None] = field(default_factory=dict, init=False)
+    """None: not one of ours."""
+    _known_at: datetime | None = field(default=None, init=False)
+    _raw: list[RawMessages] = field(default_factory=list, init=False)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Until told to stop. LeaseLost ends it: the account is another's."""
         unread: set[ChannelId] = set()
+        kept_at = time.monotonic()
         while not stopping.is_set():
-            await either(self.ear.something, stopping)
+            await either(self.ear.something, stopping, seconds=RAW_SECONDS if self._raw else None)
             unread |= await self.take_in()
+            if stopping.is_set() or time.monotonic() - kept_at >= RAW_SECONDS:
+                await self.keep_raw()
+                kept_at = time.monotonic()
             try:
                 await self._hint(unread)
                 unread.clear()
@@ -56,38 +70,56 @@ class Listening:
     async def take_in(self) -> set[ChannelId]:
         """Land what was heard; the channels that have to be read, because of a gap or because it could not be landed."""
         heard = self.ear.take()
-        if not heard:
-            return set()
         try:
-            channels = await self.hints.read_by(self.account_id, self.lease_epoch, [one.channel_id for one in heard])
+            await self._look_up([one.channel_id for one in heard])
         except Busy:
             return {one.channel_id for one in heard}
-        ours = [(channels[one.channel_id], one) for one in heard if one.channel_id in channels]
-        reasons: dict[ChannelId, str] = {one.channel_id: one.gap.value for _, one in ours if one.gap is not None}
-        raw: list[RawMessages] = []
-        for channel, one in ours:
-            if not await self._store(channel, one, raw):
+        reasons: dict[ChannelId, str] = {}
+        for one in heard:
+            channel = self._channels[one.channel_id]
+            if channel is None:
+                continue
+            if one.gap is not None:
+                reasons[one.channel_id] = one.gap.value
+            if not await self._store(channel, one):
                 reasons[one.channel_id] = "failed"
-        await keep_raw(raw, archive=self.raw_archive)
         for reason, count in Counter(reasons.values()).items():
             PUSH_GAPS.labels(reason).inc(count)
         return set(reasons)
 
-    async def _store(self, channel: ReadChannel, heard: Heard, raw: list[RawMessages]) -> bool:
+    async def keep_raw(self) -> None:
+        """What was landed, as Telegram sent it."""
+        raw, self._raw = self._raw, []
+        await keep_raw(raw, archive=self.raw_archive)
+
+    async def _look_up(self, channel_ids: Sequence[ChannelId]) -> None:
+        """Which of them are ours, unless it is known."""
+        now = self.clock()
+        if self._known_at is None or now - self._known_at > KNOWN_FOR:
+            self._channels, self._known_at = {}, now
+        unknown = [one for one in channel_ids if one not in self._channels]
+        if unknown:
+            ours = await self.hints.read_by(self.account_id, self.lease_epoch, unknown)
+            self._channels |= {one: ours.get(one) for one in unknown}
+
+    async def _store(self, channel: ReadChannel, heard: Heard) -> bool:
         """False when it must be read instead. What is wrong with one channel is not the others' business."""
         claim, now = PushClaim(heard.channel_id, self.account_id, self.lease_epoch), self.clock()
         try:
             if heard.posts:
                 landed = await self.landing.land(Page(posts=heard.posts, proven=None, read_at=now), claim)
                 tell_pushed(channel, (post for post in heard.posts if post.message_id in landed.new_ids), now=now)
+                newest = [post.posted_at for post in heard.posts] + [one for one in (channel.newest_posted_at,) if one]
+                self._channels[heard.channel_id] = replace(channel, newest_posted_at=max(newest))
                 if landed.inserted or landed.changed:
-                    raw += raw_of_pushed(heard, now)
+                    self._raw += raw_of_pushed(heard, now)
             if heard.deleted_ids:
                 burial = await self.landing.bury(claim, heard.deleted_ids, told_at=now)
                 if burial.doubtful:
                     await self.backfills.look_twice(heard.channel_id)
         except LeaseLost:
             self.lease.check()  # the account is lost, or only this channel
+            self._channels[heard.channel_id] = None
             log.info("push_not_ours", channel_id=heard.channel_id)
         except Busy as busy:
             log.info("push_not_landed", channel_id=heard.channel_id, why=str(busy))

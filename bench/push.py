@@ -1,0 +1,172 @@
+"""Push: how soon a post is committed that Telegram tells of by itself, from the call that publishes it to the row another connection sees.
+
+The whole ingest role runs in a process of its own, with Telegram's limits; each account has joined its share of the channels
+and has read them once. With `--lost` Telegram tells nothing at all: everything has to come by polling, however late.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from bench.engines import free_port, running_engine
+from bench.harness import arguments, cpu_seconds, own_database, percentile, report
+from bench.simulator import simulator
+from bench.soak_ingest import Size, furnish, ingest, telegram_at
+from telegram_assistant.assembly import assemble
+from telegram_assistant.settings import read_settings
+from telegram_simulator.control.client import ControlClient
+from telegram_simulator.world.load import FIRST_CHANNEL
+
+POSTS = 20
+"""In each channel before the start."""
+BAR_S = 1.0
+LOOK_SECONDS = 0.02
+HANDS = 4
+TELLING_SECONDS = 20.0
+"""What may be on its way when the last post is published."""
+
+UNREAD = "SELECT count(*) FROM poll_schedule WHERE last_polled_at IS NULL"
+LANDED = """
+SELECT channel_id, message_id FROM outbox WHERE announced_at IS NULL AND lane = 'live' AND created_at > now() - interval '5 seconds'
+"""
+LONGEST = "SELECT coalesce(max(longest_seconds), 0)::float8 FROM account_plans"
+
+type PostKey = tuple[int, int]
+type Database = "asyncpg.Connection[asyncpg.Record]"
+
+
+@dataclass
+class Race:
+    """When each post was published, and when it was seen in the database."""
+
+    published: dict[PostKey, float] = field(default_factory=dict)
+    seen: dict[PostKey, float] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> set[PostKey]:
+        return self.published.keys() - self.seen.keys()
+
+    @property
+    def waited(self) -> list[float]:
+        return [self.seen[key] - at for key, at in self.published.items() if key in self.seen]
+
+
+def publish(race: Race, where: str, size: Size, per_second: float, hand: int) -> None:
+    """One of several threads, so that a slow answer delays no other post; they take the channels in turn."""
+    began = time.time()
+    with ControlClient(where) as control:
+        for number in range(hand, round(size.seconds * per_second), HANDS):
+            time.sleep(max(0.0, began + number / per_second - time.time()))
+            channel_id, asked_at = FIRST_CHANNEL + number % size.channels, time.time()
+            (message_id,) = control.post(channel_id, f"Новость номер {number}: снег и гололёд, водителей просят не торопиться.")
+            race.published[channel_id, message_id] = asked_at
+
+
+async def watch(race: Race, admin: Database, ended: asyncio.Event) -> None:
+    """Until told; no worker runs, so what is landed stays in the outbox."""
+    while not ended.is_set():
+        rows = await admin.fetch(LANDED)
+        now = time.time()
+        for row in rows:
+            race.seen.setdefault((row["channel_id"], row["message_id"]), now)
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def all_read(admin: Database) -> None:
+    while await admin.fetchval(UNREAD):
+        await asyncio.sleep(0.5)
+
+
+async def all_seen(race: Race, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while race.missing and time.monotonic() < deadline:
+        await asyncio.sleep(0.05)
+
+
+async def run(size: Size, per_second: float, *, lost: bool) -> dict[str, object]:
+    race, ended = Race(), asyncio.Event()
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        world = ("load", "--channels", str(size.channels), "--posts", str(POSTS))
+        running = stack.enter_context(simulator(*world, limits="telegram"))
+        control = stack.enter_context(ControlClient(running.where["control"]))
+        engine = stack.enter_context(running_engine("redis", folder / "redis"))
+        database = (await stack.enter_async_context(own_database("tga_bench_push"))).database
+        servers = {"DATABASE_URL": database.url.get_secret_value(), "REDIS_URL": engine.url}
+        environ = {**os.environ, **servers, **telegram_at(running, None), "INGEST_PORT": str(free_port())}
+        async with assemble(read_settings(environ)) as app:
+            await furnish(app, control, size)
+        admin = await asyncpg.connect((database.admin_url or database.url).get_secret_value())
+        stack.push_async_callback(admin.close)
+        async with ingest(environ, folder / "ingest.log") as process:
+            await all_read(admin)
+            control.ask("POST", "/trouble", drop_updates=lost)
+            watching = asyncio.create_task(watch(race, admin, ended))
+            cpu, before = cpu_seconds(process.pid), requests(control)
+            where = running.where["control"]
+            await asyncio.gather(*(asyncio.to_thread(publish, race, where, size, per_second, hand) for hand in range(HANDS)))
+            cpu, calls = cpu_seconds(process.pid) - cpu, requests(control) - before
+            await all_seen(race, 10 * TELLING_SECONDS if lost else TELLING_SECONDS)
+            ended.set()
+            await watching
+            bound = float(await admin.fetchval(LONGEST))
+    return figures(race, size, cpu=cpu, calls=calls, bound=bound, lost=lost)
+
+
+def requests(control: ControlClient) -> Counter[str]:
+    """By method, over all accounts."""
+    return sum((Counter(methods) for methods in control.state()["calls"].values()), Counter[str]())
+
+
+def figures(race: Race, size: Size, *, cpu: float, calls: Counter[str], bound: float, lost: bool) -> dict[str, object]:
+    waited, moments = race.waited, race.published.values()
+    return {
+        "bench": "push",
+        "p50_s": round(percentile(waited, 0.5), 3),
+        "p95_s": round(percentile(waited, 0.95), 3),
+        "p99_s": round(percentile(waited, 0.99), 3),
+        "max_s": round(max(waited), 3),
+        "policy_bound_s": round(bound, 1),
+        "posts": len(race.published),
+        "posts_per_second": round(len(race.published) / (max(moments) - min(moments)), 1),
+        "lost": len(race.missing),
+        "channels": size.channels,
+        "accounts": size.accounts,
+        "seconds": size.seconds,
+        "requests": calls.total(),
+        "requests_by_method": dict(calls),
+        "cpu_us_per_post": round(cpu / len(race.published) * 1e6),
+        "updates_dropped": lost,
+        "cores": os.cpu_count(),
+    }
+
+
+def is_wrong(result: dict[str, Any]) -> bool:
+    return bool(result["lost"] or (not result["updates_dropped"] and result["p95_s"] > BAR_S))
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--channels", type=int, default=50)
+    parser.add_argument("--accounts", type=int, default=5)
+    parser.add_argument("--posts-per-second", type=float, default=50)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--lost", action="store_true", help="Telegram tells nothing: everything comes by polling")
+    options = parser.parse_args()
+    size = Size(options.seconds, options.channels, options.accounts, proxy=False)
+    result = asyncio.run(run(size, options.posts_per_second, lost=options.lost))
+    report(result, as_json=options.json)
+    sys.exit(1 if is_wrong(result) else 0)
+
+
+if __name__ == "__main__":
+    main()

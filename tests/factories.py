@@ -47,7 +47,7 @@ async def make_deleted(system: SystemStores, channel_id: ChannelId, *, at: datet
     """Whatever is stored of the channel is gone at that moment, and some other posts are there."""
     others = [make_post(channel_id=channel_id, message_id=900_000 + number) for number in range(10)]
     await system.landing.land(make_page(*others, read_at=at - timedelta(hours=1)), Claim(channel_id, 0))
-    shown = Shown(tuple(post.message_id for post in others), asked_at=at)
+    shown = Shown(tuple(others), asked_at=at)
     await system.landing.land(make_page(proven=IdRange(MessageId(1), MessageId(900_009)), read_at=at, shown=shown), Claim(channel_id, 0))
 
 

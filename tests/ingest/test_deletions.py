@@ -140,6 +140,18 @@ async def test_a_reaction_is_no_edit(office: Office, control: Control, admin: Ad
     assert await admin.fetchval("SELECT count(*) FROM post_versions WHERE channel_id = $1", channel_id) == 0
 
 
+async def test_an_edit_that_a_reaction_has_hidden_is_noticed_by_the_next_look(office: Office, control: Control, admin: Admin) -> None:
+    _, channel_id = await followed(office, control)
+    control.edit(channel_id, 12, "было одно")
+    await office.poll(channel_id)
+    control.edit(channel_id, 12, "стало другое")
+    control.react(channel_id, 12, [("👍", 7)])
+    await look_again(office, channel_id)
+    assert (await office.stored(channel_id))[12] == "стало другое"
+    versions = await admin.fetch("SELECT text FROM post_versions WHERE channel_id = $1 ORDER BY revision", channel_id)
+    assert [row["text"] for row in versions] == ["пост 12", "было одно"]
+
+
 async def test_edits_are_paired_by_their_ids_and_keep_who_saw_them_when(office: Office, control: Control, admin: Admin) -> None:
     _, channel_id = await followed(office, control)
     control.delete(channel_id, [10, 11], deliver=False)  # the list is shifted against what is stored

@@ -95,7 +95,7 @@ async def test_a_long_wait_ends_the_request_and_nothing_is_sent_before_it_is_ove
             await line.ask(history)
         with pytest.raises(Flooded, match=r"leave messages\.getHistory alone") as second:
             await line.ask(history)
-        assert least <= second.value.retry_after_seconds <= first.value.retry_after_seconds <= most
+        assert least - 1 <= second.value.retry_after_seconds <= first.value.retry_after_seconds <= most  # time goes on between the two
         assert calls(sim, HISTORY) == 1
         skipping.waits.append(most - PATIENCE_SECONDS)
         assert await line.ask(history)  # what is left is waited for
@@ -224,7 +224,7 @@ async def test_nothing_is_asked_once_the_lease_is_over(lines: Lines, sim: Simula
 
 
 async def test_a_lease_that_ends_during_a_wait_is_noticed(lines: Lines, control: Control, sim: Simulator, history: Any, skipping: Skipping) -> None:
-    async with lines(lease=Lease(begun=skipping.now(), now=skipping.now)) as line:
+    async with lines(lease=Lease(begun=skipping.now() - 5, now=skipping.now)) as line:
         await line.ask(history)
         control.fail(HISTORY, times=4, code=420, message="FLOOD_WAIT_10")
         with pytest.raises(LeaseLost):

@@ -67,7 +67,7 @@ def test_what_postgresql_refuses_is_replaced_unit_by_unit() -> None:
 def test_a_hidden_edit_has_no_date() -> None:
     assert read(make_message(edit_date=NOON)).edited_at == NOON
     hidden = read(make_message(edit_date=NOON, edit_hide=True))
-    assert (hidden.edited_at, hidden.facts) == (None, {"edit_hide": True})
+    assert (hidden.edited_at, hidden.facts) == (None, {"edit_hide": True, "touched_at": NOON.isoformat()})
 
 
 def test_a_forward_from_a_channel_names_its_post() -> None:

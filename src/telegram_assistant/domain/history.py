@@ -29,11 +29,6 @@ class HistoryPage:
     """Makes of these messages what is kept of them as they came; None where nothing is kept."""
 
     @property
-    def ids(self) -> tuple[MessageId, ...]:
-        """Of everything that the page shows."""
-        return tuple(post.message_id for post in self.posts)
-
-    @property
     def oldest_at(self) -> datetime | None:
         return min((post.posted_at for post in self.posts), default=None)
 

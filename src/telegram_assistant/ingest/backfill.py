@@ -122,7 +122,7 @@ class Backfiller:
                 step.done = True
                 return
             below = page.proven.low
-            await self._land(job, step, page, below=below, shown=Shown(page.ids, asked_at))
+            await self._land(job, step, page, below=below, shown=Shown(page.posts, asked_at))
             step.seen += page.posts
             since = job.since if job.kind in LOOKS_BACK else None
             too_old = since is not None and page.oldest_at is not None and page.oldest_at <= since

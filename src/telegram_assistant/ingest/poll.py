@@ -117,9 +117,9 @@ class Poller:
             return
         edge, floor = await self._edge(run, newest)
         late = await self._late(run, newest.posts)
-        news = [post for post in newest.posts if post.message_id in late or _is_news(run, post, edge)]
-        connects = closes(newest.proven, edge)
         shown = await self._recheck(run, newest)
+        news = [post for post in newest.posts if shown is not None or post.message_id in late or _is_news(run, post, edge)]
+        connects = closes(newest.proven, edge)
         if connects and not news and shown is None and channel.known is not None:
             if run.mark is not None:
                 await self._marks.drop_high_water(channel.channel_id)
@@ -158,7 +158,7 @@ class Poller:
         return edge, _Floor(MessageId(edge + 1), since)
 
     async def _recheck(self, run: Run, newest: HistoryPage) -> Shown | None:
-        """When it is time to look at young posts again: the page, if something is gone from it or back on it."""
+        """When it is time to look at young posts again: the page, if something on it is gone, back, or otherwise than it is stored."""
         channel, proven = run.channel, newest.proven
         depth = depth_due(channel.channel_id, channel.rechecked_at, run.started_at)
         by_preview = channel.username is not None  # a preview does not show everything that is there
@@ -168,7 +168,7 @@ class Poller:
         reaches = proven.low <= channel.known.floor_id or newest.oldest_at <= since
         run.rechecked, run.look_back_to = reaches, None if reaches else since
         run.seen += newest.posts
-        shown = Shown(newest.ids, run.started_at)
+        shown = Shown(newest.posts, run.started_at)
         return shown if await self._landing.differs(channel.channel_id, proven, shown) else None
 
     async def _late(self, run: Run, posts: Sequence[Post]) -> set[MessageId]:

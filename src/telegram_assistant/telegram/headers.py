@@ -51,7 +51,12 @@ def header_facts(channel_id: ChannelId, message: types.TypeMessage) -> Facts:
     for name, value in zip(_AS_THEY_ARE, _as_they_are(message), strict=True):
         if value and (fact := fact_of(value)) is not None:
             facts[name] = fact
-    return facts
+    return facts if not message.edit_hide else facts | _touched(message)
+
+
+def _touched(message: types.TypeMessage) -> Facts:
+    """A change that is not shown as an edit still tells which of two readings is newer."""
+    return {} if message.edit_date is None else {"touched_at": message.edit_date.isoformat()}
 
 
 _AS_THEY_ARE = ("edit_hide", "pinned", "noforwards", "restriction_reason", "via_bot_id", "ttl_period", "factcheck")

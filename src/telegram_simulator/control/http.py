@@ -33,9 +33,10 @@ from telegram_simulator.control.bodies import (
     Trim,
     TroubleBody,
 )
-from telegram_simulator.control.operations import TROUBLES, Control, NoSuchThing
+from telegram_simulator.control.operations import Control, NoSuchThing
 from telegram_simulator.control.people import People
 from telegram_simulator.simulator import Simulator
+from telegram_simulator.world.account import TROUBLES
 from telegram_simulator.world.post import Entity, Post
 
 HELP = """This is not Telegram. It is a simulator on your own machine, for tests and demonstrations.

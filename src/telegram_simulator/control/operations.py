@@ -13,19 +13,11 @@ from telegram_simulator.floods import Rule
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.tl.messages import Raw
 from telegram_simulator.tl.objects import channel_object, message, when
-from telegram_simulator.world.account import BANNED, FROZEN
+from telegram_simulator.world.account import TROUBLES
 from telegram_simulator.world.chance import number64
 from telegram_simulator.world.channel import Change, Channel, Listed
 from telegram_simulator.world.post import Document, Entity, File, FileKind, Media, Origin, Photo, Post
 from telegram_simulator.world.world import HOME_DC
-
-TROUBLES = {
-    "ok": None,
-    "frozen": FROZEN,
-    "banned": BANNED,
-    "revoked": (401, "SESSION_REVOKED"),
-    "unregistered": (401, "AUTH_KEY_UNREGISTERED"),
-}
 
 
 class NoSuchThing(LookupError):

@@ -4,6 +4,13 @@ from dataclasses import dataclass, field
 
 FROZEN = (420, "FROZEN_METHOD_INVALID")
 BANNED = (401, "USER_DEACTIVATED_BAN")
+TROUBLES = {
+    "ok": None,
+    "frozen": FROZEN,
+    "banned": BANNED,
+    "revoked": (401, "SESSION_REVOKED"),
+    "unregistered": (401, "AUTH_KEY_UNREGISTERED"),
+}
 
 
 @dataclass(frozen=True, slots=True)

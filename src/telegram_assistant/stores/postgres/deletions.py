@@ -81,8 +81,10 @@ SELECT count(*) FILTER (WHERE sure) AS deleted, count(*) FILTER (WHERE NOT sure)
 
 DIFFERS = """
 SELECT EXISTS (
-    SELECT 1 FROM posts WHERE channel_id = $1 AND message_id BETWEEN $2 AND $3 AND stored_at < $5
-    AND CASE WHEN message_id = ANY($4) THEN deleted_at IS NOT NULL OR missed_at IS NOT NULL ELSE deleted_at IS NULL END)
+    SELECT 1 FROM posts p LEFT JOIN unnest($4::bigint[], $5::bytea[]) AS n(message_id, content_hash) ON n.message_id = p.message_id
+    WHERE p.channel_id = $1 AND p.message_id BETWEEN $2 AND $3 AND p.stored_at < $6
+    AND CASE WHEN n.message_id IS NULL THEN p.deleted_at IS NULL
+             ELSE p.deleted_at IS NOT NULL OR p.missed_at IS NOT NULL OR p.content_hash <> n.content_hash END)
 """
 
 

@@ -66,8 +66,12 @@ class Page:
 class Shown:
     """Everything that a page shows, and when it was asked for."""
 
-    ids: tuple[MessageId, ...]
+    posts: tuple[Post, ...]
     asked_at: datetime
+
+    @property
+    def ids(self) -> tuple[MessageId, ...]:
+        return tuple(post.message_id for post in self.posts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +137,12 @@ MAY_REPLACE = f"""
 (new.facts @> {BY_PREVIEW} IS NOT TRUE OR (o.facts @> {BY_PREVIEW} AND new.facts @> '{{"edited": true}}'))
 """
 
+
+def _changed_at(row: str) -> str:
+    """When Telegram last changed it, shown as an edit or not: an older reading never overwrites a newer one."""
+    return f"coalesce({row}.edited_at, ({row}.facts ->> 'touched_at')::timestamptz, '-infinity')"
+
+
 LAND = f"""
 WITH page AS (
     SELECT * FROM {unnested(12)} AS p({LANDED})
@@ -150,7 +160,7 @@ replaced AS (
         SELECT * FROM posts WHERE channel_id = $1 AND message_id = p.message_id LIMIT 1) o
     WHERE p.posted_at <= (SELECT newest_posted_at FROM channels WHERE channel_id = $1)  -- what is newer cannot be known yet
       AND o.content_hash <> p.content_hash
-      AND coalesce(p.edited_at, '-infinity') >= coalesce(o.edited_at, '-infinity')
+      AND {_changed_at("p")} >= {_changed_at("o")}
       AND {MAY_REPLACE.replace("new.", "p.")}
       AND NOT (o.text = p.text AND o.facts @> {BY_PREVIEW} IS TRUE AND p.facts @> {BY_PREVIEW} IS NOT TRUE)
     ON CONFLICT DO NOTHING
@@ -165,7 +175,7 @@ landed AS (
         grouped_id = excluded.grouped_id, author = excluded.author,
         revision = o.revision + 1, state_version = o.state_version + 1, seen_at = $2, seen_by = excluded.seen_by
     WHERE o.content_hash <> excluded.content_hash
-      AND coalesce(excluded.edited_at, '-infinity') >= coalesce(o.edited_at, '-infinity')
+      AND {_changed_at("excluded")} >= {_changed_at("o")}
       AND {MAY_REPLACE.replace("new.", "excluded.")}
     RETURNING message_id, posted_at, revision
 ),
@@ -245,9 +255,10 @@ class Landing:
         return landed
 
     async def differs(self, channel_id: ChannelId, proven: IdRange, shown: Shown) -> bool:
-        """Whether a page that is read again lacks something that is stored, or shows what was thought gone. Most say no."""
+        """Whether a page that is read again lacks something that is stored, shows it otherwise, or shows what was thought gone. Most say no."""
+        hashes = [post.content_hash for post in shown.posts]
         async with self._transactions.begin() as connection:
-            return bool(await connection.fetchval(DIFFERS, channel_id, proven.low, proven.high, shown.ids, shown.asked_at))
+            return bool(await connection.fetchval(DIFFERS, channel_id, proven.low, proven.high, shown.ids, hashes, shown.asked_at))
 
     async def bury(self, claim: PushClaim, gone: Sequence[MessageId], *, told_at: datetime) -> Burial:
         """Telegram says that these posts of the channel were deleted; LeaseLost if the claim is of the past."""

@@ -90,7 +90,8 @@ WHERE b.kind = 'verify' AND b.state = 'done' AND b.finished_at > $1 AND v.floor_
 """Read once more, and down to the first message."""
 UNDER_WAY = """
 SELECT EXISTS (SELECT 1 FROM posts WHERE missed_at IS NOT NULL) OR EXISTS (SELECT 1 FROM outbox)
-    OR EXISTS (SELECT 1 FROM media_groups WHERE closed_at IS NULL) OR EXISTS (SELECT 1 FROM post_media WHERE state = 'wanted')
+    OR EXISTS (SELECT 1 FROM media_groups WHERE closed_at IS NULL)
+    OR EXISTS (SELECT 1 FROM post_media m JOIN posts p USING (channel_id, message_id) WHERE m.state = 'wanted' AND p.deleted_at IS NULL)
 """
 NO_WAITING = """
 UPDATE posts SET missed_at = missed_at - interval '10 minutes' WHERE missed_at > now() - interval '10 minutes';

@@ -13,6 +13,7 @@ from telegram_assistant import follow
 from telegram_assistant.assembly import assemble
 from telegram_assistant.cli import app, login
 from telegram_assistant.cli.drawing import BORDER
+from telegram_assistant.ingest.tick import PART as SCHEDULER
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.supervision import end, keep_running
@@ -36,7 +37,7 @@ type Tga = Callable[..., Awaitable[Result]]
 
 @pytest.fixture
 async def ingest(database: dict[str, str], sim: Simulator, system: SystemStores, admin: Admin) -> AsyncIterator[None]:
-    """The real loops of the role, against the simulator."""
+    """The real loops of the role, against the simulator. Nobody plans: that would log into what the commands print."""
     await admin.execute("DELETE FROM telegram_accounts")
     await system.tenants.ensure("default", is_operator=True)
     environ = {
@@ -50,7 +51,8 @@ async def ingest(database: dict[str, str], sim: Simulator, system: SystemStores,
     stopping, health = asyncio.Event(), Health(probes={})
     async with AsyncExitStack() as stack:
         assembled = await stack.enter_async_context(assemble(read_settings(environ)))
-        loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in follow.loops(assembled, health)]
+        wanted = [loop for loop in follow.loops(assembled, health) if loop.name != SCHEDULER]
+        loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in wanted]
         yield
         stopping.set()
         await asyncio.wait(loops, timeout=10)

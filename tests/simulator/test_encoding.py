@@ -124,7 +124,7 @@ def expected_media(shown: Media | None, post: Post, reference: bytes) -> Any:
         case Document(file, name):
             attributes: list[Any] = [types.DocumentAttributeFilename(name)]
             if file.kind is FileKind.MP4:
-                attributes.append(types.DocumentAttributeVideo(1.0, file.width, file.height, supports_streaming=True))
+                attributes.append(types.DocumentAttributeVideo(file.seconds, file.width, file.height, supports_streaming=True))
             elif file.kind is not FileKind.PDF:
                 attributes.append(types.DocumentAttributeImageSize(file.width, file.height))
             document = types.Document(

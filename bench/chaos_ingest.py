@@ -58,8 +58,7 @@ async def calm(scene: Scene, settings: Settings) -> bool:
     """Everything is mended; every channel is verified once. False when it does not come to an end."""
     await asyncio.to_thread(scene.control.ask, "POST", "/trouble", latency_seconds=0.0, refuse_connections=False)
     await asyncio.to_thread(scene.servers.run, "up", "postgres", "redis")
-    while len(scene.fleet.running) < PROCESSES:
-        scene.fleet.start()
+    scene.fleet.revive(PROCESSES)
     await asyncio.sleep(max(0.0, LAST_KILL_SECONDS + LEASE_OVER_SECONDS - scene.at))
     channels = [ChannelId(FIRST_CHANNEL + number) for number in range(CHANNELS)]
     deadline = scene.at + CALM_SECONDS

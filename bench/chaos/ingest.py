@@ -45,6 +45,14 @@ class Fleet:
         """One that nothing happens to: the trouble is ingest's."""
         self.worker = self._process("worker")
 
+    def revive(self, processes: int) -> None:
+        """As a service manager does: who could not start while a server was away is started again."""
+        self.running = [one for one in self.running if one.poll() is None]
+        while len(self.running) < processes:
+            self.start()
+        if self.worker is None or self.worker.poll() is not None:
+            self.start_worker()
+
     def _process(self, role: str) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as lines:
             command = [sys.executable, "-m", "telegram_assistant", "run", "--roles", role]

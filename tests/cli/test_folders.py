@@ -1,32 +1,18 @@
 """`tga folders`."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
 import pytest
 from typer.testing import CliRunner
 
-from telegram_assistant.assembly import App, assemble
+from telegram_assistant.assembly import App
 from telegram_assistant.cli import app
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import AccountId, ChannelId
-from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.wishes import Wish, WishKind
+from tests.cli.test_channels import connected, tenant
 from tests.factories import fresh_number
 
-
-@pytest.fixture
-def tenant() -> str:
-    return f"tenant {fresh_number()}"
-
-
-def connected[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) -> T:
-    async def run() -> T:
-        async with assemble(read_settings(database)) as assembled:
-            return await work(assembled)
-
-    return asyncio.run(run())
+__all__ = ["tenant"]
 
 
 async def an_account(assembled: App, tenant: str) -> AccountId:

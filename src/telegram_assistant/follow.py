@@ -11,6 +11,7 @@ from pathlib import Path
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.account import AccountState, Lease, masked
+from telegram_assistant.domain.history import HistoryReader
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import AccountRefused, Rejected
 from telegram_assistant.ingest.accounts import PART, Holder, adopt
@@ -201,14 +202,13 @@ def catching_up_of(app: App, mine: Mine, reader: Reader, ear: Ear) -> CatchingUp
 
 def desk_of(app: App, mine: Mine, reader: Reader, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> Desk:
     settings, system, marks = app.settings.parser, app.system, Marks(app.redis)
-    silence = Silence(settings=settings, marks=marks, statistics=system.statistics)
-    pace = Pace(mine.account_id, settings=settings, schedule=system.schedule, silence=silence)
+    silence, pace = _pace_of(app, mine.account_id, marks)
     return Desk(
         account_id=mine.account_id,
         lease_epoch=mine.lease_epoch,
         lease=mine.lease,
         line=reader.line,
-        poller=Poller(reader, settings=settings, landing=system.landing, marks=marks, silence=silence, pace=pace, stopping=stopping, clock=_now),
+        poller=_poller_of(app, reader, marks, silence, pace, stopping),
         backfiller=Backfiller(
             reader,
             account_id=mine.account_id,
@@ -234,21 +234,11 @@ def desk_of(app: App, mine: Mine, reader: Reader, *, slots: asyncio.Semaphore, s
 
 def preview_desk_of(app: App, site: Site, turns: PreviewTurns, *, health: Health, stopping: asyncio.Event) -> PreviewDesk:
     settings, system, marks, reader = app.settings.parser, app.system, Marks(app.redis), PreviewReader(site)
-    silence = Silence(settings=settings, marks=marks, statistics=system.statistics)
-    pace = Pace(NO_ACCOUNT, settings=settings, schedule=system.schedule, silence=silence)
+    silence, pace = _pace_of(app, NO_ACCOUNT, marks)
     return PreviewDesk(
         turns=turns,
         reader=reader,
-        poller=Poller(
-            reader,
-            settings=settings,
-            landing=system.landing,
-            marks=marks,
-            silence=silence,
-            pace=pace,
-            stopping=stopping,
-            clock=_now,
-        ),
+        poller=_poller_of(app, reader, marks, silence, pace, stopping),
         pace=pace,
         previews=system.previews,
         schedule=system.schedule,
@@ -260,6 +250,17 @@ def preview_desk_of(app: App, site: Site, turns: PreviewTurns, *, health: Health
         health=health,
         clock=_now,
     )
+
+
+def _pace_of(app: App, account_id: AccountId, marks: Marks) -> tuple[Silence, Pace]:
+    settings, system = app.settings.parser, app.system
+    silence = Silence(settings=settings, marks=marks, statistics=system.statistics)
+    return silence, Pace(account_id, settings=settings, schedule=system.schedule, silence=silence)
+
+
+def _poller_of(app: App, reader: HistoryReader, marks: Marks, silence: Silence, pace: Pace, stopping: asyncio.Event) -> Poller:
+    settings, landing = app.settings.parser, app.system.landing
+    return Poller(reader, settings=settings, landing=landing, marks=marks, silence=silence, pace=pace, stopping=stopping, clock=_now)
 
 
 def _now() -> datetime:

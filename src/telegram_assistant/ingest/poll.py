@@ -116,9 +116,8 @@ class Poller:
         if newest.proven is None:
             return
         edge, floor = await self._edge(run, newest)
-        late = await self._late(run, newest.posts)
         shown = await self._recheck(run, newest)
-        news = [post for post in newest.posts if shown is not None or post.message_id in late or _is_news(run, post, edge)]
+        news = newest.posts if shown is not None else await self._news(run, newest.posts, edge)
         connects = closes(newest.proven, edge)
         if connects and not news and shown is None and channel.known is not None:
             if run.mark is not None:
@@ -170,6 +169,10 @@ class Poller:
         run.seen += newest.posts
         shown = Shown(newest.posts, run.started_at)
         return shown if await self._landing.differs(channel.channel_id, proven, shown) else None
+
+    async def _news(self, run: Run, posts: Sequence[Post], edge: MessageId) -> Sequence[Post]:
+        late = await self._late(run, posts)
+        return [post for post in posts if post.message_id in late or _is_news(run, post, edge)]
 
     async def _late(self, run: Run, posts: Sequence[Post]) -> set[MessageId]:
         """Young posts that the last poll did not see, although it saw newer ones: a post may become visible late."""

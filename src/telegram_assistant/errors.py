@@ -5,6 +5,7 @@
     │   └── Flooded     Telegram asks to wait: nothing is sent until then
     ├── Rejected        never: this input cannot be processed, however often it is tried
     │   └── AccessLost  this account may not read the channel any more; another one might
+    ├── Unreadable      a linked page cannot be had; the post goes on without it
     ├── LeaseLost       stop: somebody else owns this work now; what is in hand must not be written
     ├── AccountRefused  Telegram does not accept the login any more; a person must look at the account
     ├── UnknownMarkup   a public preview is written in a way that this version does not know; an update may
@@ -39,6 +40,14 @@ class Rejected(AssistantError):
 
 class AccessLost(Rejected):
     """An account may not read a channel any more; another one might."""
+
+
+class Unreadable(AssistantError):
+    """A linked page cannot be had. `status` is the PageStatus to remember it by."""
+
+    def __init__(self, status: str, why: str) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 class LeaseLost(AssistantError):

@@ -1,0 +1,166 @@
+"""One request for one page over plain HTTP: guarded at the connection, limited in size and time, redirects by hand."""
+
+import asyncio
+import ssl
+import zlib
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urldefrag, urljoin
+
+import httpcore
+
+from telegram_assistant import __version__
+from telegram_assistant.domain.pages import PageStatus
+from telegram_assistant.errors import Unreadable
+from telegram_assistant.pages.guard import Guard, Target
+
+NAME = "telegram-assistant"
+"""What robots.txt may call us."""
+USER_AGENT = f"{NAME}/{__version__} (reads linked pages; obeys robots.txt)"
+MOST_REDIRECTS = 5
+MOST_CONNECTIONS = 100
+SILENCE_SECONDS = 10.0
+"""A server that says nothing for so long is given up."""
+READABLE = ("text/html", "application/xhtml+xml", "text/plain")
+ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.5"
+SAID_TO_ALL = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", "Accept-Language": "ru,en;q=0.8,*;q=0.5"}
+REDIRECTS = {301, 302, 303, 307, 308}
+
+type Before = Callable[[Target], Awaitable[None]]
+"""Called before each request, redirects included; raises Unreadable where it must not be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server said."""
+
+    target: Target
+    status: int
+    content_type: str
+    charset: str | None
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Elsewhere:
+    url: str
+
+
+class Fetcher:
+    """One per process; nothing is kept between two requests, neither cookies nor connections."""
+
+    def __init__(self, guard: Guard, *, most_bytes: int, ssl_context: ssl.SSLContext | None = None) -> None:
+        self.guard = guard
+        self._most_bytes = most_bytes
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=ssl_context,
+            max_connections=MOST_CONNECTIONS,
+            max_keepalive_connections=0,
+            network_backend=_GuardedNetwork(guard),
+        )
+
+    async def get(self, url: str, *, before: Before, accept: str = ACCEPT, kinds: tuple[str, ...] = READABLE) -> Answer:
+        """The page, after at most five redirects; each hop is checked like the first. Unreadable where it cannot be had."""
+        for _ in range(MOST_REDIRECTS + 1):
+            target = self.guard.target(url)
+            await before(target)
+            found = await self._once(target, accept, kinds)
+            if isinstance(found, Answer):
+                return found
+            url = found.url
+        raise Unreadable(PageStatus.FAILED, f"it redirects more than {MOST_REDIRECTS} times")
+
+    async def close(self) -> None:
+        await self._pool.aclose()
+
+    async def _once(self, target: Target, accept: str, kinds: tuple[str, ...]) -> Answer | _Elsewhere:
+        async with self._asked(target, accept) as response:
+            headers = {name.decode("ascii").lower(): value.decode("utf-8", "replace") for name, value in response.headers}
+            if response.status in REDIRECTS and "location" in headers:
+                return _Elsewhere(_joined(target.url, headers["location"]))
+            content_type, _, parameters = headers.get("content-type", "text/html").lower().partition(";")
+            if response.status >= HTTPStatus.BAD_REQUEST:
+                return Answer(target, response.status, content_type, None, b"")
+            if content_type.strip() not in kinds:
+                raise Unreadable(PageStatus.NOT_A_PAGE, f"it is {content_type.strip()[:80] or 'of no kind'}")
+            body = await _whole(response.aiter_stream(), headers.get("content-encoding", ""), self._most_bytes)
+            return Answer(target, response.status, content_type.strip(), _charset(parameters), body)
+
+    @asynccontextmanager
+    async def _asked(self, target: Target, accept: str) -> AsyncIterator[httpcore.Response]:
+        url = httpcore.URL(scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode())
+        said = {"Host": target.authority, "Accept": accept, **SAID_TO_ALL}
+        silence = dict.fromkeys(("connect", "read", "write", "pool"), SILENCE_SECONDS)
+        try:
+            async with self._pool.stream("GET", url, headers=list(said.items()), extensions={"timeout": silence}) as response:
+                yield response
+        except httpcore.TimeoutException as error:
+            raise Unreadable(PageStatus.TOO_SLOW, "the server is silent") from error
+        except (httpcore.NetworkError, httpcore.ProtocolError, ssl.SSLError, zlib.error, OSError) as error:
+            raise Unreadable(PageStatus.FAILED, f"the connection failed ({type(error).__name__})") from error
+
+
+class _GuardedNetwork(httpcore.AsyncNetworkBackend):
+    """Connects to checked addresses only. TLS still asks for the name."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._plain = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 -- httpcore's own signature
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        *others, last = await self._guard.addresses(host, port)
+        for address in others:
+            with suppress(httpcore.NetworkError, httpcore.TimeoutException):
+                return await self._plain.connect_tcp(str(address), port, timeout, local_address, socket_options)
+        return await self._plain.connect_tcp(str(last), port, timeout, local_address, socket_options)
+
+    async def connect_unix_socket(
+        self,
+        path: str,  # noqa: ARG002 -- httpcore's own signature
+        timeout: float | None = None,  # noqa: ARG002, ASYNC109 -- as above
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002 -- as above
+    ) -> httpcore.AsyncNetworkStream:
+        raise Unreadable(PageStatus.BLOCKED, "a socket file is no page")
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+async def _whole(chunks: AsyncIterable[bytes], encoding: str, most_bytes: int) -> bytes:
+    """The body, unpacked piece by piece, so that a small answer cannot become a large one in memory."""
+    if encoding not in {"", "identity", "gzip", "x-gzip"}:
+        raise Unreadable(PageStatus.FAILED, f"it is packed as {encoding[:40]}, which was not asked for")
+    unpack = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in chunks:
+        part = unpack.decompress(chunk, most_bytes - size + 1) if unpack else chunk
+        size += len(part)
+        if size > most_bytes:
+            raise Unreadable(PageStatus.TOO_LARGE, f"it is larger than {most_bytes} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _joined(url: str, location: str) -> str:
+    try:
+        return urldefrag(urljoin(url, location)).url
+    except ValueError as error:
+        raise Unreadable(PageStatus.BLOCKED, "it redirects to what is no address") from error
+
+
+def _charset(parameters: str) -> str | None:
+    for one in parameters.split(";"):
+        name, _, value = one.strip().partition("=")
+        if name == "charset":
+            return value.strip("\"' ")[:40] or None
+    return None

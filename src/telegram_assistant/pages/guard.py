@@ -1,0 +1,214 @@
+"""Which addresses may be connected to: those of the public web, and nothing else.
+
+A name is resolved, every answer is checked, and a checked address itself is connected to. Nothing is looked up twice, so
+no name can change its mind between the check and the connection.
+"""
+
+import asyncio
+import re
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from urllib.parse import quote, urlsplit
+
+from telegram_assistant.domain.links import LONGEST_URL
+from telegram_assistant.domain.pages import PageStatus
+from telegram_assistant.errors import Unreadable
+
+type Address = IPv4Address | IPv6Address
+type Network = IPv4Network | IPv6Network
+type Resolve = Callable[[str], Awaitable[Sequence[str]]]
+
+PORTS = {"http": 80, "https": 443}
+RESOLVE_SECONDS = 5.0
+LONGEST_HOST = 253
+
+NOT_PUBLIC = tuple(
+    IPv4Network(network)
+    for network in (
+        "0.0.0.0/8",  # this host
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # behind a carrier; Alibaba's metadata
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure's own service, in the midst of public addresses
+        "169.254.0.0/16",  # link-local; metadata of most clouds
+        "172.16.0.0/12",
+        "192.0.0.0/24",  # protocol assignments; Oracle's metadata
+        "192.0.2.0/24",
+        "192.88.99.0/24",  # 6to4 relays
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+    )
+)
+GLOBAL_UNICAST = IPv6Network("2000::/3")
+NOT_PUBLIC_6 = tuple(
+    IPv6Network(network)
+    for network in (
+        "2001::/23",  # protocol assignments, Teredo among them
+        "2001:db8::/32",
+        "2002::/16",  # 6to4 carries an IPv4 address inside
+        "3ffe::/16",  # given back
+        "3fff::/20",
+    )
+)
+NAT64 = IPv6Network("64:ff9b::/96")
+ISATAP = re.compile(r"^(0000|0200):5efe$")
+
+LOCAL_NAMES = (
+    "localhost",
+    "localdomain",
+    "local",
+    "internal",
+    "intranet",
+    "private",
+    "corp",
+    "home",
+    "lan",
+    "home.arpa",
+    "in-addr.arpa",
+    "ip6.arpa",
+    "onion",
+)
+"""Names, and whatever ends in them, that mean something in somebody's own network only."""
+
+_HOST = re.compile(r"(?!-)[a-z0-9_-]+(\.[a-z0-9_-]+)+")
+_NUMBER = re.compile(r"(\d+|0x[0-9a-f]*)")
+_ODD = re.compile(r"[\x00-\x20\x7f\\]")
+
+
+def is_public(address: Address) -> bool:
+    """Whether this is an address of the public web, however it is wrapped."""
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in NOT_PUBLIC)
+    if address.scope_id is not None:
+        return False
+    if address in NAT64:  # what a network without IPv4 makes of an IPv4 address: the address inside decides
+        return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
+    if ISATAP.match(":".join(address.exploded.split(":")[4:6])):
+        return False
+    return address in GLOBAL_UNICAST and not any(address in network for network in NOT_PUBLIC_6)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a request goes, taken apart once; nobody parses the text a second time."""
+
+    scheme: str
+    host: str
+    """A name as DNS knows it, or an address without brackets."""
+    port: int
+    path: str
+    """With the query."""
+
+    @property
+    def authority(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if PORTS[self.scheme] == self.port else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+
+async def ask_the_system(host: str) -> Sequence[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(answer[4][0]) for answer in found))
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Says where a request may go. Everything that opens a connection for a stranger's link asks here first."""
+
+    resolve: Resolve = ask_the_system
+    ports: frozenset[int] = frozenset(PORTS.values())
+    although_private: tuple[Network, ...] = ()
+    """Networks that may be reached all the same: for tests that play the web on this machine. No setting leads here."""
+
+    def target(self, url: str) -> Target:
+        """The address in its parts, or Unreadable: only http and https, no user, no odd characters, no other ports."""
+        if len(url) > LONGEST_URL or _ODD.search(url):
+            raise _blocked("the address is too long or holds characters that no address has")
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise _blocked("this is no address") from error
+        if parts.scheme not in PORTS:
+            raise _blocked(f"only http and https are read, not {parts.scheme[:20] or 'this'}")
+        if "@" in parts.netloc:
+            raise _blocked("there is a user in the address")
+        target = Target(
+            parts.scheme,
+            known_host(parts.hostname or ""),
+            PORTS[parts.scheme] if port is None else port,
+            quote(parts.path or "/", safe="/%!$&'()*+,;=:@~-._") + (f"?{quote(parts.query, safe="/?%!$&'()*+,;=:@~-._[]")}" if parts.query else ""),
+        )
+        self._check_port(target.port)
+        literal = _as_address(target.host)
+        if literal is not None:
+            self._check_address(literal)
+        return target
+
+    async def addresses(self, host: str, port: int) -> tuple[Address, ...]:
+        """Where to connect to for this name: checked addresses, all of them public, or Unreadable."""
+        self._check_port(port)
+        host = known_host(host)
+        literal = _as_address(host)
+        found = (literal,) if literal is not None else await self._resolved(host)
+        for address in found:
+            self._check_address(address)
+        return found
+
+    async def _resolved(self, host: str) -> tuple[Address, ...]:
+        try:
+            async with asyncio.timeout(RESOLVE_SECONDS):
+                found = tuple(ip_address(answer) for answer in await self.resolve(host))
+        except (OSError, TimeoutError, UnicodeError, ValueError) as error:
+            raise Unreadable(PageStatus.FAILED, f"the name {host} is not known") from error
+        if not found:
+            raise Unreadable(PageStatus.FAILED, f"the name {host} has no address")
+        return found
+
+    def _check_port(self, port: int) -> None:
+        if port not in self.ports:
+            raise _blocked(f"port {port} is none of the web's")
+
+    def _check_address(self, address: Address) -> None:
+        if not is_public(address) and not any(address in network for network in self.although_private):
+            raise _blocked("it leads to an address that is not public")
+
+
+def known_host(host: str) -> str:
+    """The host in the one form that everybody reads alike, or Unreadable."""
+    if ":" in host:
+        try:
+            return str(IPv6Address(host))
+        except ValueError as error:
+            raise _blocked("this is no host") from error
+    try:
+        name = host.encode("idna").decode("ascii").lower().removesuffix(".")
+    except UnicodeError as error:
+        raise _blocked("this is no host") from error
+    if len(name) > LONGEST_HOST or not _HOST.fullmatch(name):
+        raise _blocked("this is no host of the public web")
+    if _NUMBER.fullmatch(name.rpartition(".")[2]) and _as_address(name) is None:
+        raise _blocked("this is an address written in an odd way")
+    if any(name == local or name.endswith(f".{local}") for local in LOCAL_NAMES):
+        raise _blocked("this name means something in somebody's own network only")
+    return name
+
+
+def _as_address(host: str) -> Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _blocked(why: str) -> Unreadable:
+    return Unreadable(PageStatus.BLOCKED, why)

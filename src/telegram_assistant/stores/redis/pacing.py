@@ -1,0 +1,31 @@
+"""Turns at other people's servers, shared by all processes: one request per site and interval."""
+
+from redis.exceptions import RedisError
+
+from telegram_assistant.errors import Busy
+from telegram_assistant.stores.redis.client import Redis
+
+# Whoever would have to wait too long takes no turn, so that those who do not wait do not keep others waiting.
+TURN = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local free = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
+if free - now > tonumber(ARGV[2]) then return -1 end
+redis.call('SET', KEYS[1], free + ARGV[1], 'PX', free + ARGV[1] - now)
+return free - now
+"""
+
+
+class Pacing:
+    """One per process. Busy when Redis is away: without it nobody knows who else is asking that site."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._turn = redis.register_script(TURN)
+
+    async def turn(self, site: str, *, every_seconds: float, most_seconds: float) -> float | None:
+        """Take the next turn at a site, and learn how many seconds it is away; None: too many, and none is taken."""
+        try:
+            waits = int(await self._turn(keys=[f"crawl:turn:{site}"], args=[round(every_seconds * 1000), round(most_seconds * 1000)]))
+        except (RedisError, OSError) as error:
+            raise Busy(f"Redis does not answer ({type(error).__name__})", retry_after_seconds=5) from error
+        return None if waits < 0 else waits / 1000

@@ -60,11 +60,17 @@ async def forget_notices(app: App, _now: datetime) -> str:
     return f"forgot {await app.system.notices.forget_old()}"
 
 
+async def forget_pages(app: App, now: datetime) -> str:
+    """Linked pages that nobody has asked for in a month; posts keep their excerpts."""
+    return f"forgot {await app.system.pages.forget(now - timedelta(days=30))}"
+
+
 PERIODIC = (
     Job("make_partitions", timedelta(hours=1), make_partitions),
     Job("forget_notices", timedelta(hours=1), forget_notices),
     Job("storage_usage", timedelta(hours=6), storage_usage),
     Job("sweep_media", timedelta(hours=6), sweep_media, lease=timedelta(hours=1)),
+    Job("forget_pages", timedelta(days=1), forget_pages),
 )
 
 

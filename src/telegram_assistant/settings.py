@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 from telegram_assistant.errors import SettingsError
 
 HIDDEN = "********"
-OURS = ("PARSER_", "FEATURE_")
+OURS = ("PARSER_", "FEATURE_", "CRAWL_")
 """Prefixes that only this program uses: a name with one of them that is not known here is a mistake."""
 
 
@@ -59,6 +59,19 @@ def _url_of(*schemes: str) -> AfterValidator:
         return url
 
     return AfterValidator(check)
+
+
+def _sites(text: str) -> str:
+    sites = [site.strip().lower().removeprefix("www.").removesuffix(".") for site in text.split(",") if site.strip()]
+    if any(not site or set(site) & set("/:@*? ") for site in sites):
+        raise ValueError("write sites as names with commas between, like example.org,news.example; names below them are meant too")
+    return ",".join(sites)
+
+
+def _web_address(url: str) -> str:
+    if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
+        raise ValueError("it must begin with http:// or https://")
+    return url.rstrip("/")
 
 
 PostgresUrl = Annotated[SecretStr, _url_of("postgresql", "postgres")]
@@ -235,6 +248,27 @@ class FilesSettings(Group):
     )
 
 
+class CrawlSettings(Group):
+    """Reading the pages that posts link to."""
+
+    enabled: bool = variable("CRAWL_ENABLED", default=True, help="false: no linked page is read; posts go on without.")
+    allow: Annotated[str, AfterValidator(_sites)] = variable(
+        "CRAWL_ALLOW", "", help="Only these sites are read, with commas between; names below them too. Empty: every site that is worth it."
+    )
+    deny: Annotated[str, AfterValidator(_sites)] = variable("CRAWL_DENY", "", help="These sites are never read.")
+    most_links: int = variable("CRAWL_MAX_LINKS", 3, help="So many links of one post are read at most.", ge=1, le=20)
+    most_bytes: int = variable("CRAWL_MAX_BYTES", 3_000_000, help="A page that is larger, packed or unpacked, is not read.", ge=1)
+    longest_seconds: float = variable(
+        "CRAWL_TIMEOUT_SECONDS", 10.0, help="How long a post waits for its linked pages; then it goes on without them.", gt=0, le=60
+    )
+    every_seconds: float = variable(
+        "CRAWL_SITE_INTERVAL_SECONDS",
+        1.0,
+        help="Seconds between two requests to one site, by all processes; its robots.txt may ask for more.",
+        ge=0,
+    )
+
+
 class GraphSettings(Group):
     """Neo4j: who forwards whom. Optional."""
 
@@ -294,6 +328,7 @@ class Settings(Group):
     previews: PreviewSettings
     streams: StreamSettings
     files: FilesSettings
+    crawl: CrawlSettings
     graph: GraphSettings
     http: HttpSettings
     telemetry: TelemetrySettings

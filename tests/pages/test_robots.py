@@ -26,7 +26,7 @@ async def allowed(robots: Robots, web: Web, path: str, host: str = "news.example
     try:
         await robots.allow(web.guard().target(web.url(path, host=host)))
     except Unreadable as error:
-        return error.status != PageStatus.ROBOTS
+        return error.status not in {PageStatus.ROBOTS, PageStatus.FAILED}
     return True
 
 

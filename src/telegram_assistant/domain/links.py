@@ -1,11 +1,14 @@
 """The links in a post."""
 
 from collections.abc import Sequence
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from telegram_assistant.domain.post import Entity
 
 LONGEST_URL = 2000
+USUAL_PORTS = {"http": ":80", "https": ":443"}
+WHO_SENT_YOU = frozenset({"fbclid", "gclid", "dclid", "yclid", "ysclid", "msclkid", "igshid", "mc_cid", "mc_eid", "_openstat", "twclid"})
+"""Parameters that say who sent a reader, and nothing about the page; and all that begin with utm_."""
 
 
 def urls_of(text: str, entities: Sequence[Entity]) -> tuple[str, ...]:
@@ -39,3 +42,15 @@ def normal_url(address: str) -> str | None:
     if parts.scheme not in {"http", "https"} or "." not in host or len(address) > LONGEST_URL:
         return None
     return urlunsplit((parts.scheme, f"{host}{port}", parts.path or "/", parts.query, ""))
+
+
+def canonical_url(url: str) -> str:
+    """The same page, whoever sent the reader there: without the usual port, and without parameters that only count."""
+    try:
+        parts = urlsplit(url)
+        given = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        return url
+    kept = [(name, value) for name, value in given if not name.lower().startswith("utm_") and name.lower() not in WHO_SENT_YOU]
+    query = parts.query if len(kept) == len(given) else urlencode(kept)
+    return urlunsplit((parts.scheme, parts.netloc.removesuffix(USUAL_PORTS.get(parts.scheme, "")), parts.path or "/", query, ""))

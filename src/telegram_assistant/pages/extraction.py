@@ -30,6 +30,9 @@ SCRIPTED = ("<script", "<noscript")
 def extract(body: bytes, charset: str | None, url: str) -> Extracted:
     """Read a page. `charset` is what the server says; without it the page's own word and a guess."""
     html = _decoded(body, charset)
+    if "<" not in html:  # plain text is read as it is
+        text = _clean(html)[:LONGEST_TEXT]
+        return Extracted(text=text, lang=language_of(text))
     given: Any = trafilatura.bare_extraction(html, url=url, with_metadata=True, include_comments=False, include_images=False)
     scripted = any(sign in html.lower() for sign in SCRIPTED)
     if given is None:

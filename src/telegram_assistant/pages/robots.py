@@ -20,14 +20,13 @@ KEPT_AFTER_TROUBLE_SECONDS = 600.0
 MOST_SITES = 5_000
 ANY_KIND = ("text/plain", "text/html", "application/octet-stream", "")
 NOTHING_FORBIDDEN = ""
-EVERYTHING_FORBIDDEN = "User-agent: *\nDisallow: /"
 
 
 @dataclass(slots=True)
 class _Site:
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     rules: Protego | None = None
-    until: float = 0.0
+    until: float = float("-inf")
 
 
 class Robots:
@@ -52,21 +51,23 @@ class Robots:
         while len(self._sites) > MOST_SITES:
             self._sites.popitem(last=False)
         async with site.asking:
-            if site.rules is None or self._clock() >= site.until:
+            if self._clock() >= site.until:
                 text, kept_seconds = await self._asked(origin)
-                site.rules = Protego.parse(text)
+                site.rules = None if text is None else Protego.parse(text)
                 site.until = self._clock() + kept_seconds
+            if site.rules is None:
+                raise Unreadable(PageStatus.FAILED, "the robots.txt of its site cannot be had")
             return site.rules
 
-    async def _asked(self, origin: str) -> tuple[str, float]:
+    async def _asked(self, origin: str) -> tuple[str | None, float]:
         try:
             answer = await self._fetcher.get(f"{origin}/robots.txt", before=_straight_away, accept="text/plain", kinds=ANY_KIND)
         except Unreadable as error:
             if error.status == PageStatus.BLOCKED:
                 raise
-            return EVERYTHING_FORBIDDEN, KEPT_AFTER_TROUBLE_SECONDS
+            return None, KEPT_AFTER_TROUBLE_SECONDS
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return EVERYTHING_FORBIDDEN, KEPT_AFTER_TROUBLE_SECONDS
+            return None, KEPT_AFTER_TROUBLE_SECONDS
         if answer.status >= HTTPStatus.BAD_REQUEST or answer.content_type == "text/html":  # most often a page that says that there is no such file
             return NOTHING_FORBIDDEN, KEPT_SECONDS
         return answer.body.decode("utf-8", "replace"), KEPT_SECONDS

@@ -84,6 +84,8 @@ MEDIA_SWEPT = Counter(
 _from_zero(MEDIA_FILES, ("stored", "failed", "given_up"))
 _from_zero(MEDIA_SWEPT, ("orphan", "unused", "missing"))
 
+PAGES_READ = Counter("pages_read_total", "Linked pages that were asked for, by how it ended (PageStatus).", ["status"], registry=REGISTRY)
+
 _MODES = ("historical", "incremental")
 PARSER_RUNS = Counter(
     "parser_runs_total", "Runs over one channel, by how they ended (ok, empty, failed, flood, skipped).", ["mode", "status"], registry=REGISTRY

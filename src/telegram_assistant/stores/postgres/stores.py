@@ -25,6 +25,7 @@ from telegram_assistant.stores.postgres.media import MediaQueue
 from telegram_assistant.stores.postgres.media_upkeep import MediaUpkeep
 from telegram_assistant.stores.postgres.notices import Notices
 from telegram_assistant.stores.postgres.outbox import Outbox
+from telegram_assistant.stores.postgres.pages import Pages
 from telegram_assistant.stores.postgres.partitions import Partitions
 from telegram_assistant.stores.postgres.planning import Planning
 from telegram_assistant.stores.postgres.post_media import PostMedia
@@ -53,6 +54,7 @@ class SystemStores:
     landing: Landing
     counts: Counts
     posts: Posts
+    pages: Pages
     outbox: Outbox
     notices: Notices
     albums: Albums
@@ -100,6 +102,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         landing=Landing(transactions, bell),
         counts=Counts(repeatable),
         posts=Posts(repeatable),
+        pages=Pages(repeatable),
         outbox=Outbox(repeatable, bell),
         notices=Notices(repeatable),
         albums=Albums(transactions),

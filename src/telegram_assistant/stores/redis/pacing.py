@@ -11,7 +11,8 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local free = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
 if free - now > tonumber(ARGV[2]) then return -1 end
-redis.call('SET', KEYS[1], free + ARGV[1], 'PX', free + ARGV[1] - now)
+local over = free + ARGV[1]
+if over > now then redis.call('SET', KEYS[1], over, 'PX', over - now) end
 return free - now
 """
 

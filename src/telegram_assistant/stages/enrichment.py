@@ -1,0 +1,73 @@
+"""enrichment: read the linked pages of a post. posts.crawl -> posts.enriched, for every post, with or without pages."""
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from telegram_assistant.domain.pages import Page, PageStatus
+from telegram_assistant.errors import Busy
+from telegram_assistant.events import PostCrawlRequested, PostEnriched, Trigger
+from telegram_assistant.pages.page_reader import PageReader
+from telegram_assistant.stores.postgres.pages import Claimed, Pages
+from telegram_assistant.streams.stage import stage
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
+
+LOOK_AGAIN_SECONDS = 0.25
+LEASE_MARGIN_SECONDS = 30.0
+
+
+@stage(consumes=PostCrawlRequested, emits=PostEnriched, concurrency=32, timeout_seconds=150)
+async def enrichment(event: PostCrawlRequested, *, pages: Pages, page_reader: PageReader) -> PostEnriched:
+    """Total. Every page is read once, however many posts link to it and however often this event is delivered."""
+    if event.urls and event.trigger is Trigger.INITIAL:
+        try:
+            found = await _read_all(event.urls, pages=pages, page_reader=page_reader)
+            await pages.note([(event.post, event.revision, {"pages": [page.as_json(url) for url, page in found.items()]})])
+        except Busy:
+            raise
+        except Exception:
+            log.exception("pages_not_read", post_id=event.post_id, what_to_do="the post goes on without its pages; report it")
+    return PostEnriched.about(event.post, event.revision, occurred_at=event.occurred_at, trigger=event.trigger)
+
+
+async def _read_all(urls: Sequence[str], *, pages: Pages, page_reader: PageReader) -> Mapping[str, Page]:
+    """Each page from the cache, from its server, or from whoever reads it now. What takes too long is left."""
+    owner, deadline = uuid.uuid4().hex, asyncio.get_running_loop().time() + page_reader.longest_seconds
+    lease = timedelta(seconds=page_reader.longest_seconds + LEASE_MARGIN_SECONDS)
+    found: dict[str, Page] = {}
+    while True:
+        claims = await pages.claim([url for url in urls if url not in found], owner=owner, lease=lease)
+        found |= {url: claimed.known for url, claimed in claims.items() if claimed.known is not None}
+        found |= await _read_ours({url: claimed for url, claimed in claims.items() if claimed.ours}, owner, pages=pages, page_reader=page_reader)
+        if len(found) == len(set(urls)):
+            return {url: found[url] for url in urls}
+        if asyncio.get_running_loop().time() >= deadline:
+            return {url: found.get(url) or Page(url=url, status=PageStatus.WAITING, why="it is being read for another post") for url in urls}
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+
+async def _read_ours(ours: Mapping[str, Claimed], owner: str, *, pages: Pages, page_reader: PageReader) -> Mapping[str, Page]:
+    """Whoever is interrupted gives back what it has claimed."""
+    found: dict[str, Page] = {}
+    try:
+        reading = (_read(url, one, owner, pages=pages, page_reader=page_reader) for url, one in ours.items())
+        for url, page in zip(ours, await asyncio.gather(*reading, return_exceptions=True), strict=True):
+            if isinstance(page, BaseException):
+                raise page
+            found[url] = page
+    finally:
+        if len(found) < len(ours):
+            await pages.release(list(ours), owner=owner)
+    return found
+
+
+async def _read(url: str, claimed: Claimed, owner: str, *, pages: Pages, page_reader: PageReader) -> Page:
+    page = await page_reader.read(url)
+    if page.status is PageStatus.WAITING:
+        await pages.release([url], owner=owner)
+    else:
+        await pages.finish(url, page, owner=owner, attempts=claimed.attempts)
+    return page

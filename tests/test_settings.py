@@ -22,6 +22,7 @@ EXAMPLES = {
     "PREVIEWS_URL": "http://127.0.0.1:8446",
     "CRAWL_ALLOW": "example.org",
     "CRAWL_DENY": "example.org",
+    "CRAWLER_ADDRESS": "127.0.0.1:8013",
 }
 
 

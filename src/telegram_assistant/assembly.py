@@ -14,6 +14,7 @@ from telegram_assistant.pages.fetching import Fetcher
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.pages.readers import Readers
+from telegram_assistant.pages.rendering import Renderer
 from telegram_assistant.pages.robots import Robots
 from telegram_assistant.settings import CrawlSettings, FilesSettings, Settings
 from telegram_assistant.stores.files import Files, open_files
@@ -101,13 +102,14 @@ def crawl_rules(settings: CrawlSettings) -> CrawlRules:
 async def open_page_reader(settings: CrawlSettings, redis: Redis, *, guard: Guard, readers: Readers) -> AsyncIterator[PageReader]:
     """What reads linked pages; it begins nothing before the first page."""
     fetcher = Fetcher(guard, most_bytes=settings.most_bytes)
+    render = Renderer(settings.crawler_address, guard=guard, most_bytes=settings.most_bytes).render if settings.crawler_address else None
     try:
         yield PageReader(
             fetcher=fetcher,
             robots=Robots(fetcher),
             readers=readers,
             turn=Pacing(redis).turn,
-            render=None,
+            render=render,
             every_seconds=settings.every_seconds,
             longest_seconds=settings.longest_seconds,
         )

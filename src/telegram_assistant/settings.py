@@ -68,10 +68,11 @@ def _sites(text: str) -> str:
     return ",".join(sites)
 
 
-def _web_address(url: str) -> str:
-    if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
-        raise ValueError("it must begin with http:// or https://")
-    return url.rstrip("/")
+def _host_and_port(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise ValueError("write it like 127.0.0.1:8013")
+    return address
 
 
 PostgresUrl = Annotated[SecretStr, _url_of("postgresql", "postgres")]
@@ -262,11 +263,12 @@ class CrawlSettings(Group):
         "CRAWL_TIMEOUT_SECONDS", 10.0, help="How long a post waits for its linked pages; then it goes on without them.", gt=0, le=60
     )
     every_seconds: float = variable(
-        "CRAWL_SITE_INTERVAL_SECONDS",
-        1.0,
-        help="Seconds between two requests to one site, by all processes; its robots.txt may ask for more.",
-        ge=0,
+        "CRAWL_SITE_INTERVAL_SECONDS", 1.0, help="Seconds between two requests to one site, by all processes; its robots.txt may ask for more.", ge=0
     )
+    crawler_address: Annotated[str, AfterValidator(_host_and_port)] = variable(
+        "CRAWLER_ADDRESS", "", help="host:port of the process with the browser, here and there. Empty: pages that need a browser are not read."
+    )
+    browser_path: str = variable("BROWSER_PATH", "chromium", help="Chromium, for the process with the browser.")
 
 
 class GraphSettings(Group):

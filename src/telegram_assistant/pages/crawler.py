@@ -1,0 +1,74 @@
+"""The process with the browser: `python -m telegram_assistant.pages.crawler`, installed with the extra `crawler`.
+
+It holds no database and no secrets. Crawl4AI drives the browser over CDP; the browser is replaced after some hundred pages,
+because it never gives back all it takes.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+
+from crawl4ai import AsyncWebCrawler, BrowserConfig, CacheMode, CrawlerRunConfig
+
+from telegram_assistant.domain.pages import PageStatus
+from telegram_assistant.errors import CannotStart, SettingsError, Unreadable
+from telegram_assistant.pages.browser import running_browser
+from telegram_assistant.pages.guard import Guard
+from telegram_assistant.pages.rendering import serving
+from telegram_assistant.settings import CrawlSettings, read_group
+
+WHERE = "127.0.0.1:8013"
+"""Where it listens when CRAWLER_ADDRESS is empty."""
+MOST_PAGES = 300
+PAGE_MILLISECONDS = 15_000
+SETTLE_SECONDS = 0.5
+"""What scripts get after the page has loaded."""
+
+
+async def run(settings: CrawlSettings, guard: Guard, stopping: asyncio.Event) -> None:
+    """Serve until told to stop, with a fresh browser every MOST_PAGES pages."""
+    while not stopping.is_set():
+        await _with_one_browser(settings, guard, stopping)
+
+
+async def _with_one_browser(settings: CrawlSettings, guard: Guard, stopping: asyncio.Event) -> None:
+    worn = asyncio.Event()
+    pages = 0
+    once = CrawlerRunConfig(
+        cache_mode=CacheMode.BYPASS, page_timeout=PAGE_MILLISECONDS, delay_before_return_html=SETTLE_SECONDS, verbose=False, log_console=False
+    )
+    async with running_browser(guard, settings.browser_path) as browser:
+        config = BrowserConfig(browser_mode="cdp", cdp_url=browser.cdp_url, create_isolated_context=True, ignore_https_errors=False, verbose=False)
+        async with AsyncWebCrawler(config=config) as crawler:
+
+            async def load(url: str) -> tuple[str, str]:
+                nonlocal pages
+                pages += 1
+                if pages >= MOST_PAGES:
+                    worn.set()
+                result = await crawler.arun(url, config=once)
+                if not result.success:
+                    raise Unreadable(PageStatus.FAILED, "the browser could not open it")
+                return result.redirected_url or url, result.html
+
+            async with serving(load, settings.crawler_address or WHERE, guard=guard, most_bytes=settings.most_bytes) as port:
+                print(f"reading pages on port {port}", file=sys.stderr, flush=True)  # noqa: T201 -- the only thing it ever says
+                waits = [asyncio.create_task(event.wait()) for event in (worn, stopping)]
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                for wait in waits:
+                    wait.cancel()
+
+
+async def main() -> None:
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    await run(read_group(CrawlSettings, os.environ), Guard(), stopping)
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(main())
+    except (CannotStart, SettingsError) as error:
+        sys.exit(str(error))

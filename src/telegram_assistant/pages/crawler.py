@@ -21,6 +21,7 @@ from telegram_assistant.settings import CrawlSettings, read_group
 WHERE = "127.0.0.1:8013"
 """Where it listens when CRAWLER_ADDRESS is empty."""
 MOST_PAGES = 300
+LONGEST_REASON = 200
 PAGE_MILLISECONDS = 15_000
 SETTLE_SECONDS = 0.5
 """What scripts get after the page has loaded."""
@@ -44,12 +45,14 @@ async def _with_one_browser(settings: CrawlSettings, guard: Guard, stopping: asy
 
             async def load(url: str) -> tuple[str, str]:
                 nonlocal pages
-                pages += 1
-                if pages >= MOST_PAGES:
-                    worn.set()
-                result = await crawler.arun(url, config=once)
-                if not result.success:
-                    raise Unreadable(PageStatus.FAILED, "the browser could not open it")
+                try:
+                    result = await crawler.arun(url, config=once)
+                finally:
+                    pages += 1
+                    if pages >= MOST_PAGES:
+                        worn.set()
+                if not result.html:  # small pages are called unsuccessful too: whether there is something on them is judged elsewhere
+                    raise Unreadable(PageStatus.FAILED, f"the browser could not open it: {str(result.error_message)[:LONGEST_REASON]}")
                 return result.redirected_url or url, result.html
 
             async with serving(load, settings.crawler_address or WHERE, guard=guard, most_bytes=settings.most_bytes) as port:

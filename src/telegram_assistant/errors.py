@@ -9,6 +9,7 @@
     ├── LeaseLost       stop: somebody else owns this work now; what is in hand must not be written
     ├── AccountRefused  Telegram does not accept the login any more; a person must look at the account
     ├── UnknownMarkup   a public preview is written in a way that this version does not know; an update may
+    ├── ProviderFailed  an AI provider gave no usable answer; another one, or the local result, takes its place
     ├── SettingsError   the environment does not make sense; every problem is listed at once
     └── CannotStart     a role cannot begin; the text says why and what to do
 
@@ -64,6 +65,15 @@ class AccountRefused(AssistantError):
 
 class UnknownMarkup(AssistantError):
     """A web page is not written as we know it; the text says what is missing."""
+
+
+class ProviderFailed(AssistantError):
+    """An AI provider gave no usable answer. `failure` is a Failure; only the gate in front of the providers catches it."""
+
+    def __init__(self, failure: str, what: str = "", *, retry_after_seconds: float = 0.0) -> None:
+        super().__init__(f"{failure}: {what}" if what else failure)
+        self.failure = failure
+        self.retry_after_seconds = retry_after_seconds
 
 
 class SettingsError(AssistantError):

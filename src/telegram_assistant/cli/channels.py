@@ -19,11 +19,12 @@ from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.domain.coverage import CoverageState
 from telegram_assistant.domain.parsing import Mode
 from telegram_assistant.domain.priority import Priority
+from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channel_lists import Listed, as_opml, read_list
 from telegram_assistant.features.channels import Asked, follow, pick
 from telegram_assistant.stores.postgres.backfills import BackfillKind
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, AiPolicy, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription
 from telegram_assistant.stores.postgres.tenants import Tenant
 from telegram_assistant.stores.postgres.wishes import WishKind, WishState
 

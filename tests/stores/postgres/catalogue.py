@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import count
 from typing import Any
+from uuid import UUID
 
 from asyncpg import Range
 
@@ -145,6 +146,7 @@ def value_of(column_type: str) -> Any:
         "bytea": str(number).encode(),
         "jsonb": "{}",
         "date": date(2026, 11, 1),
+        "uuid": UUID(int=number),
         "timestamp with time zone": datetime(2026, 11, 1, tzinfo=UTC),
         "int8multirange": [Range(1, 5)],
         "bigint[]": [number],

@@ -2,22 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
 from telegram_assistant.domain.priority import WEIGHTS, Priority
+from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions, TenantTransactions
-
-
-class AiPolicy(StrEnum):
-    """What may understand a channel's posts for a tenant."""
-
-    OFF = "off"
-    LOCAL = "local"
-    PROVIDER = "provider"
-
 
 NOT_KNOWN_YET = ChannelId(0)
 """The channel of a subscription that waits to be found."""

@@ -19,6 +19,7 @@ BY_MONTH = (
     ByMonth("post_raw", keep=timedelta(days=30)),
     ByMonth("post_search"),
     ByMonth("post_counts"),
+    ByMonth("usage"),
 )
 
 MONTHS_AHEAD = 3

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.stores.postgres.accounts import Accounts
+from telegram_assistant.stores.postgres.ai_policies import AiPolicies
+from telegram_assistant.stores.postgres.ai_results import AiResults
 from telegram_assistant.stores.postgres.albums import Albums
 from telegram_assistant.stores.postgres.backfills import Backfills
 from telegram_assistant.stores.postgres.bell import Bell
@@ -31,10 +33,12 @@ from telegram_assistant.stores.postgres.planning import Planning
 from telegram_assistant.stores.postgres.post_media import PostMedia
 from telegram_assistant.stores.postgres.posts import Posts
 from telegram_assistant.stores.postgres.previews import Previews
+from telegram_assistant.stores.postgres.provider_wanted import ProviderWanted
 from telegram_assistant.stores.postgres.push_states import PushStates
 from telegram_assistant.stores.postgres.raw_messages import RawArchive
 from telegram_assistant.stores.postgres.schedule import Schedule
 from telegram_assistant.stores.postgres.search import WordSearch
+from telegram_assistant.stores.postgres.spending import Spending
 from telegram_assistant.stores.postgres.statistics import PostStatistics
 from telegram_assistant.stores.postgres.tenants import Tenants
 from telegram_assistant.stores.postgres.wishes import Wishes
@@ -74,6 +78,10 @@ class SystemStores:
     raw_archive: RawArchive
     job_runs: JobRuns
     partitions: Partitions
+    ai_policies: AiPolicies
+    ai_results: AiResults
+    provider_wanted: ProviderWanted
+    spending: Spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +130,10 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         raw_archive=RawArchive(repeatable),
         job_runs=JobRuns(transactions),
         partitions=Partitions(transactions),
+        ai_policies=AiPolicies(transactions),
+        ai_results=AiResults(transactions),
+        provider_wanted=ProviderWanted(transactions),
+        spending=Spending(transactions),
     )
 
 

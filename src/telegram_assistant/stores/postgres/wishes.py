@@ -9,7 +9,8 @@ from typing import Any
 
 from telegram_assistant.domain.ids import AccountId, ChannelId, TenantId
 from telegram_assistant.domain.priority import Priority
-from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, AiPolicy, Subscription
+from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, Subscription
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 

@@ -1,6 +1,6 @@
 """The one Redis client of a process."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 
 from redis.asyncio import Redis
@@ -8,10 +8,10 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from telegram_assistant.errors import CannotStart
+from telegram_assistant.errors import Busy, CannotStart
 from telegram_assistant.settings import RedisSettings, location_of
 
-__all__ = ["FREE", "Redis", "connect_to", "open_redis", "text_of"]
+__all__ = ["FREE", "Redis", "answered", "connect_to", "open_redis", "text_of"]
 
 
 FREE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
@@ -32,6 +32,14 @@ def connect_to(settings: RedisSettings) -> Redis:
 def text_of(value: bytes | str) -> str:
     """The client answers in bytes; its types say that it might not."""
     return value.decode() if isinstance(value, bytes) else value
+
+
+async def answered[T](asked: Awaitable[T]) -> T:
+    """What Redis says; Busy when it says nothing."""
+    try:
+        return await asked
+    except (RedisError, OSError) as error:
+        raise Busy(f"Redis does not answer ({type(error).__name__})", retry_after_seconds=5) from error
 
 
 @asynccontextmanager

@@ -1,14 +1,10 @@
 """The scheduler's lock, and the shared facts beside it: one instance plans, every instance can say how planning goes."""
 
 import json
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from redis.exceptions import RedisError
-
-from telegram_assistant.errors import Busy
-from telegram_assistant.stores.redis.client import FREE, Redis, text_of
+from telegram_assistant.stores.redis.client import FREE, Redis, answered, text_of
 
 LOCK = "scheduler:lock"
 FACTS = "scheduler:facts"
@@ -38,27 +34,27 @@ class SchedulerLock:
         self._free = redis.register_script(FREE)
 
     async def acquire(self) -> bool:
-        return bool(await _answered(self._redis.set(LOCK, self._owner, nx=True, ex=LOCK_SECONDS)))
+        return bool(await answered(self._redis.set(LOCK, self._owner, nx=True, ex=LOCK_SECONDS)))
 
     async def renew(self) -> bool:
         """False when it is no longer ours."""
-        return bool(await _answered(self._renew(keys=[LOCK], args=[self._owner, LOCK_SECONDS])))
+        return bool(await answered(self._renew(keys=[LOCK], args=[self._owner, LOCK_SECONDS])))
 
     async def release(self) -> None:
         """Only if it is ours."""
-        await _answered(self._free(keys=[LOCK], args=[self._owner]))
+        await answered(self._free(keys=[LOCK], args=[self._owner]))
 
     async def owner(self) -> str | None:
-        found = await _answered(self._redis.get(LOCK))
+        found = await answered(self._redis.get(LOCK))
         return text_of(found) if found else None
 
     async def tell(self, facts: TickFacts) -> None:
         moments = {"last_tick_ts": _text(facts.last_tick_at), "last_success_ts": _text(facts.last_success_at)}
         told = {**moments, "channels_active": facts.channels_active, "channels_failing": facts.channels_failing}
-        await _answered(self._redis.set(FACTS, json.dumps(told)))
+        await answered(self._redis.set(FACTS, json.dumps(told)))
 
     async def facts(self) -> TickFacts:
-        text = await _answered(self._redis.get(FACTS))
+        text = await answered(self._redis.get(FACTS))
         if not text:
             return TickFacts()
         told = json.loads(text)
@@ -66,14 +62,7 @@ class SchedulerLock:
 
     async def clear(self) -> bool:
         """Whoever holds it. True when there was one."""
-        return bool(await _answered(self._redis.delete(LOCK)))
-
-
-async def _answered[T](asked: Awaitable[T]) -> T:
-    try:
-        return await asked
-    except (RedisError, OSError) as error:
-        raise Busy(f"Redis does not answer ({type(error).__name__})", retry_after_seconds=5) from error
+        return bool(await answered(self._redis.delete(LOCK)))
 
 
 def _text(moment: datetime | None) -> str | None:

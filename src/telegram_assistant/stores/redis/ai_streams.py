@@ -1,0 +1,148 @@
+"""How many calls a provider gets at once and per minute, counted for all processes together.
+
+    ai:{name}:held     who speaks, and until when without a sign of life
+    ai:{name}:waiting  who waits: the urgent first, among equals who came first
+    ai:{name}:seen     when each of those last asked
+    ai:{name}:sent     calls of the last minute
+    ai:{name}:pause    nobody speaks while this exists
+
+A process that dies stops asking and renewing, so its place in the queue and its stream come back by themselves.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from secrets import token_hex
+from typing import Any
+
+from telegram_assistant.domain.understanding import Urgency
+from telegram_assistant.errors import Busy
+from telegram_assistant.stores.redis.client import Redis, answered, text_of
+
+HELD_SECONDS = 15.0
+RENEW_SECONDS = 5.0
+SILENT_SECONDS = 3.0
+"""Who waits and has not asked for so long is gone."""
+ASK_SECONDS = 0.2
+MINUTE_MS = 60_000
+AN_URGENCY = 10_000_000_000_000
+"""More milliseconds than there have been since 1970: a less urgent one never overtakes by having come first."""
+
+# Answers 0 when the stream is ours, else in how many milliseconds to ask again at the latest.
+TAKE = f"""
+local held, waiting, seen, sent, pause = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local ticket, urgency, streams, per_minute = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+redis.call('ZREMRANGEBYSCORE', held, '-inf', now)
+for _, gone in ipairs(redis.call('ZRANGEBYSCORE', seen, '-inf', now - {int(SILENT_SECONDS * 1000)})) do
+    redis.call('ZREM', waiting, gone)
+    redis.call('ZREM', seen, gone)
+end
+if not redis.call('ZSCORE', waiting, ticket) then redis.call('ZADD', waiting, urgency * {AN_URGENCY} + now, ticket) end
+redis.call('ZADD', seen, now, ticket)
+for _, key in ipairs(KEYS) do if key ~= pause then redis.call('PEXPIRE', key, {10 * MINUTE_MS}) end end
+local paused = redis.call('PTTL', pause)
+if paused > 0 then return paused end
+local free = streams - redis.call('ZCARD', held)
+if redis.call('ZRANK', waiting, ticket) >= free then return {int(ASK_SECONDS * 1000)} end
+if per_minute > 0 then
+    redis.call('ZREMRANGEBYSCORE', sent, '-inf', now - {MINUTE_MS})
+    if redis.call('ZCARD', sent) >= per_minute then
+        return math.max(1, tonumber(redis.call('ZRANGE', sent, 0, 0, 'WITHSCORES')[2]) + {MINUTE_MS} - now)
+    end
+    redis.call('ZADD', sent, now, ticket)
+end
+redis.call('ZREM', waiting, ticket)
+redis.call('ZREM', seen, ticket)
+redis.call('ZADD', held, now + {int(HELD_SECONDS * 1000)}, ticket)
+redis.call('PEXPIRE', held, {10 * MINUTE_MS})
+return 0
+"""
+RENEW = f"""
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+return redis.call('ZADD', KEYS[1], 'XX', now + {int(HELD_SECONDS * 1000)}, ARGV[1])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamUse:
+    """How busy a provider is."""
+
+    speaking: int
+    waiting: int
+    paused_seconds: float
+    why: str
+
+
+class AiStreams:
+    """One per process. Busy when Redis is away."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._take = redis.register_script(TAKE)
+        self._renew = redis.register_script(RENEW)
+        self._freed: dict[str, asyncio.Event] = {}
+
+    @asynccontextmanager
+    async def taken(self, name: str, *, urgency: Urgency, streams: int, per_minute: int) -> AsyncIterator[None]:
+        """Wait for a stream of this provider, hold it, and give it back. How long to wait is the caller's to limit."""
+        ticket = token_hex(8)
+        try:
+            await self._wait(name, ticket, urgency, streams, per_minute)
+            renewing = asyncio.create_task(self._keep(name, ticket))
+            try:
+                yield
+            finally:
+                renewing.cancel()
+        finally:
+            with suppress(Busy):  # without Redis it comes back when its time is over
+                await asyncio.shield(answered(self._give_back(name, ticket)))
+            self._freed.setdefault(name, asyncio.Event()).set()
+
+    async def pause(self, name: str, seconds: float, *, why: str) -> None:
+        """The provider asks to be left alone, by everybody."""
+        await answered(self._redis.set(_key(name, "pause"), why, px=max(1, int(seconds * 1000))))
+
+    async def paused_seconds(self, name: str) -> float:
+        left = await answered(self._redis.pttl(_key(name, "pause")))
+        return max(0, int(left)) / 1000
+
+    async def use(self, name: str) -> StreamUse:
+        seconds, microseconds = await answered(self._redis.time())
+        asked: Any = self._redis.pipeline(transaction=False)
+        asked.zcount(_key(name, "held"), seconds * 1000 + microseconds // 1000, "+inf")
+        asked.zcount(_key(name, "seen"), (seconds - SILENT_SECONDS) * 1000, "+inf")
+        asked.pttl(_key(name, "pause"))
+        asked.get(_key(name, "pause"))
+        speaking, waiting, left, why = await answered(asked.execute())
+        return StreamUse(speaking, waiting, max(0, left) / 1000, text_of(why) if why else "")
+
+    async def _wait(self, name: str, ticket: str, urgency: Urgency, streams: int, per_minute: int) -> None:
+        keys = [_key(name, part) for part in ("held", "waiting", "seen", "sent", "pause")]
+        freed = self._freed.setdefault(name, asyncio.Event())
+        while True:
+            freed.clear()
+            if not (wait_ms := await answered(self._take(keys=keys, args=[ticket, int(urgency), streams, per_minute]))):
+                return
+            with suppress(TimeoutError):  # whoever gives a stream back in this process wakes us at once
+                async with asyncio.timeout(min(int(wait_ms) / 1000, SILENT_SECONDS / 3)):
+                    await freed.wait()
+
+    async def _keep(self, name: str, ticket: str) -> None:
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            with suppress(Busy):
+                await answered(self._renew(keys=[_key(name, "held")], args=[ticket]))
+
+    async def _give_back(self, name: str, ticket: str) -> None:
+        given: Any = self._redis.pipeline(transaction=False)
+        for part in ("held", "waiting", "seen"):
+            given.zrem(_key(name, part), ticket)
+        await given.execute()
+
+
+def _key(name: str, part: str) -> str:
+    return f"ai:{{{name}}}:{part}"

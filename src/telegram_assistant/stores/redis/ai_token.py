@@ -1,0 +1,63 @@
+"""A provider's token, fetched once and used by all processes. It is sealed under the key that it was given for."""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Awaitable, Callable
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from telegram_assistant.stores.redis.client import FREE, Redis, answered
+
+MARGIN_SECONDS = 60.0
+"""A token that is about to expire is not begun with."""
+FETCH_SECONDS = 30
+ASK_SECONDS = 0.1
+NONCE_BYTES = 12
+
+
+class AiToken:
+    """One per process and key. Who has no credentials can neither find the token nor read it."""
+
+    def __init__(self, redis: Redis, *, credentials: str, scope: str) -> None:
+        sealed_for = hashlib.sha256(f"{scope}\n{credentials}".encode()).digest()
+        self._redis = redis
+        self._cipher = AESGCM(hashlib.sha256(b"seal" + sealed_for).digest())
+        self._key = f"ai:token:{hashlib.sha256(b'name' + sealed_for).hexdigest()[:16]}"
+        self._free = redis.register_script(FREE)
+        self._fetching = asyncio.Lock()
+
+    async def current(self) -> str | None:
+        return self._opened(await answered(self._redis.get(self._key)))
+
+    async def renew(self, fetch: Callable[[], Awaitable[tuple[str, float]]], *, instead_of: str | None) -> str:
+        """A token other than that one: another process's, if it was faster."""
+        me = os.urandom(8).hex()
+        async with self._fetching:
+            while True:
+                found = await self.current()
+                if found is not None and found != instead_of:
+                    return found
+                if await answered(self._redis.set(f"{self._key}:lock", me, nx=True, ex=FETCH_SECONDS)):
+                    break
+                await asyncio.sleep(ASK_SECONDS)
+            try:
+                token, seconds = await fetch()
+                good_for = max(1, int(1000 * (seconds - MARGIN_SECONDS)))
+                await answered(self._redis.set(self._key, self._sealed(token), px=good_for))
+            finally:
+                await asyncio.shield(answered(self._free(keys=[f"{self._key}:lock"], args=[me])))
+        return token
+
+    def _sealed(self, token: str) -> bytes:
+        nonce = os.urandom(NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, token.encode(), None)
+
+    def _opened(self, sealed: bytes | str | None) -> str | None:
+        if not isinstance(sealed, bytes):
+            return None
+        try:
+            return self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], None).decode()
+        except (InvalidTag, ValueError):
+            return None  # somebody else wrote there: it is fetched anew

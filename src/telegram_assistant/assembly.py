@@ -6,9 +6,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from telegram_assistant.ai.calling import Caller
+from telegram_assistant.ai.gate import WAIT_SECONDS, Gate
+from telegram_assistant.ai.local.understanding import Local
+from telegram_assistant.ai.prices import read_prices
+from telegram_assistant.ai.providers import open_sources
 from telegram_assistant.domain.crawling import CrawlRules
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.media import MediaRules
+from telegram_assistant.domain.understanding import Urgency
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.pages.fetching import Fetcher
 from telegram_assistant.pages.guard import Guard
@@ -16,12 +22,14 @@ from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Renderer
 from telegram_assistant.pages.robots import Robots
-from telegram_assistant.settings import CrawlSettings, FilesSettings, Settings
+from telegram_assistant.settings import CrawlSettings, EmbeddingsBy, FilesSettings, Settings
 from telegram_assistant.stores.files import Files, open_files
 from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.migrating import require_schema
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, system_stores, tenant_stores
+from telegram_assistant.stores.redis.ai_streams import AiStreams
+from telegram_assistant.stores.redis.ai_token import AiToken
 from telegram_assistant.stores.redis.client import Redis, open_redis
 from telegram_assistant.stores.redis.pacing import Pacing
 from telegram_assistant.telemetry.health import Probe
@@ -41,6 +49,8 @@ class App:
     files: Files | None
     """None: no place for media is set, and none are kept."""
     media_rules: MediaRules
+    gate: Gate
+    """In front of every call to a model."""
     collaborators: Mapping[str, object]
     """What stages may ask for, by name."""
     probes: Mapping[str, Probe]
@@ -63,6 +73,7 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
         readers = Readers()
         stack.push_async_callback(readers.close)
         page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, redis, guard=Guard(), readers=readers))
+        gate = await stack.enter_async_context(open_gate(settings, system=system, redis=redis))
         yield App(
             settings=settings,
             instance=instance,
@@ -71,6 +82,7 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
             redis=redis,
             files=files,
             media_rules=rules,
+            gate=gate,
             collaborators={
                 "posts": system.posts,
                 "media": system.media,
@@ -79,6 +91,7 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
                 "pages": system.pages,
                 "page_reader": page_reader,
                 "crawl_rules": crawl_rules(settings.crawl),
+                "gate": gate,
             },
             probes={"postgres": system.tenants.answers, "redis": redis.ping},
         )
@@ -115,3 +128,26 @@ async def open_page_reader(settings: CrawlSettings, redis: Redis, *, guard: Guar
         )
     finally:
         await fetcher.close()
+
+
+@asynccontextmanager
+async def open_gate(
+    settings: Settings, *, system: SystemStores, redis: Redis, wait_seconds: Mapping[Urgency, float] = WAIT_SECONDS
+) -> AsyncIterator[Gate]:
+    """The gate with everything behind it; at its end, what was not sent is called off."""
+    token = AiToken(redis, credentials=settings.gigachat.credentials.get_secret_value(), scope=settings.gigachat.scope.value)
+    async with open_sources(settings, token=token) as sources:
+        gate = Gate(
+            sources,
+            local=Local(models=settings.ai.models),
+            local_model=settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingsBy.LOCAL else None,
+            caller=Caller(ledger=system.spending, streams=AiStreams(redis), prices=read_prices(settings.ai.prices)),
+            policies=system.ai_policies,
+            results=system.ai_results,
+            later=system.provider_wanted,
+            wait_seconds=wait_seconds,
+        )
+        try:
+            yield gate
+        finally:
+            await gate.close()

@@ -65,12 +65,18 @@ async def forget_pages(app: App, now: datetime) -> str:
     return f"forgot {await app.system.pages.forget(now - timedelta(days=30))}"
 
 
+async def settle_lost_calls(app: App, _now: datetime) -> str:
+    """Calls to providers that nobody settled, because their process died: they count as spent."""
+    return f"{await app.system.spending.expire()} calls written off as spent"
+
+
 PERIODIC = (
     Job("make_partitions", timedelta(hours=1), make_partitions),
     Job("forget_notices", timedelta(hours=1), forget_notices),
     Job("storage_usage", timedelta(hours=6), storage_usage),
     Job("sweep_media", timedelta(hours=6), sweep_media, lease=timedelta(hours=1)),
     Job("forget_pages", timedelta(days=1), forget_pages),
+    Job("settle_lost_calls", timedelta(minutes=10), settle_lost_calls),
 )
 
 

@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 from telegram_assistant.errors import SettingsError
 
 HIDDEN = "********"
-OURS = ("PARSER_", "FEATURE_", "CRAWL_")
+OURS = ("PARSER_", "FEATURE_", "CRAWL_", "AI_")
 """Prefixes that only this program uses: a name with one of them that is not known here is a mistake."""
 
 
@@ -50,6 +50,13 @@ def _web_address(url: str) -> str:
     if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
         raise ValueError("it must be an address that begins with https:// or http://")
     return url
+
+
+def _known_providers(names: str) -> str:
+    listed = [name.strip() for name in names.split(",")]
+    if len(set(listed)) != len(listed) or not set(listed) <= {"gigachat", "openai"}:
+        raise ValueError("write gigachat, openai, or both with a comma between, the first one first")
+    return ",".join(listed)
 
 
 def _url_of(*schemes: str) -> AfterValidator:
@@ -110,6 +117,22 @@ class ProxyType(StrEnum):
     SOCKS5 = "socks5"
     SOCKS4 = "socks4"
     HTTP = "http"
+
+
+class EmbeddingsBy(StrEnum):
+    """Who turns texts into vectors. One for the whole installation: vectors of two models cannot be compared."""
+
+    LOCAL = "local"
+    GIGACHAT = "gigachat"
+    OPENAI = "openai"
+
+
+class GigaChatScope(StrEnum):
+    """What kind of customer the key belongs to."""
+
+    PERSON = "GIGACHAT_API_PERS"
+    COMPANY_PREPAID = "GIGACHAT_API_B2B"
+    COMPANY_POSTPAID = "GIGACHAT_API_CORP"
 
 
 class Group(BaseModel):
@@ -279,6 +302,73 @@ class GraphSettings(Group):
     password: SecretStr = variable("NEO4J_PASSWORD", SecretStr(""), help="Its password.")
 
 
+class GigaChatSettings(Group):
+    """GigaChat, a provider of chat, vision and embeddings. Optional."""
+
+    credentials: SecretStr = variable("GIGACHAT_CREDENTIALS", SecretStr(""), help="Authorization key of a GigaChat project. Empty: GigaChat is off.")
+    scope: GigaChatScope = variable(
+        "GIGACHAT_SCOPE", GigaChatScope.PERSON, help="GIGACHAT_API_PERS (a person), GIGACHAT_API_B2B (prepaid) or GIGACHAT_API_CORP (postpaid)."
+    )
+    model: str = variable("GIGACHAT_MODEL", "GigaChat-2", help="Model for texts.")
+    vision_model: str = variable("GIGACHAT_VISION_MODEL", "GigaChat-2-Pro", help="Model for pictures; Lite models cannot see.")
+    ca_bundle_file: Path | None = variable(
+        "GIGACHAT_CA_BUNDLE_FILE", None, help="Certificates of the Russian Trusted Root CA (PEM), which GigaChat's are signed by. Always verified."
+    )
+    base_url: str = variable("GIGACHAT_BASE_URL", "https://api.giga.chat/v1", help="Address of its API.")
+    auth_url: str = variable("GIGACHAT_AUTH_URL", "https://ngw.devices.sberbank.ru:9443/api/v2/oauth", help="Address that gives out tokens.")
+    streams: int = variable(
+        "GIGACHAT_STREAMS", 0, help="Calls at once, of all processes together. 0: 1 for a person, 10 for a company.", ge=0, le=1000
+    )
+    per_minute: int = variable("GIGACHAT_REQUESTS_PER_MINUTE", 0, help="Calls a minute, of all processes together. 0: no limit.", ge=0)
+
+    @property
+    def streams_in_force(self) -> int:
+        """What Sber grants to the kind of customer, unless told otherwise."""
+        return self.streams or (1 if self.scope is GigaChatScope.PERSON else 10)
+
+
+class OpenAiSettings(Group):
+    """Any server that speaks OpenAI's protocol: OpenAI, vLLM, Ollama, llama.cpp. Optional."""
+
+    base_url: str = variable("OPENAI_BASE_URL", "", help="Address of its API, with /v1. Empty: OpenAI itself, if a key is set.")
+    api_key: SecretStr = variable(
+        "OPENAI_API_KEY", SecretStr(""), help="Its key; servers of one's own need none. Neither address nor key: it is off."
+    )
+    model: str = variable("OPENAI_MODEL", "gpt-4o-mini", help="Model for texts.")
+    vision_model: str = variable("OPENAI_VISION_MODEL", "", help="Model for pictures. Empty: OPENAI_MODEL.")
+    streams: int = variable("OPENAI_STREAMS", 4, help="Calls at once, of all processes together.", ge=1, le=1000)
+    per_minute: int = variable("OPENAI_REQUESTS_PER_MINUTE", 0, help="Calls a minute, of all processes together. 0: no limit.", ge=0)
+
+
+class AiSettings(Group):
+    """How posts are understood. Without a provider it is done on this machine."""
+
+    providers: Annotated[str, AfterValidator(_known_providers)] = variable(
+        "AI_PROVIDERS", "gigachat,openai", help="Which provider is asked first, which next. Those without a key are left out."
+    )
+    embeddings: EmbeddingsBy = variable("AI_EMBEDDINGS", EmbeddingsBy.LOCAL, help="Who makes vectors: local, gigachat or openai.")
+    embeddings_model: str = variable(
+        "AI_EMBEDDINGS_MODEL",
+        "",
+        help="Model for vectors. Empty: intfloat/multilingual-e5-small (local), Embeddings (gigachat), text-embedding-3-small (openai).",
+    )
+    prices: Path | None = variable(
+        "AI_PRICES_FILE", None, help="Your tariff, in the form of ai/prices.toml. Empty: the list that came with the program."
+    )
+    models: Path = variable("MODELS_DIR", Path("models"), help="Folder of sentence models for AI_EMBEDDINGS=local; `tga models pull` fills it.")
+    hub_url: str = variable("MODELS_HUB_URL", "https://huggingface.co", help="Where `tga models pull` fetches models from.")
+
+    @property
+    def embeddings_model_in_force(self) -> str:
+        """The one model that vectors of this installation are made by."""
+        usual = {
+            EmbeddingsBy.LOCAL: "intfloat/multilingual-e5-small",
+            EmbeddingsBy.GIGACHAT: "Embeddings",
+            EmbeddingsBy.OPENAI: "text-embedding-3-small",
+        }
+        return self.embeddings_model or usual[self.embeddings]
+
+
 class HttpSettings(Group):
     """Where each role answers."""
 
@@ -332,6 +422,9 @@ class Settings(Group):
     files: FilesSettings
     crawl: CrawlSettings
     graph: GraphSettings
+    ai: AiSettings
+    gigachat: GigaChatSettings
+    openai: OpenAiSettings
     http: HttpSettings
     telemetry: TelemetrySettings
     process: ProcessSettings

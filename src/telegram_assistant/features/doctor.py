@@ -4,8 +4,10 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 
+from telegram_assistant.ai import providers
+from telegram_assistant.ai.local import understanding
 from telegram_assistant.domain.finding import Finding, bad, ok
-from telegram_assistant.settings import Settings
+from telegram_assistant.settings import EmbeddingsBy, Settings
 from telegram_assistant.stores import files, graph
 from telegram_assistant.stores.postgres import examination as postgres
 from telegram_assistant.stores.redis import examination as redis
@@ -25,6 +27,8 @@ async def examine_servers(settings: Settings) -> AsyncIterator[Finding]:
     for answer in asked:
         for finding in await answer:
             yield finding
+    for finding in examine_understanding(settings):
+        yield finding
 
 
 def examine_machine() -> list[Finding]:
@@ -35,3 +39,9 @@ def examine_machine() -> list[Finding]:
     else:
         python = ok("python", f"Python {running}")
     return [python, *encryption.examine()]
+
+
+def examine_understanding(settings: Settings) -> list[Finding]:
+    """What can be understood here, and by whom."""
+    local = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingsBy.LOCAL else None
+    return [*providers.examine(settings), *understanding.examine(settings.ai.models, local)]

@@ -198,6 +198,29 @@ MISSING_DURATION = Gauge(
 )
 MISSING_DURATION.set_function(CHANNEL_GAP.longest)
 
+_MODEL = ["provider", "model"]
+AI_CALLS = Counter(
+    "ai_calls_total",
+    "Calls to providers by how they ended (ok, blacklist, no_money, rate, outage, late, unusable, refused).",
+    [*_MODEL, "outcome"],
+    registry=REGISTRY,
+)
+AI_LATENCY = Histogram(
+    "ai_latency_seconds",
+    "Time that a provider took.",
+    _MODEL,
+    registry=REGISTRY,
+    buckets=(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 90.0),
+)
+AI_COST = Counter("ai_cost_micro_total", "What calls cost, in millionths of the unit that prices are in.", _MODEL, registry=REGISTRY)
+AI_RESULTS = Counter(
+    "ai_results_total",
+    "Results by where they came from (provider, cache, local, none) and why it was no provider (policy, no_budget, busy, ...).",
+    ["purpose", "origin", "reason"],
+    registry=REGISTRY,
+)
+AI_BREAKER_OPEN = Gauge("ai_breaker_open", "1 while a provider is left alone, by lane (live, other).", ["provider", "lane"], registry=REGISTRY)
+
 _STATES = (CHANNEL_LAST_POST, LAST_SUCCESS, HWM_AGE, WATERMARK_AGE, CHANNEL_GAP, ADAPTIVE_THRESHOLD)
 ChannelAggregates(
     "channel_aggregate",

@@ -1,0 +1,180 @@
+"""GigaChat: chat through GigaChain, files and vectors through the SDK below it, one token for all processes."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import httpx
+from gigachat import GigaChat as Sdk
+from gigachat.context import authorization_cvar, session_id_cvar
+from gigachat.exceptions import AuthenticationError, GigaChatException, RateLimitError, ResponseError
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_gigachat import GigaChat
+from langsmith import tracing_context
+
+from telegram_assistant.ai.pictures import as_jpeg
+from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, SharedToken, TextKind, Vector
+from telegram_assistant.domain.spending import Tokens
+from telegram_assistant.domain.understanding import Failure
+from telegram_assistant.errors import ProviderFailed
+from telegram_assistant.settings import GigaChatSettings
+
+TAKEN = {"image/jpeg": "jpg", "image/png": "png", "image/tiff": "tiff", "image/bmp": "bmp"}
+MOST_BYTES = 15_000_000
+NO_MONEY, FIRST_SERVER_ERROR = 402, 500
+TOKEN_SECONDS = 20.0
+DELETION_SECONDS = 5.0
+EMBEDDED_AT_ONCE = 64
+TEMPERATURE = 0.01
+"""As near to always the same answer as GigaChat goes."""
+QUERY_PREFIX = "Дано предложение, необходимо найти его парафраз \nпредложение: "
+"""What the models of the GigaR family want before a question."""
+
+
+class GigaChatProvider:
+    """One per process. Its clients have no credentials: the token comes from outside, for each call."""
+
+    def __init__(self, settings: GigaChatSettings, *, token: SharedToken) -> None:
+        self._settings = settings
+        self._token = token
+        self._session = str(uuid4())
+        self._tls = _certificates(settings)
+        self._sdk = Sdk(**self._connection(), max_retries=0)
+        self._chats: dict[str, GigaChat] = {}
+
+    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float) -> Reply:
+        messages = [SystemMessage(instruction.system), HumanMessage(instruction.user)]
+        return await self._spoken(lambda: self._ask(messages, model, instruction.most_tokens), timeout_seconds)
+
+    async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
+        """Upload, ask, and delete the file again, whatever happened."""
+        seen = picture if picture.mime in TAKEN else await as_jpeg(picture)
+        if len(seen.data) > MOST_BYTES:
+            raise ProviderFailed(Failure.REFUSED, "the picture is larger than GigaChat takes")
+
+        async def show() -> Reply:
+            uploaded = await self._sdk.aupload_file((f"{uuid4()}.{TAKEN[seen.mime]}", seen.data, seen.mime))
+            try:
+                asked = HumanMessage(instruction.user, additional_kwargs={"attachments": [uploaded.id_]})
+                return await self._ask([SystemMessage(instruction.system), asked], model, instruction.most_tokens)
+            finally:
+                with suppress(GigaChatException, httpx.HTTPError, TimeoutError):
+                    async with asyncio.timeout(DELETION_SECONDS):
+                        await self._sdk.adelete_file(uploaded.id_)
+
+        return await self._spoken(show, timeout_seconds)
+
+    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
+        prefix = QUERY_PREFIX if kind is TextKind.QUERY and "GigaR" in model else ""
+
+        async def turn() -> Embedded:
+            vectors: list[Vector] = []
+            tokens = 0
+            for start in range(0, len(texts), EMBEDDED_AT_ONCE):
+                answer = await self._sdk.aembeddings([prefix + text for text in texts[start : start + EMBEDDED_AT_ONCE]], model=model)
+                vectors += [tuple(one.embedding) for one in sorted(answer.data, key=lambda one: one.index)]
+                tokens += sum(one.usage.prompt_tokens for one in answer.data)
+            return Embedded(tuple(vectors), Tokens(tokens))
+
+        return await self._spoken(turn, timeout_seconds)
+
+    async def close(self) -> None:
+        await self._sdk.aclose()
+        for chat in self._chats.values():
+            await chat._client.aclose()  # noqa: SLF001 -- GigaChain offers no other way to close its connections
+        self._chats.clear()
+
+    async def _ask(self, messages: list[BaseMessage], model: str, most_tokens: int) -> Reply:
+        if model not in self._chats:
+            self._chats[model] = GigaChat(**self._connection(), model=model, max_retries=0, temperature=TEMPERATURE)
+        answer = await self._chats[model].ainvoke(messages, max_tokens=most_tokens)
+        used = answer.usage_metadata
+        tokens = Tokens()
+        if used is not None:
+            remembered = used.get("input_token_details", {}).get("cache_read", 0)  # from an earlier call, and not billed again
+            tokens = Tokens(max(0, used["input_tokens"] - remembered), used["output_tokens"])
+        return Reply(str(answer.text), tokens, is_blacklisted=answer.response_metadata.get("finish_reason") == "blacklist")
+
+    async def _spoken[T](self, ask: Callable[[], Awaitable[T]], timeout_seconds: float) -> T:
+        """A token that the server no longer accepts is fetched anew, once."""
+        with _translated():
+            async with asyncio.timeout(timeout_seconds):
+                token = await self._token.current() or await self._token.renew(self._fetch, instead_of=None)
+                try:
+                    return await self._with(token, ask)
+                except AuthenticationError:
+                    return await self._with(await self._token.renew(self._fetch, instead_of=token), ask)
+
+    async def _with[T](self, token: str, ask: Callable[[], Awaitable[T]]) -> T:
+        """The session makes GigaChat remember prompts that begin alike; LangChain's own tracing would send texts elsewhere."""
+        spoken, named = authorization_cvar.set(f"Bearer {token}"), session_id_cvar.set(self._session)
+        try:
+            with tracing_context(enabled=False):
+                return await ask()
+        finally:
+            authorization_cvar.reset(spoken)
+            session_id_cvar.reset(named)
+
+    async def _fetch(self) -> tuple[str, float]:
+        known = {**self._connection(), "credentials": self._settings.credentials.get_secret_value(), "timeout": TOKEN_SECONDS}
+        async with Sdk(**known, scope=self._settings.scope.value, auth_url=self._settings.auth_url, max_retries=0) as client:
+            got = await client.aget_token()
+        assert got is not None  # there are credentials
+        return got.access_token, got.expires_at / 1000 - datetime.now(UTC).timestamp()
+
+    def _connection(self) -> dict[str, Any]:
+        """Each named: what is left out the SDK reads from the environment, where somebody may have switched verification off."""
+        return {
+            "base_url": self._settings.base_url,
+            "ssl_context": self._tls,
+            "verify_ssl_certs": True,
+            "ca_bundle_file": "",
+            "credentials": "",
+            "access_token": "",
+            "user": "",
+            "password": "",
+            "timeout": 600.0,
+        }
+
+
+def _certificates(settings: GigaChatSettings) -> ssl.SSLContext:
+    """The usual authorities, and those of the bundle."""
+    context = httpx.create_ssl_context()
+    if settings.ca_bundle_file is not None:
+        context.load_verify_locations(cafile=settings.ca_bundle_file)
+    return context
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Their errors in our words. What the server wrote is left out: it may repeat the text."""
+    try:
+        yield
+    except RateLimitError as error:
+        raise ProviderFailed(Failure.RATE, "GigaChat asks to wait", retry_after_seconds=_seconds(error)) from error
+    except ResponseError as error:
+        raise ProviderFailed(_failure(error.status_code), f"GigaChat answered {error.status_code}") from None
+    except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+        hint = "; is GIGACHAT_CA_BUNDLE_FILE set?" if "CERTIFICATE_VERIFY_FAILED" in str(error) else ""
+        raise ProviderFailed(Failure.OUTAGE, f"GigaChat cannot be reached ({type(error).__name__}){hint}") from error
+    except (httpx.HTTPError, TimeoutError) as error:
+        raise ProviderFailed(Failure.LATE, f"no answer from GigaChat ({type(error).__name__})") from error
+    except GigaChatException as error:
+        raise ProviderFailed(Failure.REFUSED, f"GigaChat's client gave up ({type(error).__name__})") from None
+
+
+def _seconds(error: RateLimitError) -> float:
+    try:
+        return float(error.retry_after or 0)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _failure(status: int) -> Failure:
+    if status == NO_MONEY:
+        return Failure.NO_MONEY
+    return Failure.OUTAGE if status >= FIRST_SERVER_ERROR else Failure.REFUSED

@@ -1,0 +1,118 @@
+"""The local provider: what can be understood on this machine, with as much of it as is installed."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from telegram_assistant.ai.local.models import Card, folder_of, read_card
+from telegram_assistant.ai.local.ocr import ocr_command, read_text
+from telegram_assistant.ai.local.words import Lemma, keywords_of, plain_lemma, tags_among
+from telegram_assistant.ai.outputs import Entity, PictureFacts, Tags
+from telegram_assistant.ai.protocols import Embedded, Picture, TextKind, Vector
+from telegram_assistant.domain.finding import Finding, off, ok, warning
+from telegram_assistant.domain.language import language_of
+from telegram_assistant.domain.spending import Tokens
+from telegram_assistant.domain.understanding import Failure
+from telegram_assistant.errors import ProviderFailed, Rejected
+
+INSTALL = "pip install 'telegram-assistant[local-ai]'"
+SUBJECT = "local understanding"
+LANGUAGES_WITH_NAMES = {"ru"}
+
+type NameFinder = Callable[[str], tuple[Entity, ...]]
+type Embedder = Callable[[Sequence[str], TextKind], tuple[Vector, ...]]
+
+
+def is_there(*libraries: str) -> bool:
+    return all(find_spec(library) is not None for library in libraries)
+
+
+class Local:
+    """Keeps the dictionary, the network and the model in memory once they were needed."""
+
+    def __init__(self, *, models: Path) -> None:
+        self._models = models
+        self._loading = asyncio.Lock()
+        self._embedders: dict[str, Embedder] = {}
+
+    async def tags(self, text: str, *, vocabulary: Sequence[str] = ()) -> Tags:
+        """Tags of the vocabulary that are in the text; without a vocabulary, the text's own keywords."""
+        lemma, find_names = await self.load()
+        return await asyncio.to_thread(_tags, text, vocabulary, lemma, find_names)
+
+    async def load(self) -> tuple[Lemma, NameFinder]:
+        """Takes a second or two, once; who may be in a hurry later calls it before."""
+        async with self._loading:
+            return await asyncio.to_thread(_load_lemma), await asyncio.to_thread(_load_names)
+
+    async def picture(self, picture: Picture) -> PictureFacts:
+        """Only what is written in it. ProviderFailed where it cannot be read."""
+        command = ocr_command()
+        if command is None:
+            raise ProviderFailed(Failure.REFUSED, "tesseract is not installed")
+        return PictureFacts(text=await read_text(picture, command=command))
+
+    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
+        """Rejected when the model was not fetched; local work takes its time, so the timeout is for others."""
+        del timeout_seconds
+        async with self._loading:
+            if model not in self._embedders:
+                self._embedders[model] = await asyncio.to_thread(_load_model, self._models, model)
+        vectors = await asyncio.to_thread(self._embedders[model], texts, kind)
+        return Embedded(vectors, Tokens())
+
+    async def close(self) -> None:
+        self._embedders.clear()
+
+
+@cache
+def _load_lemma() -> Lemma:
+    if not is_there("pymorphy3"):
+        return plain_lemma
+    loaded: Lemma = import_module("telegram_assistant.ai.local.morphology").dictionary_lemma()
+    return loaded
+
+
+@cache
+def _load_names() -> NameFinder:
+    if not is_there("natasha"):
+        return lambda _text: ()
+    loaded: NameFinder = import_module("telegram_assistant.ai.local.names").name_finder()
+    return loaded
+
+
+def _load_model(models: Path, name: str) -> Embedder:
+    if not is_there("onnxruntime", "tokenizers"):
+        raise Rejected(f"vectors need onnxruntime and tokenizers: {INSTALL}")
+    folder = folder_of(models, name)
+    read_card(folder)
+    loaded: Embedder = import_module("telegram_assistant.ai.local.sentence_model").SentenceModel(folder).embed
+    return loaded
+
+
+def _tags(text: str, vocabulary: Sequence[str], lemma: Lemma, find_names: NameFinder) -> Tags:
+    tags = tags_among(vocabulary, text, lemma) if vocabulary else keywords_of(text, lemma)
+    return Tags(tags=tags, entities=find_names(text)[:50] if language_of(text) in LANGUAGES_WITH_NAMES else ())
+
+
+def examine(models: Path, model: str | None) -> list[Finding]:
+    """What is here for understanding without a key. No model: a provider makes the vectors."""
+    missing = [library for library in ("natasha", "pymorphy3", "onnxruntime", "tokenizers") if not is_there(library)]
+    findings = [warning(SUBJECT, f"works with less: {', '.join(missing)} not installed", remedy=INSTALL) if missing else ok(SUBJECT, "complete")]
+    if ocr_command() is None:
+        findings.append(off("tesseract", "not installed, so text in pictures is not read here (apt install tesseract-ocr tesseract-ocr-rus)"))
+    if not missing and model is not None:
+        card = _card(models, model)
+        remedy = "run `tga models pull`"
+        findings.append(ok("sentence model", card.name) if card else warning("sentence model", f"{model} was not fetched", remedy=remedy))
+    return findings
+
+
+def _card(models: Path, model: str) -> Card | None:
+    try:
+        return read_card(folder_of(models, model))
+    except Rejected:
+        return None

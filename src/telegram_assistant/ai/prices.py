@@ -1,0 +1,60 @@
+"""What models cost: a dated list, ours or the operator's."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from importlib.resources import files
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from telegram_assistant.domain.spending import MILLION, Price
+from telegram_assistant.errors import CannotStart
+
+OTHERS = "*"
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    sent: Decimal = Field(default=Decimal(0), ge=0)
+    received: Decimal = Field(default=Decimal(0), ge=0)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, dict[str, _Line]]
+
+    as_of: date
+    unit: str = Field(pattern="^[A-Z]{3}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """By provider and model."""
+
+    as_of: date
+    unit: str
+    lines: Mapping[str, Mapping[str, Price]]
+
+    def of(self, provider: str, model: str) -> Price:
+        """What is not listed costs what the provider's `*` says, and nothing where there is none."""
+        known = self.lines.get(provider, {})
+        return known.get(model) or known.get(OTHERS) or Price()
+
+
+def read_prices(file: Path | None) -> Prices:
+    """The operator's list, or the one that came with the program. CannotStart when it makes no sense."""
+    try:
+        text = file.read_text(encoding="utf-8") if file else (files("telegram_assistant.ai") / "prices.toml").read_text(encoding="utf-8")
+        told = _File.model_validate(tomllib.loads(text, parse_float=Decimal))
+    except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
+        why = f"the prices in {file or 'prices.toml'} cannot be read ({type(error).__name__})"
+        raise CannotStart(why, remedy="Correct AI_PRICES_FILE; src/telegram_assistant/ai/prices.toml shows the form") from error
+    lines = {
+        provider: {model: Price(int(line.sent * MILLION), int(line.received * MILLION)) for model, line in models.items()}
+        for provider, models in told.__pydantic_extra__.items()
+    }
+    return Prices(told.as_of, told.unit, lines)

@@ -1,0 +1,58 @@
+"""Prompts are files with a version; what strangers wrote is fenced, so that it stays data."""
+
+import re
+import secrets
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from telegram_assistant.ai.protocols import Instruction
+
+MOST_CHARACTERS = 12_000
+"""Of one post; what comes later says nothing more about its subject."""
+FENCE = "====="
+_FENCE_LIKE = re.compile(r"[=\uff1d\u2550\u30a0]{3,}")
+_TEMPLATE_MARKS = re.compile(
+    r"<\|[^|>\n]{0,40}\|>|<\uff5c[^\uff5c>\n]{0,40}\uff5c>|</?(?:start_of_turn|end_of_turn|s|bos|eos)>|\[/?INST\]|<</?SYS>>", re.IGNORECASE
+)
+"""What chat templates of open models are made of: a server that does not escape them would see a new turn."""
+_KEPT_CONTROLS = "\n\t"
+_INVISIBLE = {"Cc", "Cf", "Co", "Cn", "Cs"}
+_JOINERS = "\u200d\ufe0f"
+"""Without these, emoji fall apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt file. Its version is part of the cache key and of every stored result: change the words, raise the number."""
+
+    name: str
+    version: int
+    text: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}/{self.version}"
+
+    def instruct(self, data: str, *, most_tokens: int, **blanks: str) -> Instruction:
+        """Fill the blanks, which must be ours, and fence the data, which need not be."""
+        return Instruction(self.text.format(**blanks), fenced(data), most_tokens)
+
+
+@cache
+def prompt(name: str) -> Prompt:
+    head, _, text = (files("telegram_assistant.ai") / "prompts" / f"{name}.md").read_text(encoding="utf-8").partition("\n---\n")
+    return Prompt(name, int(head.removeprefix("version:")), text.strip())
+
+
+def fenced(data: str) -> str:
+    """The data between two lines that it cannot have foreseen, without anything that looks like them."""
+    word = secrets.token_hex(8)
+    return f"{FENCE} DATA {word} {FENCE}\n{harmless(data)}\n{FENCE} END {word} {FENCE}"
+
+
+def harmless(data: str) -> str:
+    """The same text for a reader, without fences, chat-template marks and characters that nobody sees."""
+    seen = "".join(one for one in data[:MOST_CHARACTERS] if one in _KEPT_CONTROLS or one in _JOINERS or unicodedata.category(one) not in _INVISIBLE)
+    return _FENCE_LIKE.sub("==", _TEMPLATE_MARKS.sub(" ", seen))

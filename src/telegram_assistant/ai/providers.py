@@ -1,0 +1,142 @@
+"""Which providers this installation has, in the order in which they are asked."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+
+from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Provider, Reply, SharedToken, TextKind
+from telegram_assistant.domain.finding import Finding, bad, off, ok
+from telegram_assistant.domain.understanding import Work
+from telegram_assistant.errors import CannotStart
+from telegram_assistant.settings import EmbeddingsBy, Settings
+
+INSTALL = "pip install 'telegram-assistant[ai]'"
+NEEDS = {"gigachat": ("langchain_gigachat", "gigachat", "PIL"), "openai": ("langchain_openai", "openai", "PIL")}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A provider with its models and its limits."""
+
+    name: str
+    provider: Provider
+    models: Mapping[Work, str]
+    streams: int
+    per_minute: int
+
+
+@asynccontextmanager
+async def open_sources(settings: Settings, *, token: SharedToken) -> AsyncIterator[tuple[Source, ...]]:
+    """Those with a key, in the order of AI_PROVIDERS. CannotStart when the library of one of them is missing."""
+    async with AsyncExitStack() as stack:
+        sources = []
+        for name in configured(settings):
+            if missing := _missing(name):
+                why = f"{name} is configured, and {', '.join(missing)} not installed"
+                raise CannotStart(why, remedy=f"Install what it needs: {INSTALL}")
+            if (complaint := _complaint_about_certificates(settings)) and name == "gigachat":
+                raise CannotStart(complaint, remedy="Correct GIGACHAT_CA_BUNDLE_FILE: a PEM file with the Russian Trusted Root CA")
+            source = _gigachat(settings, token) if name == "gigachat" else _openai(settings)
+            stack.push_async_callback(source.provider.close)
+            sources.append(source)
+        yield tuple(sources)
+
+
+def configured(settings: Settings) -> list[str]:
+    has_key = {
+        "gigachat": bool(settings.gigachat.credentials.get_secret_value()),
+        "openai": bool(settings.openai.base_url or settings.openai.api_key.get_secret_value()),
+    }
+    return [name for name in settings.ai.providers.split(",") if has_key[name]]
+
+
+def examine(settings: Settings) -> list[Finding]:
+    """Whether what is configured can be used. Nothing is sent: that might cost money."""
+    names = configured(settings)
+    if not names:
+        return [off("ai providers", "none configured; posts are understood on this machine")]
+    findings = []
+    for name in names:
+        missing = _missing(name)
+        what = f"{', '.join(missing)} not installed"
+        findings.append(bad(name, what, remedy=INSTALL) if missing else ok(name, f"configured ({_about(settings, name)})"))
+    if "gigachat" in names and (complaint := _complaint_about_certificates(settings)):
+        findings.append(bad("gigachat certificates", complaint, remedy="correct GIGACHAT_CA_BUNDLE_FILE"))
+    return findings
+
+
+def _complaint_about_certificates(settings: Settings) -> str:
+    bundle = settings.gigachat.ca_bundle_file
+    if bundle is not None:
+        try:
+            ssl.create_default_context(cafile=bundle)
+        except (OSError, ssl.SSLError):
+            return f"the certificates in {bundle} cannot be read"
+    return ""
+
+
+def _about(settings: Settings, name: str) -> str:
+    return settings.gigachat.model if name == "gigachat" else settings.openai.model
+
+
+def _missing(name: str) -> list[str]:
+    return [library for library in NEEDS[name] if find_spec(library) is None]
+
+
+class _WhenNeeded:
+    """A provider whose libraries, which take seconds to load, are loaded in a thread with its first call."""
+
+    def __init__(self, build: Callable[[], Provider]) -> None:
+        self._build = build
+        self._built: Provider | None = None
+        self._building = asyncio.Lock()
+
+    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float) -> Reply:
+        return await (await self._provider()).chat(instruction, model=model, timeout_seconds=timeout_seconds)
+
+    async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
+        return await (await self._provider()).look(instruction, picture, model=model, timeout_seconds=timeout_seconds)
+
+    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
+        return await (await self._provider()).embed(texts, kind, model=model, timeout_seconds=timeout_seconds)
+
+    async def close(self) -> None:
+        if self._built is not None:
+            await self._built.close()
+
+    async def _provider(self) -> Provider:
+        async with self._building:
+            if self._built is None:
+                self._built = await asyncio.to_thread(self._build)
+        return self._built
+
+
+def _gigachat(settings: Settings, token: SharedToken) -> Source:
+    own = settings.gigachat
+
+    def build() -> Provider:
+        built: Provider = import_module("telegram_assistant.ai.gigachat").GigaChatProvider(own, token=token)
+        return built
+
+    models = {Work.CHAT: own.model, Work.VISION: own.vision_model, **_vectors(settings, EmbeddingsBy.GIGACHAT)}
+    return Source("gigachat", _WhenNeeded(build), models, own.streams_in_force, own.per_minute)
+
+
+def _openai(settings: Settings) -> Source:
+    own = settings.openai
+
+    def build() -> Provider:
+        built: Provider = import_module("telegram_assistant.ai.openai_compatible").OpenAiProvider(own)
+        return built
+
+    models = {Work.CHAT: own.model, Work.VISION: own.vision_model or own.model, **_vectors(settings, EmbeddingsBy.OPENAI)}
+    return Source("openai", _WhenNeeded(build), models, own.streams, own.per_minute)
+
+
+def _vectors(settings: Settings, by: EmbeddingsBy) -> dict[Work, str]:
+    """Only one of them makes vectors: those of two models cannot be compared."""
+    return {Work.EMBEDDINGS: settings.ai.embeddings_model_in_force} if settings.ai.embeddings is by else {}

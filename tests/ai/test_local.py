@@ -1,0 +1,201 @@
+"""Understanding on this machine: words, names, pictures, vectors; and with nothing installed."""
+
+import io
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from telegram_assistant.ai.local.models import DEFAULT_MODEL, card_of, folder_of, installed, pull
+from telegram_assistant.ai.local.understanding import Local, examine
+from telegram_assistant.ai.local.words import keywords_of, plain_lemma, tags_among
+from telegram_assistant.ai.outputs import Entity, EntityKind
+from telegram_assistant.ai.protocols import Picture, TextKind
+from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.errors import ProviderFailed, Rejected
+from telegram_assistant.settings import AiSettings, read_group
+from tests.ai.conftest import MINILM
+
+RUSSIAN = "Центральный банк повысил ставку. Решение банка о ставке объяснила Эльвира Набиуллина в Москве. #Экономика"
+ENGLISH = "The central banks raised rates. Banks say rates will stay high; a bank in London disagrees."
+
+
+async def test_russian_keywords_are_lemmas_of_what_is_named_most(tmp_path: Path) -> None:
+    found = await Local(models=tmp_path).tags(RUSSIAN)
+    assert found.tags[:3] == ("экономика", "банк", "ставка")
+    assert Entity(text="Москве", kind=EntityKind.PLACE) in found.entities
+    assert any(entity.text == "Эльвира Набиуллина" and entity.kind is EntityKind.PERSON for entity in found.entities)
+
+
+async def test_a_vocabulary_is_matched_whatever_the_case_and_ending(tmp_path: Path) -> None:
+    found = await Local(models=tmp_path).tags(RUSSIAN, vocabulary=("Центральные банки", "спорт", "ставки"))
+    assert found.tags == ("Центральные банки", "ставки")
+
+
+def test_english_keywords_need_no_library() -> None:
+    assert keywords_of(ENGLISH, plain_lemma)[:2] == ("bank", "rate")
+    assert tags_among(("Banking", "Rates"), ENGLISH, plain_lemma) == ("Rates",)
+    assert keywords_of("и в на 123 !!!", plain_lemma) == ()
+
+
+async def test_long_and_strange_texts_are_no_trouble(tmp_path: Path) -> None:
+    local = Local(models=tmp_path)
+    for text in ("", "😀" * 5000, "а" * 200_000, "\x00\u202e#" * 1000, "слово " * 50_000):
+        await local.tags(text)
+
+
+def drawn(words: str) -> bytes:
+    image = Image.new("RGB", (700, 120), "white")
+    ImageDraw.Draw(image).text((20, 30), words, fill="black", font=ImageFont.load_default(48))
+    written = io.BytesIO()
+    image.save(written, "PNG")
+    return written.getvalue()
+
+
+@pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
+async def test_text_in_a_picture_is_read_and_what_is_no_picture_is_said_so(tmp_path: Path) -> None:
+    local = Local(models=tmp_path)
+    assert "Breaking news 2026" in (await local.picture(Picture(drawn("Breaking news 2026"), "image/png"))).text
+    with pytest.raises(ProviderFailed, match="cannot read this picture"):
+        await local.picture(Picture(b"GIF89a nonsense", "image/gif"))
+
+
+@pytest.mark.turns("MODELS_DIR")
+async def test_texts_of_one_meaning_have_near_vectors(minilm: Path) -> None:
+    settings = read_group(AiSettings, {"MODELS_DIR": str(minilm), "AI_EMBEDDINGS_MODEL": MINILM})
+    local = Local(models=settings.models)
+    texts = ["The cat sleeps on the sofa", "A kitten is napping on the couch", "Parliament passed the budget"] * 8
+    made = await local.embed(texts, TextKind.DOCUMENT, model=settings.embeddings_model_in_force, timeout_seconds=0)
+
+    def nearness(one: int, other: int) -> float:
+        return sum(a * b for a, b in zip(made.vectors[one], made.vectors[other], strict=True))
+
+    assert len(made.vectors[0]) == 384
+    assert nearness(0, 0) == pytest.approx(1.0, abs=1e-5)
+    assert nearness(0, 21) == pytest.approx(1.0, abs=1e-5)  # of another batch, padded differently
+    assert nearness(0, 1) > 0.6
+    assert nearness(0, 2) < 0.3
+    with pytest.raises(Rejected, match="tga models pull"):
+        await local.embed(["x"], TextKind.DOCUMENT, model=DEFAULT_MODEL, timeout_seconds=0)
+
+
+def test_the_doctor_says_which_model_is_missing(minilm: Path) -> None:
+    assert Verdict.WARNING in {one.verdict for one in examine(minilm, DEFAULT_MODEL)}
+    assert "sentence model" in {one.subject for one in examine(minilm, MINILM) if one.verdict is Verdict.OK}
+
+
+@contextmanager
+def hub(folder: Path) -> Iterator[str]:
+    """A server that has models where the hub has them."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_arguments: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def put_on_hub(folder: Path, minilm: Path, name: str) -> Path:
+    published = folder / name / "resolve/main"
+    (published / "onnx").mkdir(parents=True)
+    shutil.copy(folder_of(minilm, MINILM) / "model.onnx", published / "onnx/model.onnx")
+    shutil.copy(folder_of(minilm, MINILM) / "tokenizer.json", published / "tokenizer.json")
+    return published
+
+
+@pytest.mark.turns("MODELS_HUB_URL")
+async def test_a_model_is_fetched_once_and_then_used_without_the_hub(minilm: Path, tmp_path: Path) -> None:
+    put_on_hub(tmp_path / "hub", minilm, DEFAULT_MODEL)
+    models, told = tmp_path / "models", list[str]()
+    with hub(tmp_path / "hub") as url:
+        address = read_group(AiSettings, {"MODELS_HUB_URL": url}).hub_url
+        first = pull(DEFAULT_MODEL, models=models, hub=address, tell=lambda file, _size: told.append(file))
+    again = pull(DEFAULT_MODEL, models=models, hub="https://hub.invalid", tell=lambda file, _size: told.append(file))
+    assert first == again
+    assert set(told) == {"tokenizer.json", "model.onnx"}
+    assert (first.card.query_prefix, first.card.document_prefix) == ("query: ", "passage: ")
+    assert len(first.card.sha256["model.onnx"]) == 64
+    local = Local(models=models)
+    made = [await local.embed(["snow"], kind, model=DEFAULT_MODEL, timeout_seconds=0) for kind in TextKind]
+    assert made[0].vectors != made[1].vectors, "a question and a document are told apart"
+
+
+def test_a_half_fetched_model_is_no_model(minilm: Path, tmp_path: Path) -> None:
+    (put_on_hub(tmp_path / "hub", minilm, MINILM) / "onnx/model.onnx").unlink()
+    with hub(tmp_path / "hub") as url:
+        with pytest.raises(Rejected, match="the hub answered 404"):
+            pull(MINILM, models=tmp_path / "models", hub=url, tell=lambda _file, _size: None)
+        with pytest.raises(Rejected, match="over https only"):
+            pull(MINILM, models=tmp_path / "models", hub="http://hub.example", tell=lambda _file, _size: None)
+        with pytest.raises(Rejected, match="a model is named like"):
+            pull("../../etc", models=tmp_path / "models", hub=url, tell=lambda _file, _size: None)
+    assert list(installed(tmp_path / "models")) == []
+    assert list((tmp_path / "models").iterdir()) == []
+
+
+def test_only_the_e5_family_is_told_what_is_a_question() -> None:
+    assert card_of("intfloat/multilingual-e5-large").query_prefix == "query: "
+    assert card_of(MINILM).query_prefix == ""
+
+
+def test_the_program_understands_a_little_with_nothing_installed(tmp_path: Path) -> None:
+    """In a Python that has none of the optional libraries."""
+    absent = ("natasha", "pymorphy3", "onnxruntime", "tokenizers", "gigachat", "langchain_gigachat", "langchain_openai", "openai", "PIL", "numpy")
+    program = f"""
+import asyncio, sys
+from importlib.abc import MetaPathFinder
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in {absent!r}:
+            raise ModuleNotFoundError(name)
+import importlib.util
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name in {absent!r} else real(name, package)
+sys.meta_path.insert(0, Absent())
+from pathlib import Path
+from telegram_assistant import assembly
+from telegram_assistant.ai.local.understanding import Local, examine
+from telegram_assistant.ai.protocols import TextKind
+from telegram_assistant.errors import Rejected
+from telegram_assistant.ai.providers import open_sources
+from telegram_assistant.errors import CannotStart
+from telegram_assistant.settings import read_settings
+local = Local(models=Path({str(tmp_path)!r}))
+print(asyncio.run(local.tags("Banks and rates: the bank raised rates")).tags[:2])
+try:
+    asyncio.run(local.embed(["x"], TextKind.QUERY, model="a/b", timeout_seconds=0))
+except Rejected as error:
+    print(error)
+async def keyed():
+    settings = read_settings({{"DATABASE_URL": "postgresql://x", "REDIS_URL": "redis://x", "OPENAI_API_KEY": "x"}})
+    async with open_sources(settings, token=None): pass
+try:
+    asyncio.run(keyed())
+except CannotStart as error:
+    print(error)
+print(examine(Path("."), None)[0].remedy)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    tags, vectors, key, remedy = done.stdout.strip().splitlines()
+    assert tags == "('bank', 'rate')"
+    assert "telegram-assistant[local-ai]" in vectors
+    assert "telegram-assistant[local-ai]" in remedy
+    assert "openai is configured" in key
+    assert "telegram-assistant[ai]" in key

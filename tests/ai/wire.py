@@ -1,0 +1,197 @@
+"""Stand-ins for GigaChat and OpenAI at the wire: an HTTP server that speaks both protocols, so that the real SDKs run unmodified."""
+
+import asyncio
+import base64
+import json
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+CREDENTIALS = base64.b64encode(b"client:secret").decode()
+NOTHING = '{"tags": [], "entities": [], "description": "", "text": ""}'
+
+
+@dataclass
+class Asked:
+    """A chat request as the server heard it."""
+
+    path: str
+    body: dict[str, Any]
+    headers: dict[str, str]
+
+    @property
+    def system(self) -> str:
+        return str(self.body["messages"][0]["content"])
+
+    @property
+    def user(self) -> str:
+        content = self.body["messages"][-1]["content"]
+        return content if isinstance(content, str) else str(content[0]["text"])
+
+
+@dataclass
+class FakeServer:
+    """Set what it shall answer; read what it was asked."""
+
+    url: str = ""
+    says: Callable[[Asked], str] = lambda _asked: NOTHING
+    finish_reason: str = "stop"
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    usage: tuple[int, int] = (10, 20)
+    seconds: float = 0.0
+    hangs: bool = False
+    streams: int = 1000
+    """What is above is refused with 429, as GigaChat does."""
+    token_seconds: float = 1800.0
+    asked: list[Asked] = field(default_factory=list)
+    heard: Counter[str] = field(default_factory=Counter)
+    tokens: list[str] = field(default_factory=list)
+    scopes: list[str] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    most_at_once: int = 0
+    at_once: int = 0
+
+    @property
+    def calls(self) -> int:
+        """Everything that would have cost money."""
+        return self.heard["chat"] + self.heard["embeddings"]
+
+    def gigachat(self, **more: str) -> dict[str, str]:
+        return {
+            "GIGACHAT_CREDENTIALS": CREDENTIALS,
+            "GIGACHAT_BASE_URL": f"{self.url}/api/v1",
+            "GIGACHAT_AUTH_URL": f"{self.url}/oauth",
+            **more,
+        }
+
+    def openai(self, **more: str) -> dict[str, str]:
+        return {"OPENAI_BASE_URL": f"{self.url}/v1", **more}
+
+    async def oauth(self, request: Request) -> Response:
+        self.heard["oauth"] += 1
+        form = (await request.body()).decode()
+        if request.headers["authorization"] != f"Basic {CREDENTIALS}" or "rquid" not in request.headers:
+            return JSONResponse({"code": 4, "message": "Can't decode 'Authorization' header"}, 401)
+        self.scopes.append(form.removeprefix("scope="))
+        self.tokens.append(f"token-{uuid4()}")
+        return JSONResponse({"access_token": self.tokens[-1], "expires_at": int(1000 * (time.time() + self.token_seconds))})
+
+    async def chat(self, request: Request) -> Response:
+        body = await request.json()
+        if (refused := self._refused(request)) is not None:
+            return refused
+        asked = Asked(request.url.path, body, dict(request.headers))
+        self.asked.append(asked)
+        self.heard["chat"] += 1
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.at_once > self.streams:
+                return JSONResponse({"status": 429, "message": "Too Many Requests"}, 429)
+            await asyncio.sleep(3600 if self.hangs else self.seconds)
+        finally:
+            self.at_once -= 1
+        if self.status != 200:
+            return JSONResponse({"status": self.status, "message": asked.user, "error": {"message": asked.user}}, self.status, self.headers)
+        return JSONResponse(self._completion(body, self.says(asked)))
+
+    async def embeddings(self, request: Request) -> Response:
+        body = await request.json()
+        if (refused := self._refused(request)) is not None:
+            return refused
+        self.heard["embeddings"] += 1
+        if self.status != 200:
+            return JSONResponse({"message": "no"}, self.status, self.headers)
+        texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
+        self.names.append(body["model"])
+        rows = [
+            {"object": "embedding", "index": number, "embedding": [float(len(text)), 1.0, 0.5], "usage": {"prompt_tokens": 3}}
+            for number, text in enumerate(texts)
+        ]
+        return JSONResponse({"object": "list", "model": body["model"], "data": rows[::-1], "usage": {"prompt_tokens": 3, "total_tokens": 3}})
+
+    async def upload(self, request: Request) -> Response:
+        if (refused := self._refused(request)) is not None:
+            return refused
+        name, data = _file_in(await request.body())
+        file_id = str(uuid4())
+        self.files[file_id] = data
+        self.names.append(name)
+        self.heard["upload"] += 1
+        return JSONResponse({"id": file_id, "object": "file", "bytes": len(data), "created_at": 1, "filename": name, "purpose": "general"})
+
+    async def delete(self, request: Request) -> Response:
+        self.heard["delete"] += 1
+        file_id = request.path_params["file_id"]
+        del self.files[file_id]
+        return JSONResponse({"id": file_id, "deleted": True})
+
+    def _refused(self, request: Request) -> Response | None:
+        if request.url.path.startswith("/api/") and request.headers.get("authorization") != f"Bearer {(self.tokens or ['none'])[-1]}":
+            self.heard["refused"] += 1
+            return JSONResponse({"status": 401, "message": "Token has expired"}, 401)
+        return None
+
+    def _completion(self, body: dict[str, Any], text: str) -> dict[str, Any]:
+        sent, received = self.usage
+        usage = {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received, "precached_prompt_tokens": 0}
+        choice = {"index": 0, "finish_reason": self.finish_reason, "message": {"role": "assistant", "content": text}}
+        return {"id": "1", "object": "chat.completion", "created": 1, "model": body["model"], "choices": [choice], "usage": usage}
+
+
+def _file_in(body: bytes) -> tuple[str, bytes]:
+    """The part of a multipart body that is called `file`."""
+    part = next(part for part in body.split(b"--" + body[2 : body.index(b"\r\n")]) if b'name="file"' in part)
+    head, _, data = part.partition(b"\r\n\r\n")
+    return head.split(b'filename="')[1].split(b'"')[0].decode(), data.removesuffix(b"\r\n")
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The test decides when to stop."""
+        yield
+
+
+@asynccontextmanager
+async def fake_server(*, certificate: Path | None = None) -> AsyncIterator[FakeServer]:
+    """With a certificate and its key in one PEM file, over TLS."""
+    fake = FakeServer()
+    routes = [
+        Route("/oauth", fake.oauth, methods=["POST"]),
+        *(Route(f"{root}/chat/completions", fake.chat, methods=["POST"]) for root in ("/api/v1", "/v1")),
+        *(Route(f"{root}/embeddings", fake.embeddings, methods=["POST"]) for root in ("/api/v1", "/v1")),
+        Route("/api/v1/files", fake.upload, methods=["POST"]),
+        Route("/api/v1/files/{file_id}/delete", fake.delete, methods=["POST"]),
+    ]
+    options: dict[str, Any] = {} if certificate is None else {"ssl_certfile": str(certificate)}
+    server = _Server(
+        uvicorn.Config(Starlette(routes=routes), port=0, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1, **options)
+    )
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    fake.url = f"http{'s' if certificate else ''}://127.0.0.1:{port}"
+    try:
+        yield fake
+    finally:
+        server.should_exit = server.force_exit = True
+        await serving
+
+
+def saying(**answer: object) -> Callable[[Asked], str]:
+    return lambda _asked: json.dumps(answer, ensure_ascii=False)

@@ -38,6 +38,8 @@ COMMANDS = {
     "media": Lazy("media:app", "Files of posts: how many are kept, what went wrong, sweep the store."),
     "streams": Lazy("streams:app", "Watch the stages at work; refill, resume."),
     "dead-letters": Lazy("dead_letters:app", "Events that a stage could not process: look, replay, discard."),
+    "ai": Lazy("ai:app", "Providers: how they are, what they cost, who may ask them."),
+    "models": Lazy("models:app", "Sentence models on this machine: fetch, list."),
     "doctor": Lazy("install:doctor", "Check settings, Python and every server; say what to do."),
     "migrate": Lazy("install:migrate", "Create or update roles, grants and tables."),
     "config": Lazy("install:config", "Show the settings in force, secrets hidden."),

@@ -1,0 +1,48 @@
+"""`tga models`: sentence models on this machine."""
+
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+from rich.table import Table
+
+from telegram_assistant.ai.local.models import DEFAULT_MODEL, Installed, installed
+from telegram_assistant.ai.local.models import pull as fetch
+from telegram_assistant.cli.environment import complaints, console, group_or_exit, refuse
+from telegram_assistant.errors import Rejected
+from telegram_assistant.settings import AiSettings
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Sentence models on this machine: fetch, list.")
+
+
+@app.command()
+def pull(name: Annotated[str, typer.Argument(help="Its name at the hub.")] = DEFAULT_MODEL) -> None:
+    """Fetch a sentence model once; later starts need no network."""
+    settings = group_or_exit(AiSettings)
+    with Progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), console=complaints, transient=True) as progress:
+        shown = progress.add_task(name, total=None)
+        try:
+            found = fetch(
+                name, models=settings.models, hub=settings.hub_url, tell=lambda file, size: progress.update(shown, description=file, completed=size)
+            )
+        except Rejected as error:
+            raise refuse(str(error), "`tga models list` shows what is here") from error
+    console.print(f"{found.card.name} is in {found.folder}")
+
+
+@app.command("list")
+def list_models() -> None:
+    """What is here, and which one is in use."""
+    settings = group_or_exit(AiSettings)
+    found = list(installed(settings.models))
+    if not found:
+        console.print(f"There is no model in {settings.models}. Fetch one: tga models pull")
+        return
+    console.print(_table(found, settings.embeddings_model_in_force))
+
+
+def _table(found: list[Installed], used: str) -> Table:
+    table = Table("model", "size", "in use", pad_edge=False)
+    for one in found:
+        table.add_row(one.card.name, f"{one.size_bytes / 1e6:,.0f} MB", "yes" if one.card.name == used else "")
+    return table

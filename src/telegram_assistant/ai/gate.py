@@ -13,25 +13,24 @@ left for later. Only our own stores raise (Busy); a provider never does.
 """
 
 import asyncio
-import base64
 import hashlib
 import json
-from array import array
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
+from telegram_assistant.ai.answers import Later, Policies, Results, Understood, key_of
 from telegram_assistant.ai.calling import Caller, Order, Progress, Withheld
 from telegram_assistant.ai.flights import Flights
 from telegram_assistant.ai.local.understanding import Local
 from telegram_assistant.ai.outputs import Output, PictureFacts, Tags, parse
 from telegram_assistant.ai.prompting import Prompt, harmless, prompt
-from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, TextKind, Vector
+from telegram_assistant.ai.protocols import Instruction, Picture, Reply, TextKind, Vector
 from telegram_assistant.ai.providers import Source
+from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.spending import Tokens
 from telegram_assistant.domain.understanding import WORTH_TRYING_AGAIN, AiPolicy, Allowed, Asked, Failure, Reason, Tier, Urgency, Wanted, Work
-from telegram_assistant.errors import ProviderFailed, Rejected
+from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import AI_RESULTS
 
@@ -44,45 +43,6 @@ SEEN_TOKENS = 4000
 """More than any model counts for one picture."""
 OVERHEAD_TOKENS = 100
 """What a provider adds around a prompt."""
-
-
-class Policies(Protocol):
-    """stores.postgres.ai_policies."""
-
-    async def of_channel(self, channel_id: ChannelId) -> Allowed: ...
-
-    async def of_tenant(self, tenant_id: TenantId) -> Allowed: ...
-
-
-class Results(Protocol):
-    """stores.postgres.ai_results."""
-
-    async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, str | None]: ...
-
-    async def keep(self, asked: Asked, answers: Mapping[bytes, str | None]) -> None: ...
-
-
-class Later(Protocol):
-    """stores.postgres.provider_wanted."""
-
-    async def add(self, wanted: Wanted) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Understood[T]:
-    """A result and where it came from. No value: policy forbids it, or nobody could."""
-
-    value: T | None
-    tier: Tier | None
-    provider: str
-    model: str
-    prompt_version: str
-    reason: Reason | None = None
-    """Why it is no provider's."""
-    is_cached: bool = False
-    cost_micro: int = 0
-    is_wanted: bool = False
-    """A provider may improve it later: a row was left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +88,21 @@ class Gate:
         """`local_model` makes the vectors; None when a provider does."""
         self.sources = tuple(sources)
         self._local = local
-        self._local_model = local_model
         self._caller = caller
         self._policies = policies
         self._results = results
         self._later = later
         self._wait_seconds = wait_seconds
         self._flights = Flights(caller)
+        self._vectors = VectorMaker(
+            next((source for source in self.sources if Work.EMBEDDINGS in source.models), None),
+            local=local,
+            local_model=local_model,
+            caller=caller,
+            flights=self._flights,
+            results=results,
+            wait_seconds=wait_seconds,
+        )
         self._loading: asyncio.Task[object] | None = None
 
     async def close(self) -> None:
@@ -207,23 +175,8 @@ class Gate:
         """By the one model of this installation. Where a provider makes them there is no local substitute: they could not be compared."""
         assert (channel_id is None) != (tenant_id is None), "either a channel's posts or a tenant's question"
         allowed = await (self._policies.of_channel(channel_id) if channel_id is not None else self._policies.of_tenant(TenantId(tenant_id or 0)))
-        nothing: Understood[tuple[Vector, ...]] = Understood(None, None, "", "", "", reason=Reason.POLICY)
-        if allowed.policy is AiPolicy.OFF:
-            return _counted("vectors", nothing)
-        if self._local_model is not None:
-            return _counted("vectors", await self._local_vectors(texts, kind, self._local_model))
-        if allowed.policy is not AiPolicy.PROVIDER:
-            return _counted("vectors", nothing)
-        source = next((one for one in self.sources if Work.EMBEDDINGS in one.models), None)
-        if source is None:
-            return _counted("vectors", replace(nothing, reason=Reason.NO_PROVIDER))
-        try:
-            return _counted("vectors", await self._provider_vectors(texts, kind, source, allowed, urgency))
-        except Withheld as withheld:
-            reason = withheld.reason
-        except ProviderFailed:
-            reason = Reason.FAILED
-        return _counted("vectors", await self._left_for_later(replace(nothing, reason=reason), "vectors", post_id))
+        made = await self._vectors.make(texts, kind, allowed, urgency)
+        return _counted("vectors", await self._left_for_later(made, "vectors", post_id))
 
     async def _understand[T: Output](
         self, question: _Question[T], allowed: Allowed, urgency: Urgency, locally: Callable[[], Awaitable[T]] | None, post_id: PostId | None
@@ -304,39 +257,6 @@ class Gate:
         reply = await self._caller.call(again, send, progress=progress)
         return parse(question.shape, reply.text, ours=question.instruction.system)
 
-    async def _local_vectors(self, texts: Sequence[str], kind: TextKind, model: str) -> Understood[tuple[Vector, ...]]:
-        try:
-            embedded = await self._local.embed(texts, kind, model=model, timeout_seconds=0)
-        except Rejected as error:
-            log.warning("no_vectors", why=str(error))
-            return Understood(None, None, "local", model, "", reason=Reason.NO_PROVIDER)
-        return Understood(embedded.vectors, Tier.LOCAL, "local", model, "")
-
-    async def _provider_vectors(
-        self, texts: Sequence[str], kind: TextKind, source: Source, allowed: Allowed, urgency: Urgency
-    ) -> Understood[tuple[Vector, ...]]:
-        model = source.models[Work.EMBEDDINGS]
-        keys = [key_of("vector", source.name, model, kind.value, text) for text in texts]
-        have = {key: _unpacked(data) for key, data in (await self._results.find(keys)).items() if data is not None}
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in have}
-        cost = 0
-        if missing:
-            order = Order(source, Work.EMBEDDINGS, "vectors", Tokens(sum(map(len, missing.values())) + OVERHEAD_TOKENS), allowed.payers, urgency)
-            until = asyncio.get_running_loop().time() + self._wait_seconds[urgency]
-
-            async def send(timeout_seconds: float) -> Embedded:
-                return await source.provider.embed(list(missing.values()), kind, model=model, timeout_seconds=timeout_seconds)
-
-            async def fly(progress: Progress) -> dict[bytes, Vector]:
-                embedded = await self._caller.call(order, send, progress=progress)
-                new = dict(zip(missing, embedded.vectors, strict=True))
-                await self._results.keep(Asked(Work.EMBEDDINGS, source.name, model, ""), {key: _packed(vector) for key, vector in new.items()})
-                return new
-
-            new, cost = await self._flights.join(b"".join(missing), order, fly, until=until)
-            have |= new
-        return Understood(tuple(have[key] for key in keys), Tier.PROVIDER, source.name, model, "", is_cached=not missing, cost_micro=cost)
-
     async def _left_for_later[T](self, result: Understood[T], purpose: str, post_id: PostId | None) -> Understood[T]:
         if post_id is None or result.reason not in WORTH_TRYING_AGAIN:
             return result
@@ -352,11 +272,6 @@ async def _chat(source: Source, told: Instruction, timeout_seconds: float) -> Re
     return await source.provider.chat(told, model=source.models[Work.CHAT], timeout_seconds=timeout_seconds)
 
 
-def key_of(*parts: str) -> bytes:
-    """The same question has the same key, whatever stands at the border of two parts."""
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")).digest()
-
-
 def _highest(told: Instruction, besides: int = 0) -> Tokens:
     """No text of ours has more tokens than characters."""
     return Tokens(len(told.system) + len(told.user) + OVERHEAD_TOKENS + besides, told.most_tokens)
@@ -366,11 +281,3 @@ def _counted[T](purpose: str, result: Understood[T]) -> Understood[T]:
     origin = "none" if result.tier is None else "cache" if result.is_cached else result.tier.value
     AI_RESULTS.labels(purpose, origin, result.reason.value if result.reason else "").inc()
     return result
-
-
-def _packed(vector: Vector) -> str:
-    return json.dumps(base64.b64encode(array("f", vector).tobytes()).decode())
-
-
-def _unpacked(data: str) -> Vector:
-    return tuple(array("f", base64.b64decode(json.loads(data))))

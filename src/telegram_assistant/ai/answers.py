@@ -1,0 +1,54 @@
+"""What the gate hands out, and what it needs of the stores."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.understanding import Allowed, Asked, Reason, Tier, Wanted
+
+
+class Policies(Protocol):
+    """stores.postgres.ai_policies."""
+
+    async def of_channel(self, channel_id: ChannelId) -> Allowed: ...
+
+    async def of_tenant(self, tenant_id: TenantId) -> Allowed: ...
+
+
+class Results(Protocol):
+    """stores.postgres.ai_results."""
+
+    async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, str | None]: ...
+
+    async def keep(self, asked: Asked, answers: Mapping[bytes, str | None]) -> None: ...
+
+
+class Later(Protocol):
+    """stores.postgres.provider_wanted."""
+
+    async def add(self, wanted: Wanted) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Understood[T]:
+    """A result and where it came from. No value: policy forbids it, or nobody could."""
+
+    value: T | None
+    tier: Tier | None
+    provider: str
+    model: str
+    prompt_version: str
+    reason: Reason | None = None
+    """Why it is no provider's."""
+    is_cached: bool = False
+    cost_micro: int = 0
+    is_wanted: bool = False
+    """A provider may improve it later: a row was left."""
+
+
+def key_of(*parts: str) -> bytes:
+    """The same question has the same key, whatever stands at the border of two parts."""
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,107 @@
+"""Vectors, by the one model of an installation: on this machine, or by one provider."""
+
+import asyncio
+import base64
+import json
+from array import array
+from collections.abc import Mapping, Sequence
+
+from telegram_assistant.ai.answers import Results, Understood, key_of
+from telegram_assistant.ai.calling import Caller, Order, Progress, Withheld
+from telegram_assistant.ai.flights import Flights
+from telegram_assistant.ai.local.understanding import Local
+from telegram_assistant.ai.protocols import Embedded, TextKind, Vector
+from telegram_assistant.ai.providers import Source
+from telegram_assistant.domain.spending import Tokens
+from telegram_assistant.domain.understanding import AiPolicy, Allowed, Asked, Failure, Reason, Tier, Urgency, Work
+from telegram_assistant.errors import ProviderFailed, Rejected
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
+
+OVERHEAD_TOKENS = 100
+
+type Made = Understood[tuple[Vector, ...]]
+
+
+class VectorMaker:
+    """Where a provider makes them there is no local substitute: the two could not be compared."""
+
+    def __init__(
+        self,
+        source: Source | None,
+        *,
+        local: Local,
+        local_model: str | None,
+        caller: Caller,
+        flights: Flights,
+        results: Results,
+        wait_seconds: Mapping[Urgency, float],
+    ) -> None:
+        self._source = source
+        self._local = local
+        self._local_model = local_model
+        self._caller = caller
+        self._flights = flights
+        self._results = results
+        self._wait_seconds = wait_seconds
+
+    async def make(self, texts: Sequence[str], kind: TextKind, allowed: Allowed, urgency: Urgency) -> Made:
+        if self._local_model is not None and allowed.policy is not AiPolicy.OFF:
+            return await self._here(texts, kind, self._local_model)
+        if allowed.policy is not AiPolicy.PROVIDER:
+            return _none(Reason.POLICY)
+        if self._source is None:
+            return _none(Reason.NO_PROVIDER)
+        try:
+            return await self._there(texts, kind, self._source, allowed, urgency)
+        except Withheld as withheld:
+            return _none(withheld.reason)
+        except ProviderFailed:
+            return _none(Reason.FAILED)
+
+    async def _here(self, texts: Sequence[str], kind: TextKind, model: str) -> Made:
+        try:
+            embedded = await self._local.embed(texts, kind, model=model, timeout_seconds=0)
+        except Rejected as error:
+            log.warning("no_vectors", why=str(error))
+            return _none(Reason.NO_PROVIDER)
+        return Understood(embedded.vectors, Tier.LOCAL, "local", model, "")
+
+    async def _there(self, texts: Sequence[str], kind: TextKind, source: Source, allowed: Allowed, urgency: Urgency) -> Made:
+        """Texts that were embedded before are not paid for again."""
+        model = source.models[Work.EMBEDDINGS]
+        keys = [key_of("vector", source.name, model, kind.value, text) for text in texts]
+        have = {key: _unpacked(data) for key, data in (await self._results.find(keys)).items() if data is not None}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in have}
+        cost = 0
+        if missing:
+            order = Order(source, Work.EMBEDDINGS, "vectors", Tokens(sum(map(len, missing.values())) + OVERHEAD_TOKENS), allowed.payers, urgency)
+
+            async def send(timeout_seconds: float) -> Embedded:
+                return await source.provider.embed(list(missing.values()), kind, model=model, timeout_seconds=timeout_seconds)
+
+            async def fly(progress: Progress) -> dict[bytes, Vector]:
+                embedded = await self._caller.call(order, send, progress=progress)
+                if len(embedded.vectors) != len(missing):
+                    raise ProviderFailed(Failure.UNUSABLE, "another number of vectors than of texts")
+                new = dict(zip(missing, embedded.vectors, strict=True))
+                await self._results.keep(Asked(Work.EMBEDDINGS, source.name, model, ""), {key: _packed(vector) for key, vector in new.items()})
+                return new
+
+            until = asyncio.get_running_loop().time() + self._wait_seconds[urgency]
+            new, cost = await self._flights.join(key_of(*(key.hex() for key in missing)), order, fly, until=until)
+            have |= new
+        return Understood(tuple(have[key] for key in keys), Tier.PROVIDER, source.name, model, "", is_cached=not missing, cost_micro=cost)
+
+
+def _none(reason: Reason) -> Made:
+    return Understood(None, None, "", "", "", reason=reason)
+
+
+def _packed(vector: Vector) -> str:
+    return json.dumps(base64.b64encode(array("f", vector).tobytes()).decode())
+
+
+def _unpacked(data: str) -> Vector:
+    return tuple(array("f", base64.b64decode(json.loads(data))))

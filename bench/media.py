@@ -36,6 +36,7 @@ from telegram_assistant.settings import Settings, TelegramSettings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.streams.stage import bind
 from telegram_assistant.telegram.client import open_line
 from telegram_assistant.telegram.line import Line
 from telegram_assistant.telegram.reader import Reader
@@ -122,7 +123,7 @@ async def persist(app: App, admin: "asyncpg.Connection[asyncpg.Record]") -> None
     now = datetime.now(UTC)
     events: list[Event] = [PostParsed.about(_post(row), 1, occurred_at=now) for row in rows]
     for first in range(0, len(events), 200):
-        await post_persistence(events[first : first + 200], **app.collaborators)
+        await post_persistence(events[first : first + 200], **bind(post_persistence, app.collaborators))
 
 
 def _post(row: asyncpg.Record) -> PostId:

@@ -16,6 +16,7 @@ from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.streams.entries import PAYLOAD, Buried, Entry, Source
 from telegram_assistant.streams.keys import stopped_key, stream_key
+from telegram_assistant.streams.stage import bind
 from tests.factories import fresh_number, make_channel, make_page, make_post
 from tests.streams.conftest import parsed
 
@@ -135,7 +136,7 @@ def test_search_prints_the_posts_of_the_tenants_channels_only(runner: CliRunner,
         await assembled.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
         post = make_post(channel_id=channel_id, message_id=5, text="Мосты разводят ночью [ремонт]")
         await assembled.system.landing.land(make_page(post), Claim(channel_id, 0))
-        await post_persistence([parsed(5, channel_id=channel_id)], **assembled.collaborators)
+        await post_persistence([parsed(5, channel_id=channel_id)], **bind(post_persistence, assembled.collaborators))
         return channel_id
 
     channel_id = prepare(database, work)

@@ -15,6 +15,7 @@ from telegram_assistant.ingest.media import Fetcher
 from telegram_assistant.settings import FilesSettings, Settings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.files import Files, open_files
+from telegram_assistant.streams.stage import bind
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.files import make_file
@@ -53,7 +54,7 @@ class Library:
         for channel_id in channel_ids:
             await self.office.poll(channel_id)
             stored = await self.office.stored(channel_id)
-            await post_persistence([parsed(one, channel_id=channel_id) for one in stored], **self.office.app.collaborators)
+            await post_persistence([parsed(one, channel_id=channel_id) for one in stored], **bind(post_persistence, self.office.app.collaborators))
 
     async def rows(self, channel_id: int) -> list[Any]:
         return list(await self.office.admin.fetch("SELECT * FROM post_media WHERE channel_id = $1 ORDER BY message_id", channel_id))

@@ -5,6 +5,7 @@ from datetime import timedelta
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.events import AlbumParsed
 from telegram_assistant.stages.post_persistence import post_persistence
+from telegram_assistant.streams.stage import bind
 from telegram_simulator.control.operations import Control
 from telegram_simulator.world.post import FileKind
 from tests.conftest import Admin
@@ -16,7 +17,7 @@ async def persist(office: Office, channel_id: ChannelId) -> None:
     """As the worker does with what was landed."""
     rows = await office.admin.fetch("DELETE FROM outbox WHERE channel_id = $1 RETURNING message_id", channel_id)
     system = office.app.system
-    await post_persistence([parsed(row["message_id"], channel_id=channel_id) for row in rows], **office.app.collaborators)
+    await post_persistence([parsed(row["message_id"], channel_id=channel_id) for row in rows], **bind(post_persistence, office.app.collaborators))
     await system.albums.close(office.now())
 
 
@@ -70,6 +71,8 @@ async def test_the_same_items_again_change_nothing(office: Office, control: Cont
     await office.poll(channel_id)
     await persist(office, channel_id)
     before = await admin.fetchrow("SELECT g.*, g.xmin FROM media_groups g WHERE channel_id = $1", channel_id)
-    await post_persistence([parsed(MessageId(item.message_id), channel_id=channel_id) for item in items], **office.app.collaborators)
+    await post_persistence(
+        [parsed(MessageId(item.message_id), channel_id=channel_id) for item in items], **bind(post_persistence, office.app.collaborators)
+    )
     assert await office.app.system.albums.close(office.now() + timedelta(hours=1)) == 0
     assert await admin.fetchrow("SELECT g.*, g.xmin FROM media_groups g WHERE channel_id = $1", channel_id) == before

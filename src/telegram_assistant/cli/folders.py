@@ -13,10 +13,10 @@ from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.priority import Priority
+from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels import Asked
 from telegram_assistant.features.folders import follow_folder, pick_folder
-from telegram_assistant.stores.postgres.channels import AiPolicy
 from telegram_assistant.stores.postgres.folders import FolderStatus
 from telegram_assistant.stores.postgres.tenants import Tenant
 

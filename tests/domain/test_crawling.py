@@ -1,7 +1,7 @@
 """Which links are worth reading."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from telegram_assistant.domain.crawling import CrawlRules, Verdict, decide, worth_reading
@@ -78,6 +78,9 @@ def test_only_what_says_nothing_about_the_page_is_left_out(url: str, canonical: 
     assert canonical_url(url) == canonical
 
 
+@example("A:////")
+@example("http://:80//x")
+@example("http://a.example:80:80/")
 @given(st.text(max_size=200) | st.from_regex(r"https?://[a-z.:@\[\]\\%0-9]{0,30}[/?#]?.{0,50}"))
 def test_whatever_a_link_says_there_is_a_decision(url: str) -> None:
     assert len(decide([url], EVERYTHING)) == 1

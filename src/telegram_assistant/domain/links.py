@@ -45,11 +45,17 @@ def normal_url(address: str) -> str | None:
 
 
 def canonical_url(url: str) -> str:
-    """The same page, whoever sent the reader there: without the usual port, and without parameters that only count."""
+    """The same page, whoever sent the reader there: without the usual port, and without parameters that only count.
+
+    What leads to no host stays as it is.
+    """
     try:
         parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port  # a port that is no number raises when it is read
         given = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
+        return url
+    if not host:
         return url
     kept = [(name, value) for name, value in given if not name.lower().startswith("utm_") and name.lower() not in WHO_SENT_YOU]
     query = parts.query if len(kept) == len(given) else urlencode(kept)

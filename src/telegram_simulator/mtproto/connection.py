@@ -73,7 +73,7 @@ class Connection:
                 await self._framing.read()
                 self._write(transport_error(TOO_MANY_CONNECTIONS))
                 return
-            while True:
+            while not self._writer.is_closing():  # what was buffered when it was dropped never arrived
                 self._receive(await self._framing.read())
                 await self._writer.drain()
         except (asyncio.IncompleteReadError, BadFrame, Malformed, NotAuthentic, ConnectionError, struct.error):

@@ -10,11 +10,10 @@ import random
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import asyncpg
 
-from bench.harness import Versions, arguments, cpu_seconds, median, own_cpu_seconds, own_database, percentile, report
+from bench.harness import Versions, arguments, median, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
 from bench.rows import Writer, make_writer, page_of, posts_of
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.domain.rhythm import after_posts, begun
@@ -111,21 +110,6 @@ async def bare(number: int, pool: Pool, until: float, turns: Turns) -> None:
         turns.polls += len(rows)
 
 
-def postgres_cpu(postmaster: int) -> float:
-    """All its processes, those that are gone included."""
-    stat = Path(f"/proc/{postmaster}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
-    gone = (int(stat[13]) + int(stat[14])) / 100
-    children = [entry for entry in Path("/proc").glob("[0-9]*") if _parent(entry) == postmaster]
-    return gone + cpu_seconds(postmaster) + sum(cpu_seconds(int(child.name)) for child in children)
-
-
-def _parent(entry: Path) -> int:
-    try:
-        return int((entry / "stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[1])
-    except (OSError, IndexError):
-        return 0
-
-
 async def run(channels: int, seconds: float) -> dict[str, object]:
     async with own_database("tga_bench_due_queue") as settings, open_pool(settings.database) as pool:
         admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value(), command_timeout=1200)
@@ -134,7 +118,7 @@ async def run(channels: int, seconds: float) -> dict[str, object]:
         await admin.execute("VACUUM (ANALYZE) bare_queue")
         await admin.execute("ANALYZE")
         fresh = await admin.fetchval("SELECT pg_total_relation_size('poll_schedule')")
-        postmaster = int((Path(await admin.fetchval("SHOW data_directory")) / "postmaster.pid").read_text(encoding="ascii").splitlines()[0])
+        postmaster = await postmaster_of(admin)
         system = system_stores(pool, Bell())
         workers = [Worker(number, system) for number in range(WORKERS)]
         ours, plain = Turns(), Turns()

@@ -56,6 +56,27 @@ def cpu_seconds(pid: int) -> float:
     return sum(int(task.read_text(encoding="ascii").split()[0]) for task in Path(f"/proc/{pid}/task").glob("*/schedstat")) / 1e9
 
 
+async def postmaster_of(admin: "asyncpg.Connection[asyncpg.Record]") -> int:
+    """The process id of the server, which is on this machine."""
+    folder = Path(await admin.fetchval("SHOW data_directory"))
+    return int((folder / "postmaster.pid").read_text(encoding="ascii").splitlines()[0])
+
+
+def postgres_cpu(postmaster: int) -> float:
+    """All its processes, those that are gone included."""
+    stat = Path(f"/proc/{postmaster}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    gone = (int(stat[13]) + int(stat[14])) / 100
+    children = [entry for entry in Path("/proc").glob("[0-9]*") if _parent(entry) == postmaster]
+    return gone + cpu_seconds(postmaster) + sum(cpu_seconds(int(child.name)) for child in children)
+
+
+def _parent(entry: Path) -> int:
+    try:
+        return int((entry / "stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[1])
+    except (OSError, IndexError):
+        return 0
+
+
 def memory_bytes(pid: int) -> int:
     """What a process holds in memory now."""
     return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -20,7 +20,7 @@ import asyncpg
 from bench.engines import free_port, running_engine
 from bench.harness import arguments, cpu_seconds, own_database, percentile, report
 from bench.simulator import simulator
-from bench.soak_ingest import Size, furnish, ingest, telegram_at
+from bench.soak_ingest import Size, assistant, furnish, telegram_at
 from telegram_assistant.assembly import assemble
 from telegram_assistant.settings import read_settings
 from telegram_simulator.control.client import ControlClient
@@ -107,7 +107,7 @@ async def run(size: Size, per_second: float, *, lost: bool) -> dict[str, object]
             await furnish(app, control, size)
         admin = await asyncpg.connect((database.admin_url or database.url).get_secret_value())
         stack.push_async_callback(admin.close)
-        async with ingest(environ, folder / "ingest.log") as process:
+        async with assistant(environ, folder / "ingest.log", roles="ingest") as process:
             await all_read(admin)
             control.ask("POST", "/trouble", drop_updates=lost)
             watching = asyncio.create_task(watch(race, admin, ended))

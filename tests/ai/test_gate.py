@@ -19,7 +19,8 @@ from telegram_assistant.assembly import App, open_gate
 from telegram_assistant.domain.ids import MessageId, PostId
 from telegram_assistant.domain.understanding import AiPolicy, Reason, Tier, Urgency
 from telegram_assistant.settings import read_settings
-from tests.ai.conftest import MINILM, Opened, make_followed, make_paid_channel, make_payer
+from tests.ai.conftest import Opened, make_followed, make_paid_channel, make_payer
+from tests.ai.models import MINILM
 from tests.ai.wire import FakeServer, saying
 from tests.conftest import Admin
 

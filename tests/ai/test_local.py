@@ -22,7 +22,7 @@ from telegram_assistant.ai.protocols import Picture, TextKind
 from telegram_assistant.domain.finding import Verdict
 from telegram_assistant.errors import ProviderFailed, Rejected
 from telegram_assistant.settings import AiSettings, read_group
-from tests.ai.conftest import MINILM
+from tests.ai.models import MINILM
 
 RUSSIAN = "Центральный банк повысил ставку. Решение банка о ставке объяснила Эльвира Набиуллина в Москве. #Экономика"
 ENGLISH = "The central banks raised rates. Banks say rates will stay high; a bank in London disagrees."

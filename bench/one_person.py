@@ -1,0 +1,92 @@
+"""One person's installation: how much memory it takes in all.
+
+One process with all roles, PostgreSQL and Redis of its own, one account that follows 500 channels, the local models loaded.
+Memory is what the kernel counts for each process with shared pages divided among those who share them (PSS), so the sum is
+what the machine gives.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from bench.engines import free_port
+from bench.harness import arguments, report
+from bench.simulator import simulator
+from bench.soak_ingest import Size, assistant, furnish, last_words, telegram_at
+from telegram_assistant.assembly import assemble
+from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.postgres.migrating import migrate
+from telegram_simulator.control.client import ControlClient
+from tests.ai.models import MINILM, packaged_models
+from tests.servers import OwnServers, own_servers
+
+POSTS = 50
+MB = 1024
+
+
+def proportional_mb(pids: list[int]) -> float:
+    """Of those that still live."""
+    found = (Path(f"/proc/{pid}/smaps_rollup") for pid in pids)
+    texts = [file.read_text(encoding="ascii") for file in found if file.exists()]
+    return sum(int(line.split()[1]) for text in texts for line in text.splitlines() if line.startswith("Pss:")) / MB
+
+
+def with_children(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    return [pid, *(one for child in children for one in with_children(int(child)))]
+
+
+def server_pid(servers: OwnServers, name: str) -> int:
+    return int((servers.folder / name / "pid").read_text(encoding="ascii").split()[0])
+
+
+async def run(seconds: float, channels: int) -> dict[str, object]:
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        servers = stack.enter_context(own_servers("postgres", "redis"))
+        running = stack.enter_context(simulator("load", "--channels", str(channels), "--posts", str(POSTS), "--live", limits="telegram"))
+        control = stack.enter_context(ControlClient(running.where["control"]))
+        ports = {name: str(free_port()) for name in ("INGEST_PORT", "WORKER_PORT", "API_PORT")}
+        models = {"MODELS_DIR": str(packaged_models(folder / "models")), "AI_EMBEDDINGS_MODEL": MINILM}
+        environ = {**servers.environ(), **telegram_at(running, None), **ports, **models, "FILES_DIR": str(folder / "files")}
+        settings = read_settings(environ)
+        await migrate(settings.database, tell=lambda _: None)
+        async with assemble(settings) as app:
+            await furnish(app, control, Size(seconds, channels, accounts=1, proxy=False))
+        async with assistant(environ, folder / "tga.log", roles="ingest,worker,api") as process:
+            peaks = await watch(process, servers, seconds)
+            if process.returncode is not None:
+                sys.exit(last_words(folder / "tga.log"))
+        return {
+            "bench": "one_person",
+            "total_mb": round(max(map(sum, zip(*peaks.values(), strict=True)))),
+            **{f"{name}_mb": round(max(values)) for name, values in peaks.items()},
+            "channels": channels,
+            "seconds": seconds,
+        }
+
+
+async def watch(process: asyncio.subprocess.Process, servers: OwnServers, seconds: float) -> dict[str, list[float]]:
+    parts = {"tga": process.pid, "postgres": server_pid(servers, "postgres"), "redis": server_pid(servers, "redis")}
+    seen: dict[str, list[float]] = {name: [] for name in parts}
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and process.returncode is None:
+        for name, pid in parts.items():
+            seen[name].append(proportional_mb(with_children(pid)))
+        await asyncio.sleep(2)
+    return seen
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--channels", type=int, default=500)
+    options = parser.parse_args()
+    report(asyncio.run(run(options.seconds, options.channels)), as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -104,6 +104,41 @@ async def test_a_restarted_redis_gets_the_last_ten_minutes_again(redis: Redis, s
     assert await relay.step() == 0
 
 
+async def test_a_restarted_postgresql_may_have_forgotten_that_posts_were_done(redis: Redis, system: SystemStores, admin: Admin) -> None:
+    """Its commits need not have waited for the disk; then the rows are back, and Redis has nothing of them any more."""
+    relay = relay_of(redis, system)
+    await relay.check()
+    await land(system, 3)
+    assert await relay.step() == 3
+    redis_run = (await redis.info("server"))["run_id"]
+    assert (await admin.fetchval("SELECT run_id FROM stream_epoch")).startswith(redis_run)
+    await admin.execute("UPDATE stream_epoch SET run_id = $1", f"{redis_run} 1700000000.0")
+    await relay.check()
+    assert await relay.step() == 3
+
+
+async def test_what_is_published_while_redis_loses_everything_is_announced_again(redis: Redis, system: SystemStores) -> None:
+    relay = relay_of(redis, system)
+    await relay.check()
+    await land(system, 1)
+    published, may_commit = asyncio.Event(), asyncio.Event()
+
+    async def publish(announcements: Sequence[Announcement]) -> None:
+        assert len(announcements) == 1
+        published.set()
+        await may_commit.wait()
+
+    slow = asyncio.create_task(system.outbox.announce(Lane.LIVE, publish, limit=10))
+    await published.wait()
+    await redis.flushall()
+    refilling = asyncio.create_task(relay.refill())
+    await asyncio.sleep(0.1)
+    may_commit.set()
+    assert await slow == 1
+    assert await refilling == 1
+    assert await relay.step() == 1
+
+
 async def test_how_long_redis_was_away_does_not_matter(redis: Redis, system: SystemStores, admin: Admin) -> None:
     await land(system, 3)
     relay = relay_of(redis, system)

@@ -67,7 +67,11 @@ class Outbox(Protocol):
 
     async def unfinished_bulk(self) -> int: ...
     async def known_epoch(self) -> tuple[str | None, str | None]:
-        """The epoch and the Redis run id that the streams were last filled under."""
+        """The epoch and the starts of both servers that the streams were last filled under."""
+        ...
+
+    async def started(self) -> str:
+        """Another one after every start of PostgreSQL."""
         ...
 
     async def remember_epoch(self, epoch: str, run_id: str) -> None: ...
@@ -175,9 +179,12 @@ class Relay:
         return count
 
     async def _run_id(self) -> str:
-        """Another one after every start of Redis."""
+        """Another one after every start of either server.
+
+        Redis may have lost what was announced last; PostgreSQL, when it crashed, that it was done and all that came of it.
+        """
         info: Any = await self._redis.info("server")
-        return str(info["run_id"])
+        return f"{info['run_id']} {await self._outbox.started()}"
 
     @staticmethod
     def _explained(states: Sequence[StageState]) -> bool:

@@ -42,6 +42,9 @@ RECENT = """
 UPDATE outbox SET announced_at = NULL WHERE announced_at > (SELECT max(announced_at) FROM outbox) - interval '10 minutes'
 """
 
+# Who announces meanwhile may have published already what Redis has lost since, and marks it only when it commits: wait for that.
+ALONE = "LOCK TABLE outbox IN SHARE ROW EXCLUSIVE MODE"
+
 LATE = """
 UPDATE outbox SET announced_at = NULL
 WHERE ctid = ANY (ARRAY(
@@ -109,6 +112,10 @@ class Outbox:
             row = await connection.fetchrow("SELECT epoch, run_id FROM stream_epoch")
         return (row["epoch"], row["run_id"]) if row else (None, None)
 
+    async def started(self) -> str:
+        async with self._transactions.begin() as connection:
+            return str(await connection.fetchval("SELECT extract(epoch FROM pg_postmaster_start_time())::text"))
+
     async def remember_epoch(self, epoch: str, run_id: str) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
@@ -122,11 +129,11 @@ class Outbox:
 
     async def again_all(self) -> int:
         """Notices too: they were lost with the rest."""
-        return await self._again("UPDATE outbox SET announced_at = NULL WHERE announced_at IS NOT NULL", NOTICES_AGAIN_ALL)
+        return await self._again(ALONE, "UPDATE outbox SET announced_at = NULL WHERE announced_at IS NOT NULL", NOTICES_AGAIN_ALL)
 
     async def again_recent(self) -> int:
-        """What was announced in the ten minutes before the last announcement: Redis may have been away for long since."""
-        return await self._again(RECENT, NOTICES_AGAIN_RECENT)
+        """What was announced in the ten minutes before the last announcement: a server may have been away for long since."""
+        return await self._again(ALONE, RECENT, NOTICES_AGAIN_RECENT)
 
     async def again_late(self) -> int:
         return await self._again(LATE)
@@ -134,7 +141,7 @@ class Outbox:
     async def _again(self, *queries: str) -> int:
         async with self._transactions.begin() as connection:
             updated = [await connection.execute(query) for query in queries]
-        return sum(int(one.rpartition(" ")[2]) for one in updated)
+        return sum(int(one.rpartition(" ")[2]) for one in updated if one.startswith("UPDATE"))
 
     async def heard(self, seconds: float) -> None:
         await self._bell.heard(seconds)

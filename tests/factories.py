@@ -13,7 +13,8 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
 from telegram_assistant.domain.post import Post, fingerprint
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
-from telegram_assistant.stores.postgres.landing import Claim, Page, Shown
+from telegram_assistant.stores.postgres.deletions import Shown
+from telegram_assistant.stores.postgres.landing import Claim, Page
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
 
 _numbers = itertools.count(random.SystemRandom().randrange(1_000_000_000, 2_000_000_000))
@@ -47,7 +48,7 @@ async def make_deleted(system: SystemStores, channel_id: ChannelId, *, at: datet
     """Whatever is stored of the channel is gone at that moment, and some other posts are there."""
     others = [make_post(channel_id=channel_id, message_id=900_000 + number) for number in range(10)]
     await system.landing.land(make_page(*others, read_at=at - timedelta(hours=1)), Claim(channel_id, 0))
-    shown = Shown(tuple(others), asked_at=at)
+    shown = Shown(tuple(others), asked_at=at, is_newest=False)
     await system.landing.land(make_page(proven=IdRange(MessageId(1), MessageId(900_009)), read_at=at, shown=shown), Claim(channel_id, 0))
 
 

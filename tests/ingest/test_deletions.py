@@ -52,6 +52,21 @@ async def test_a_deleted_post_becomes_a_tombstone_that_keeps_its_text(office: Of
     assert [row["message_id"] for row in await admin.fetch("SELECT message_id FROM outbox WHERE channel_id = $1", channel_id)] == [12]
 
 
+async def test_the_newest_posts_can_be_gone_too(office: Office, control: Control, admin: Admin) -> None:
+    _, channel_id = await followed(office, control)
+    control.delete(channel_id, [29, 30], deliver=False)
+    await look_again(office, channel_id)
+    assert await tombstones(admin, channel_id) == {29, 30}
+
+
+async def test_a_newest_post_that_is_not_shown_yet_is_not_gone(office: Office, control: Control, admin: Admin) -> None:
+    _, channel_id = await followed(office, control)
+    control.delete(channel_id, [30], deliver=False)
+    await admin.execute("UPDATE posts SET stored_at = now() - interval '20 seconds' WHERE channel_id = $1 AND message_id = 30", channel_id)
+    await look_again(office, channel_id)
+    assert await tombstones(admin, channel_id) == set()
+
+
 async def test_between_two_looks_a_poll_asks_nothing_of_what_is_stored(office: Office, control: Control, admin: Admin) -> None:
     _, channel_id = await followed(office, control)
     control.delete(channel_id, [12], deliver=False)

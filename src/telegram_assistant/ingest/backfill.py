@@ -16,7 +16,8 @@ from telegram_assistant.domain.post import Post
 from telegram_assistant.errors import AccessLost, AccountRefused, Busy, LeaseLost
 from telegram_assistant.ingest.keeping import raw_of
 from telegram_assistant.stores.postgres.backfills import LOOKS_BACK, Backfill, BackfillKind, Backfills
-from telegram_assistant.stores.postgres.landing import BackfillClaim, Landing, Page, Shown
+from telegram_assistant.stores.postgres.deletions import Shown
+from telegram_assistant.stores.postgres.landing import BackfillClaim, Landing, Page
 from telegram_assistant.stores.postgres.raw_messages import RawMessages
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.telemetry.logging import get_logger
@@ -121,8 +122,9 @@ class Backfiller:
             if page.proven is None:
                 step.done = True
                 return
+            shown = Shown(page.posts, asked_at, is_newest=below is None)
             below = page.proven.low
-            await self._land(job, step, page, below=below, shown=Shown(page.posts, asked_at))
+            await self._land(job, step, page, below=below, shown=shown)
             step.seen += page.posts
             since = job.since if job.kind in LOOKS_BACK else None
             too_old = since is not None and page.oldest_at is not None and page.oldest_at <= since

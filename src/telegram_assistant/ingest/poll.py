@@ -25,7 +25,8 @@ from telegram_assistant.ingest.keeping import raw_of
 from telegram_assistant.ingest.pace import Pace
 from telegram_assistant.ingest.silence import Silence
 from telegram_assistant.settings import ParserSettings
-from telegram_assistant.stores.postgres.landing import Claim, Landing, Page, RunEnds, Shown
+from telegram_assistant.stores.postgres.deletions import Shown
+from telegram_assistant.stores.postgres.landing import Claim, Landing, Page, RunEnds
 from telegram_assistant.stores.postgres.raw_messages import RawMessages
 from telegram_assistant.stores.postgres.schedule import DueChannel
 from telegram_assistant.stores.redis.marks import Marks
@@ -167,7 +168,7 @@ class Poller:
         reaches = proven.low <= channel.known.floor_id or newest.oldest_at <= since
         run.rechecked, run.look_back_to = reaches, None if reaches else since
         run.seen += newest.posts
-        shown = Shown(newest.posts, run.started_at)
+        shown = Shown(newest.posts, run.started_at, is_newest=True)
         return shown if await self._landing.differs(channel.channel_id, proven, shown) else None
 
     async def _news(self, run: Run, posts: Sequence[Post], edge: MessageId) -> Sequence[Post]:

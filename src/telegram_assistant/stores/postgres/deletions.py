@@ -13,8 +13,22 @@ import asyncpg
 from telegram_assistant.domain.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.lane import Lane
+from telegram_assistant.domain.post import Post
 from telegram_assistant.domain.rechecking import MOST_GONE, MOST_GONE_SHARE, SECOND_LOOK
 from telegram_assistant.stores.postgres.database import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Everything that a page shows, when it was asked for, and whether it is the newest one."""
+
+    posts: tuple[Post, ...]
+    asked_at: datetime
+    is_newest: bool
+
+    @property
+    def ids(self) -> tuple[MessageId, ...]:
+        return tuple(post.message_id for post in self.posts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +58,21 @@ judged AS (
 ),
 """
 
-# $4 and $5 the proven ids, $6 those that the page shows, $7 when it was asked for: what was stored or buried later cannot be judged by it.
+
+def _judged(low: str, high: str, asked_at: str, is_newest: str) -> str:
+    """What a page can say something about: stored before it was asked for, and proven.
+
+    Where the page is the newest there is nothing above it, unless that is so young that it may not be shown yet.
+    """
+    above = f"{is_newest}::bool AND stored_at < {asked_at}::timestamptz - interval '1 minute'"
+    return f"message_id >= {low} AND stored_at < {asked_at} AND (message_id <= {high} OR {above})"
+
+
+# $4 and $5 the proven ids, $6 those that the page shows, $7 when it was asked for, $8 whether it is the newest.
 ABSENT = f"""
 WITH here AS MATERIALIZED (
     SELECT message_id, missed_at, deleted_at, message_id = ANY($6) AS shown FROM posts
-    WHERE channel_id = $1 AND message_id BETWEEN $4 AND $5 AND stored_at < $7
+    WHERE channel_id = $1 AND {_judged("$4", "$5", "$7", "$8")}
 ),
 gone AS (SELECT * FROM here WHERE deleted_at IS NULL AND NOT shown),
 alive AS (SELECT count(*) AS posts FROM here WHERE deleted_at IS NULL),
@@ -79,20 +103,26 @@ queued AS (
 SELECT count(*) FILTER (WHERE sure) AS deleted, count(*) FILTER (WHERE NOT sure) AS doubtful FROM judged
 """
 
-DIFFERS = """
+DIFFERS = f"""
 SELECT EXISTS (
-    SELECT 1 FROM posts p LEFT JOIN unnest($4::bigint[], $5::bytea[]) AS n(message_id, content_hash) ON n.message_id = p.message_id
-    WHERE p.channel_id = $1 AND p.message_id BETWEEN $2 AND $3 AND p.stored_at < $6
-    AND CASE WHEN n.message_id IS NULL THEN p.deleted_at IS NULL
+    SELECT 1 FROM (SELECT * FROM posts WHERE channel_id = $1 AND {_judged("$2", "$3", "$6", "$7")}) p
+    LEFT JOIN unnest($4::bigint[], $5::bytea[]) AS n(message_id, content_hash) ON n.message_id = p.message_id
+    WHERE CASE WHEN n.message_id IS NULL THEN p.deleted_at IS NULL
              ELSE p.deleted_at IS NOT NULL OR p.missed_at IS NOT NULL OR p.content_hash <> n.content_hash END)
 """
 
 
-async def bury_absent(
-    connection: Connection, channel_id: ChannelId, proven: IdRange, shown: Sequence[MessageId], *, asked_at: datetime, now: datetime, lane: Lane
-) -> Burial:
+async def bury_absent(connection: Connection, channel_id: ChannelId, proven: IdRange, shown: Shown, *, now: datetime, lane: Lane) -> Burial:
     """Judge what a page that proves these ids does not show. In the transaction, and under the fence, of who read it."""
-    return _burial(await connection.fetchrow(ABSENT, channel_id, now, lane.value, proven.low, proven.high, shown, asked_at))
+    judging = (proven.low, proven.high, shown.ids, shown.asked_at, shown.is_newest)
+    return _burial(await connection.fetchrow(ABSENT, channel_id, now, lane.value, *judging))
+
+
+async def differs(connection: Connection, channel_id: ChannelId, proven: IdRange, shown: Shown) -> bool:
+    """Whether the page lacks something that is stored, shows it otherwise, or shows what was thought gone."""
+    hashes = [post.content_hash for post in shown.posts]
+    judging = (proven.low, proven.high, shown.ids, hashes, shown.asked_at, shown.is_newest)
+    return bool(await connection.fetchval(DIFFERS, channel_id, *judging))
 
 
 async def bury_told(connection: Connection, channel_id: ChannelId, gone: Sequence[MessageId], *, now: datetime) -> Burial:

@@ -12,7 +12,7 @@ from telegram_assistant.domain.rhythm import Rhythm
 from telegram_assistant.errors import LeaseLost
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
-from telegram_assistant.stores.postgres.deletions import DIFFERS, Burial, bury_absent, bury_told
+from telegram_assistant.stores.postgres.deletions import Burial, Shown, bury_absent, bury_told, differs
 from telegram_assistant.stores.postgres.rows import LANDED, as_columns, unnested
 from telegram_assistant.telemetry.metrics import CHANNEL_LAST_POST, POSTS_LANDED
 
@@ -58,20 +58,8 @@ class Page:
     """Everything since then is wanted, and the floor is where it begins."""
     lane: Lane = Lane.LIVE
     requested_by: TenantId | None = None
-    shown: "Shown | None" = None
+    shown: Shown | None = None
     """Set where the page is read again: stored posts that it proves and does not show are gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """Everything that a page shows, and when it was asked for."""
-
-    posts: tuple[Post, ...]
-    asked_at: datetime
-
-    @property
-    def ids(self) -> tuple[MessageId, ...]:
-        return tuple(post.message_id for post in self.posts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,8 +233,7 @@ class Landing:
                 raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
             row = await connection.fetchrow(statement, *parameters, *as_columns(posts))
             if page.shown is not None and proven is not None:
-                shown, now, lane = page.shown, page.read_at, page.lane
-                burial = await bury_absent(connection, claim.channel_id, proven, shown.ids, asked_at=shown.asked_at, now=now, lane=lane)
+                burial = await bury_absent(connection, claim.channel_id, proven, page.shown, now=page.read_at, lane=page.lane)
         assert row is not None  # an aggregate always answers
         landed = Landed(row["inserted"], row["changed"], burial.deleted, burial.doubtful, frozenset(row["new_ids"]))
         self._announce(landed)
@@ -256,9 +243,8 @@ class Landing:
 
     async def differs(self, channel_id: ChannelId, proven: IdRange, shown: Shown) -> bool:
         """Whether a page that is read again lacks something that is stored, shows it otherwise, or shows what was thought gone. Most say no."""
-        hashes = [post.content_hash for post in shown.posts]
         async with self._transactions.begin() as connection:
-            return bool(await connection.fetchval(DIFFERS, channel_id, proven.low, proven.high, shown.ids, hashes, shown.asked_at))
+            return await differs(connection, channel_id, proven, shown)
 
     async def bury(self, claim: PushClaim, gone: Sequence[MessageId], *, told_at: datetime) -> Burial:
         """Telegram says that these posts of the channel were deleted; LeaseLost if the claim is of the past."""

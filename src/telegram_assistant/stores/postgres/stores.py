@@ -15,6 +15,7 @@ from telegram_assistant.stores.postgres.counts import Counts
 from telegram_assistant.stores.postgres.coverage import CoverageLedger, CoverageOverview
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
 from telegram_assistant.stores.postgres.dead_letters import DeadLetters
+from telegram_assistant.stores.postgres.enrichments import Enrichments
 from telegram_assistant.stores.postgres.feed import Feed
 from telegram_assistant.stores.postgres.folders import FollowedFolders
 from telegram_assistant.stores.postgres.hints import Hints
@@ -59,6 +60,7 @@ class SystemStores:
     counts: Counts
     posts: Posts
     pages: Pages
+    enrichments: Enrichments
     outbox: Outbox
     notices: Notices
     albums: Albums
@@ -111,6 +113,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         counts=Counts(repeatable),
         posts=Posts(repeatable),
         pages=Pages(repeatable),
+        enrichments=Enrichments(repeatable),
         outbox=Outbox(repeatable, bell),
         notices=Notices(repeatable),
         albums=Albums(transactions),

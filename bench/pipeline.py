@@ -38,6 +38,7 @@ from telegram_assistant.domain.spending import Tokens
 from telegram_assistant.domain.understanding import AiPolicy, Work
 from telegram_assistant.pipeline import LAST, PIPELINE
 from telegram_assistant.settings import Settings
+from telegram_assistant.stages.tags import Tagger
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.redis.ai_streams import AiStreams
@@ -106,6 +107,7 @@ async def instant_gate(app: App) -> AsyncIterator[Gate]:
         policies=app.system.ai_policies,
         results=app.system.ai_results,
         later=app.system.provider_wanted,
+        copies=app.system.near_texts,
     )
     try:
         yield gate
@@ -221,7 +223,7 @@ async def run(posts: int, ai: str) -> dict[str, object]:
             admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
             async with assemble(_with_redis(settings, engine.url)) as plain, instant_gate(plain) as gate:
                 is_instant = ai == "instant"
-                app = replace(plain, gate=gate, collaborators={**plain.collaborators, "gate": gate}) if is_instant else plain
+                app = _asking(plain, gate) if is_instant else plain
                 world = World(app, AiPolicy.PROVIDER if is_instant else AiPolicy.LOCAL)
                 await world.open()
                 meter = Meter(await postmaster_of(admin), engine)
@@ -244,6 +246,12 @@ async def run(posts: int, ai: str) -> dict[str, object]:
         "posts": landed,
         **versions.as_json(),
     }
+
+
+def _asking(app: App, gate: Gate) -> App:
+    """The same with another gate."""
+    tagger = Tagger(gate, app.system.enrichments, app.system.vocabularies)
+    return replace(app, gate=gate, collaborators={**app.collaborators, "gate": gate, "tagger": tagger})
 
 
 def _with_redis(settings: Settings, url: str) -> Settings:

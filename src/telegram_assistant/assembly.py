@@ -9,6 +9,7 @@ from functools import partial
 from telegram_assistant.ai.calling import Caller
 from telegram_assistant.ai.gate import WAIT_SECONDS, Gate
 from telegram_assistant.ai.local.understanding import Local
+from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.providers import open_sources
 from telegram_assistant.domain.crawling import CrawlRules
@@ -23,6 +24,7 @@ from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Renderer
 from telegram_assistant.pages.robots import Robots
 from telegram_assistant.settings import CrawlSettings, EmbeddingsBy, FilesSettings, Settings
+from telegram_assistant.stages.tags import Tagger
 from telegram_assistant.stores.files import Files, open_files
 from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.database import open_pool
@@ -69,6 +71,7 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
         redis = await stack.enter_async_context(open_redis(settings.redis))
         bell = await stack.enter_async_context(hung_bell(settings.database))
         system = system_stores(pool, bell)
+        await system.vocabularies.seed(packaged_vocabulary())
         files, rules = _files(settings.files)
         readers = Readers()
         stack.push_async_callback(readers.close)
@@ -92,6 +95,10 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
                 "page_reader": page_reader,
                 "crawl_rules": crawl_rules(settings.crawl),
                 "gate": gate,
+                "enrichments": system.enrichments,
+                "vocabularies": system.vocabularies,
+                "ai_policies": system.ai_policies,
+                "tagger": Tagger(gate, system.enrichments, system.vocabularies),
             },
             probes={"postgres": system.tenants.answers, "redis": redis.ping},
         )
@@ -145,6 +152,7 @@ async def open_gate(
             policies=system.ai_policies,
             results=system.ai_results,
             later=system.provider_wanted,
+            copies=system.near_texts,
             wait_seconds=wait_seconds,
         )
         try:

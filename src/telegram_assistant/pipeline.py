@@ -1,12 +1,19 @@
 """All stages, in the order of the flow. A new stage is its file, its test, and a line here.
 
 landing -> outbox -> posts.parsed -> post_persistence
+                                  -> tagging -> posts.tagged -> tag_persistence
+            posts.vision.analyzed -> retagging ----^         -> crawl_trigger -> posts.crawl -> enrichment -> posts.enriched
 """
 
+from telegram_assistant.stages.crawl_trigger import crawl_trigger
+from telegram_assistant.stages.enrichment import enrichment
 from telegram_assistant.stages.post_persistence import post_persistence
+from telegram_assistant.stages.retagging import retagging
+from telegram_assistant.stages.tag_persistence import tag_persistence
+from telegram_assistant.stages.tagging import tagging
 from telegram_assistant.streams.stage import Stage
 
-PIPELINE: tuple[Stage, ...] = (post_persistence,)
+PIPELINE: tuple[Stage, ...] = (post_persistence, tagging, retagging, tag_persistence, crawl_trigger, enrichment)
 
-LAST = post_persistence
+LAST = enrichment
 """A post's row leaves the outbox when this stage has passed it."""

@@ -8,10 +8,13 @@ import pytest
 from redis.asyncio import Redis
 
 from telegram_assistant.ai import gigachat, openai_compatible
+from telegram_assistant.ai.answers import Material, Understood
 from telegram_assistant.ai.gate import Gate
+from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.domain.understanding import AiPolicy, Urgency
+from telegram_assistant.domain.vocabulary import Vocabulary
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
@@ -24,7 +27,18 @@ PLENTY = 1_000_000_000
 LOADED = (gigachat, openai_compatible)
 """Their libraries take seconds to load, which no test about time should wait for."""
 
+TAGS = {"экономика": "economy", "спорт": "sports", "политика": "politics", "sport": "sports", "economy": "economy"}
+VOCABULARY = Vocabulary({"ru": TAGS, "en": TAGS})
+
 type Opened = Callable[..., AbstractAsyncContextManager[App]]
+
+
+async def tags_of(
+    gate: Gate, text: str, *, channel_id: ChannelId, urgency: Urgency = Urgency.LIVE, post_id: PostId | None = None
+) -> Understood[Tags]:
+    """Of one post."""
+    (understood,) = await gate.tags([Material(text, channel_id, post_id)], vocabulary=VOCABULARY, urgency=urgency)
+    return understood
 
 
 @pytest.fixture

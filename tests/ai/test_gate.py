@@ -19,7 +19,7 @@ from telegram_assistant.assembly import App, open_gate
 from telegram_assistant.domain.ids import MessageId, PostId
 from telegram_assistant.domain.understanding import AiPolicy, Reason, Tier, Urgency
 from telegram_assistant.settings import read_settings
-from tests.ai.conftest import Opened, make_followed, make_paid_channel, make_payer
+from tests.ai.conftest import Opened, make_followed, make_paid_channel, make_payer, tags_of
 from tests.ai.models import MINILM
 from tests.ai.wire import FakeServer, saying
 from tests.conftest import Admin
@@ -27,7 +27,6 @@ from tests.conftest import Admin
 HURRIED = dict.fromkeys(Urgency, 1.5)
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 LEASE = timedelta(minutes=1)
-VOCABULARY = ("экономика", "спорт", "политика")
 
 
 def png() -> bytes:
@@ -45,11 +44,11 @@ def fresh_text(about: str = "Экономика страны выросла на
 async def test_a_provider_tags_a_post_within_the_vocabulary(gate: Gate, app: App, server: FakeServer) -> None:
     channel_id, _ = await make_paid_channel(app.system)
     server.says = saying(tags=["Экономика", "взлом", "спорт", "экономика"], entities=[{"text": "Сбер", "kind": "organisation"}])
-    found = await gate.tags(fresh_text("Сбер отчитался"), channel_id=channel_id, vocabulary=VOCABULARY)
+    found = await tags_of(gate, fresh_text("Сбер отчитался"), channel_id=channel_id)
     assert found.value is not None
     assert found.value.tags == ("экономика", "спорт")
     assert [entity.text for entity in found.value.entities] == ["Сбер"]
-    assert (found.tier, found.provider, found.model, found.prompt_version) == (Tier.PROVIDER, "gigachat", "GigaChat-2", "tagging/1")
+    assert (found.tier, found.provider, found.model, found.prompt_version) == (Tier.PROVIDER, "gigachat", "GigaChat-2", "tagging/2")
     assert found.cost_micro == 20
 
 
@@ -57,7 +56,7 @@ async def test_the_same_question_three_times_costs_one_call(gate: Gate, app: App
     channel_id, tenant_id = await make_paid_channel(app.system)
     server.says = saying(tags=["спорт"])
     text = fresh_text()
-    found = [await gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY) for _ in range(3)]
+    found = [await tags_of(gate, text, channel_id=channel_id) for _ in range(3)]
     assert server.calls == 1
     assert [one.is_cached for one in found] == [False, True, True]
     assert {one.value.tags for one in found if one.value} == {("спорт",)}
@@ -68,7 +67,7 @@ async def test_the_same_question_at_the_same_moment_costs_one_call(gate: Gate, a
     channel_id, _ = await make_paid_channel(app.system)
     server.seconds = 0.1
     text = fresh_text()
-    found = await asyncio.gather(*(gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY) for _ in range(20)))
+    found = await asyncio.gather(*(tags_of(gate, text, channel_id=channel_id) for _ in range(20)))
     assert server.calls == 1
     assert {one.tier for one in found} == {Tier.PROVIDER}
 
@@ -78,14 +77,14 @@ async def test_two_processes_with_one_stream_ask_the_same_only_once(opened: Open
     text = fresh_text()
     async with opened(**server.gigachat()) as one, opened(**server.gigachat()) as two:
         channel_id, _ = await make_paid_channel(one.system)
-        await asyncio.gather(*(app.gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY) for app in (one, two)))
+        await asyncio.gather(*(tags_of(app.gate, text, channel_id=channel_id) for app in (one, two)))
     assert server.calls == 1
 
 
 async def test_off_for_all_subscribers_sends_nothing_anywhere(gate: Gate, app: App, server: FakeServer) -> None:
     payers = [await make_payer(app.system) for _ in range(2)]
     channel_id = await make_followed(app.system, *((payer, AiPolicy.OFF) for payer in payers))
-    tags = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+    tags = await tags_of(gate, fresh_text(), channel_id=channel_id)
     picture = await gate.picture(Picture(b"x", "image/png"), caption="", channel_id=channel_id)
     vectors = await gate.vectors([fresh_text()], channel_id=channel_id)
     assert [(one.value, one.reason) for one in (tags, picture, vectors)] == [(None, Reason.POLICY)] * 3
@@ -95,7 +94,7 @@ async def test_off_for_all_subscribers_sends_nothing_anywhere(gate: Gate, app: A
 async def test_provider_without_the_owners_consent_is_local(gate: Gate, app: App, server: FakeServer) -> None:
     tenant_id = await make_payer(app.system, consents=False)
     channel_id = await make_followed(app.system, (tenant_id, AiPolicy.PROVIDER))
-    found = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+    found = await tags_of(gate, fresh_text(), channel_id=channel_id)
     assert (found.tier, found.reason) == (Tier.LOCAL, Reason.POLICY)
     assert found.value is not None
     assert found.value.tags == ("экономика",)
@@ -107,7 +106,7 @@ async def test_a_shared_call_is_paid_in_shares_that_add_up_to_the_last_micro_uni
     onlooker = await make_payer(app.system)
     channel_id = await make_followed(app.system, *((payer, AiPolicy.PROVIDER) for payer in payers), (onlooker, AiPolicy.LOCAL))
     server.usage = (7, 101)
-    found = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+    found = await tags_of(gate, fresh_text(), channel_id=channel_id)
     rows = await admin.fetch("SELECT tenant_id, micro, tokens, call_micro FROM usage WHERE tenant_id = ANY($1)", [*payers, onlooker])
     assert {row["tenant_id"] for row in rows} == set(payers)
     assert sum(row["micro"] for row in rows) == found.cost_micro == 101
@@ -120,7 +119,7 @@ async def test_a_shared_call_is_paid_in_shares_that_add_up_to_the_last_micro_uni
 async def test_without_money_the_local_result_goes_on_and_the_provider_is_wanted(gate: Gate, app: App, server: FakeServer) -> None:
     channel_id, _ = await make_paid_channel(app.system, micro=0)
     post_id = PostId(channel_id, MessageId(1))
-    found = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY, post_id=post_id)
+    found = await tags_of(gate, fresh_text(), channel_id=channel_id, post_id=post_id)
     assert (found.tier, found.reason, found.is_wanted) == (Tier.LOCAL, Reason.NO_BUDGET, True)
     assert server.calls == 0
     taken = await app.system.provider_wanted.take("tagging", limit=1000, lease=LEASE)
@@ -129,7 +128,7 @@ async def test_without_money_the_local_result_goes_on_and_the_provider_is_wanted
 
 async def test_tokens_have_a_budget_of_their_own(gate: Gate, app: App, server: FakeServer) -> None:
     channel_id, _ = await make_paid_channel(app.system, tokens=100)
-    found = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+    found = await tags_of(gate, fresh_text(), channel_id=channel_id)
     assert (found.tier, found.reason) == (Tier.LOCAL, Reason.NO_BUDGET)
     assert server.calls == 0
 
@@ -146,10 +145,10 @@ async def test_a_blacklisted_post_is_asked_about_once_and_served_by_the_next_pro
 
         server.says = refuse_first
         server.finish_reason = "blacklist"
-        found = await app.gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY)
+        found = await tags_of(app.gate, text, channel_id=channel_id)
         assert (found.provider, server.calls) == ("openai", 2)
     async with opened(**server.gigachat()) as app:
-        alone = await app.gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY, post_id=PostId(channel_id, MessageId(1)))
+        alone = await tags_of(app.gate, text, channel_id=channel_id, post_id=PostId(channel_id, MessageId(1)))
         assert (alone.tier, alone.reason, alone.is_wanted) == (Tier.LOCAL, Reason.BLACKLIST, False)
         assert server.calls == 2
 
@@ -164,7 +163,7 @@ async def test_a_provider_without_money_or_patience_is_left_alone_by_everybody(o
         ):
             channel_id, tenant_id = await make_paid_channel(one.system)
             for app in (one, two):
-                found = await app.gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+                found = await tags_of(app.gate, fresh_text(), channel_id=channel_id)
                 assert found.tier is Tier.LOCAL
             assert server.heard["chat"] == 1
             assert {budget.used_micro for budget in await one.system.spending.budgets() if budget.tenant_id == tenant_id} == {0}
@@ -176,11 +175,11 @@ async def test_during_an_outage_local_results_come_in_time_and_at_once_when_the_
     channel_id, _ = await make_paid_channel(app.system)
     server.hangs = True
     begun = time.monotonic()
-    found = await asyncio.gather(*(gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY) for _ in range(4)))
+    found = await asyncio.gather(*(tags_of(gate, fresh_text(), channel_id=channel_id) for _ in range(4)))
     assert {(one.tier, one.reason) for one in found} == {(Tier.LOCAL, Reason.FAILED)}
     assert time.monotonic() - begun < 10
     begun, calls = time.monotonic(), server.calls
-    found = [await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY) for _ in range(5)]
+    found = [await tags_of(gate, fresh_text(), channel_id=channel_id) for _ in range(5)]
     assert {(one.tier, one.reason) for one in found} == {(Tier.LOCAL, Reason.BREAKER)}
     assert time.monotonic() - begun < 5
     assert server.calls == calls
@@ -189,7 +188,7 @@ async def test_during_an_outage_local_results_come_in_time_and_at_once_when_the_
 async def test_a_server_that_is_not_there_opens_the_breaker_within_three_calls(opened: Opened, server: FakeServer) -> None:
     async with opened(OPENAI_BASE_URL="http://127.0.0.1:1/v1") as app:
         channel_id, _ = await make_paid_channel(app.system)
-        reasons = [(await app.gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)).reason for _ in range(4)]
+        reasons = [(await tags_of(app.gate, fresh_text(), channel_id=channel_id)).reason for _ in range(4)]
     assert reasons == [Reason.FAILED] * 3 + [Reason.BREAKER]
     assert server.calls == 0
 
@@ -197,11 +196,11 @@ async def test_a_server_that_is_not_there_opens_the_breaker_within_three_calls(o
 async def test_an_answer_of_the_wrong_shape_is_mended_once_and_then_given_up(gate: Gate, app: App, server: FakeServer) -> None:
     channel_id, tenant_id = await make_paid_channel(app.system)
     server.says = lambda _asked: "Конечно! Вот теги: спорт" if server.calls % 2 else '{"tags": ["спорт"]}'
-    mended = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+    mended = await tags_of(gate, fresh_text(), channel_id=channel_id)
     assert mended.value is not None
     assert (mended.tier, mended.value.tags, server.calls, mended.cost_micro) == (Tier.PROVIDER, ("спорт",), 2, 40)
     server.says = lambda _asked: "no JSON at all"
-    given_up = await gate.tags(fresh_text(), channel_id=channel_id, vocabulary=VOCABULARY)
+    given_up = await tags_of(gate, fresh_text(), channel_id=channel_id)
     assert (given_up.tier, given_up.reason, server.calls) == (Tier.LOCAL, Reason.FAILED, 4)
     assert {one.purpose for one in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)} == {"tagging", "repair"}
 
@@ -267,7 +266,7 @@ async def test_live_work_that_gave_up_before_its_turn_pays_nothing(app: App, dat
     async with open_gate(one_stream, system=app.system, redis=app.redis, wait_seconds=HURRIED) as gate:
         channel_id, tenant_id = await make_paid_channel(app.system)
         texts = [fresh_text() for _ in range(3)]
-        found = await asyncio.gather(*(gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY) for text in texts))
+        found = await asyncio.gather(*(tags_of(gate, text, channel_id=channel_id) for text in texts))
         assert sorted(str(one.reason) for one in found) == ["busy", "busy", "failed"]
         async with asyncio.timeout(10):
             while await admin.fetchval("SELECT count(*) FROM budget_reservations WHERE tenant_id = $1", tenant_id) > 1:
@@ -280,10 +279,10 @@ async def test_what_arrives_after_live_work_has_left_is_kept(app: App, server: F
     server.says, server.seconds = saying(tags=["спорт"]), 2 * HURRIED[Urgency.LIVE]
     text = fresh_text()
     async with open_gate(app.settings, system=app.system, redis=app.redis, wait_seconds=HURRIED) as gate:
-        late = await gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY)
+        late = await tags_of(gate, text, channel_id=channel_id)
         assert (late.tier, late.reason) == (Tier.LOCAL, Reason.FAILED)
         async with asyncio.timeout(10):
-            while not (found := await gate.tags(text, channel_id=channel_id, vocabulary=VOCABULARY)).is_cached:
+            while not (found := await tags_of(gate, text, channel_id=channel_id)).is_cached:
                 await asyncio.sleep(0.05)
     assert (found.tier, server.calls) == (Tier.PROVIDER, 1)
 

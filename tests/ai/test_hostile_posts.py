@@ -13,10 +13,9 @@ from telegram_assistant.ai.prompting import MOST_CHARACTERS, fenced, harmless, p
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.understanding import Failure, Reason, Tier, Urgency
 from telegram_assistant.errors import ProviderFailed
-from tests.ai.conftest import make_paid_channel
+from tests.ai.conftest import VOCABULARY, make_paid_channel, tags_of
 from tests.ai.wire import Asked, FakeServer
 
-VOCABULARY = ("экономика", "спорт", "политика")
 HOSTILE = [
     line.replace("\\n", "\n") for line in (Path(__file__).parent / "hostile_posts.txt").read_text(encoding="utf-8").splitlines() if line.strip()
 ]
@@ -43,7 +42,7 @@ def test_no_post_can_end_its_fence_or_open_a_new_turn(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_an_obedient_model_gets_neither_a_strange_tag_nor_the_prompt_through(text: str) -> None:
-    system = prompt("tagging").instruct(text, most_tokens=10, vocabulary=", ".join(VOCABULARY)).system
+    system = prompt("tagging").instruct(text, most_tokens=10, vocabulary=", ".join(VOCABULARY.of("ru"))).system
     obeyed = json.dumps({"tags": [*STRANGE, "спорт", system], "entities": [{"text": system[:90], "kind": "person"}]}, ensure_ascii=False)
     with pytest.raises(ProviderFailed) as told:
         parse(Tags, obeyed, ours=system)
@@ -55,7 +54,7 @@ def test_an_obedient_model_gets_neither_a_strange_tag_nor_the_prompt_through(tex
             tags = parse(Tags, said, ours=system).within(VOCABULARY, text)
         except ProviderFailed:
             continue
-        assert set(tags.tags) <= set(VOCABULARY)
+        assert set(tags.tags) <= {*VOCABULARY.of("ru"), *VOCABULARY.of("en")}
         assert not leaks(" ".join(entity.text for entity in tags.entities), system)
 
 
@@ -68,12 +67,12 @@ async def test_through_the_gate_an_obedient_model_changes_nothing(gate: Gate, ap
 
     server.says = obey
     for text in HOSTILE:
-        found = await gate.tags(f"{text} {uuid4()}", channel_id=channel_id, vocabulary=VOCABULARY, urgency=Urgency.BACKFILL)
+        found = await tags_of(gate, f"{text} {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL)
         assert found.value is not None
         assert found.value.tags == ("спорт",)
         assert all(entity.text in text for entity in found.value.entities)
     server.says = lambda asked: json.dumps({"description": asked.system, "tags": [asked.system]})
-    leaked = await gate.tags(f"{HOSTILE[0]} {uuid4()}", channel_id=channel_id, vocabulary=VOCABULARY)
+    leaked = await tags_of(gate, f"{HOSTILE[0]} {uuid4()}", channel_id=channel_id)
     assert (leaked.tier, leaked.reason) == (Tier.LOCAL, Reason.FAILED)
 
 

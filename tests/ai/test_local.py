@@ -14,12 +14,15 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from telegram_assistant.ai.answers import Material
 from telegram_assistant.ai.local.models import DEFAULT_MODEL, card_of, folder_of, installed, pull
 from telegram_assistant.ai.local.understanding import Local, examine
-from telegram_assistant.ai.local.words import keywords_of, plain_lemma, tags_among
-from telegram_assistant.ai.outputs import Entity, EntityKind
+from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
+from telegram_assistant.ai.outputs import Entity, EntityKind, PostSort, Tags
 from telegram_assistant.ai.protocols import Picture, TextKind
 from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.vocabulary import Vocabulary, tag_in
 from telegram_assistant.errors import ProviderFailed, Rejected
 from telegram_assistant.settings import AiSettings, read_group
 from tests.ai.models import MINILM
@@ -28,28 +31,77 @@ RUSSIAN = "Центральный банк повысил ставку. Реше
 ENGLISH = "The central banks raised rates. Banks say rates will stay high; a bank in London disagrees."
 
 
-async def test_russian_keywords_are_lemmas_of_what_is_named_most(tmp_path: Path) -> None:
-    found = await Local(models=tmp_path).tags(RUSSIAN)
-    assert found.tags[:3] == ("экономика", "банк", "ставка")
+@pytest.fixture
+def vocabulary() -> Vocabulary:
+    return packaged_vocabulary()
+
+
+async def read_locally(tmp_path: Path, text: str, vocabulary: Vocabulary, *, is_service: bool = False) -> Tags:
+    (found,) = await Local(models=tmp_path).tags([Material(text, ChannelId(1), is_service=is_service)], vocabulary=vocabulary)
+    return found
+
+
+async def test_a_russian_post_is_read_by_all_forms_of_its_words(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    found = await read_locally(tmp_path, RUSSIAN, vocabulary)
+    assert (found.topic, found.language, found.kind) == ("economy", "ru", PostSort.NEWS)
+    assert {"центробанк", "банки", "экономика"} <= set(found.tags)
     assert Entity(text="Москве", kind=EntityKind.PLACE) in found.entities
-    assert any(entity.text == "Эльвира Набиуллина" and entity.kind is EntityKind.PERSON for entity in found.entities)
+    assert Entity(text="Эльвира Набиуллина", kind=EntityKind.PERSON) in found.entities
 
 
-async def test_a_vocabulary_is_matched_whatever_the_case_and_ending(tmp_path: Path) -> None:
-    found = await Local(models=tmp_path).tags(RUSSIAN, vocabulary=("Центральные банки", "спорт", "ставки"))
-    assert found.tags == ("Центральные банки", "ставки")
+async def test_an_english_post_is_read_with_the_english_vocabulary(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    found = await read_locally(tmp_path, ENGLISH, vocabulary)
+    assert found.tags[:2] == ("banks", "central bank")
+    assert Entity(text="London", kind=EntityKind.PLACE) in found.entities
 
 
-def test_english_keywords_need_no_library() -> None:
-    assert keywords_of(ENGLISH, plain_lemma)[:2] == ("bank", "rate")
-    assert tags_among(("Banking", "Rates"), ENGLISH, plain_lemma) == ("Rates",)
-    assert keywords_of("и в на 123 !!!", plain_lemma) == ()
+async def test_a_grown_tag_is_found_by_its_own_words_and_only_whole(tmp_path: Path) -> None:
+    grown = Vocabulary({"ru": {"ключевая ставка": "economy", "ставка на спорт": "sports"}})
+    assert (await read_locally(tmp_path, "Ключевую ставку повысили", grown)).tags == ("ключевая ставка",)
+    assert (await read_locally(tmp_path, "Ставку повысили", grown)).tags == ()
 
 
-async def test_long_and_strange_texts_are_no_trouble(tmp_path: Path) -> None:
-    local = Local(models=tmp_path)
-    for text in ("", "😀" * 5000, "а" * 200_000, "\x00\u202e#" * 1000, "слово " * 50_000):
-        await local.tags(text)
+async def test_no_local_tag_lies_outside_the_vocabulary_and_there_are_never_more_than_eight(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    everything = " ".join(vocabulary.of("ru"))
+    found = await read_locally(tmp_path, everything, vocabulary)
+    assert len(found.tags) == 8
+    assert set(found.tags) <= set(vocabulary.of("ru"))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Мост закрыли на ремонт до декабря", PostSort.NEWS),
+        ("Я считаю, что мост закрыли напрасно", PostSort.OPINION),
+        ("In my opinion the bridge should stay open", PostSort.OPINION),
+        ("Новый курс по йоге. erid: 2VtzqxKz", PostSort.ADVERTISING),
+        ("Скидка 40% по промокоду ЗИМА, успейте заказать", PostSort.ADVERTISING),
+        ("Sponsored: a better mattress", PostSort.ADVERTISING),
+        ("Власти обсудили закон о рекламе и скидках", PostSort.NEWS),
+    ],
+)
+async def test_what_a_post_is_shows_by_its_signs(tmp_path: Path, vocabulary: Vocabulary, text: str, kind: PostSort) -> None:
+    found = await read_locally(tmp_path, text, vocabulary)
+    assert (found.kind, found.is_ad) == (kind, kind is PostSort.ADVERTISING)
+    assert (await read_locally(tmp_path, text, vocabulary, is_service=True)).kind is PostSort.SERVICE
+
+
+async def test_hashtags_that_we_lack_are_proposed(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    found = await read_locally(tmp_path, "Открыли #Новый_Мост и #погода #123 #a https://site.example/#якорь", vocabulary)
+    assert found.proposed == ("новый мост",)
+
+
+def test_both_packaged_vocabularies_have_the_same_topics_and_enough_tags(vocabulary: Vocabulary) -> None:
+    russian, english = (list(dict.fromkeys(vocabulary.of(language).values())) for language in ("ru", "en"))
+    assert russian == english
+    assert len(russian) >= 25
+    assert all(150 <= len(vocabulary.of(language)) <= 300 for language in ("ru", "en"))
+    assert all(tag == tag_in(tag) for language in ("ru", "en") for tag in vocabulary.of(language))
+
+
+async def test_long_and_strange_texts_are_no_trouble(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    for text in ("", "😀" * 5000, "а" * 200_000, "\x00\u202e#" * 1000, "слово " * 50_000, "А-" * 5000, "Ab " * 5000):
+        await read_locally(tmp_path, text, vocabulary)
 
 
 def drawn(words: str) -> bytes:
@@ -177,7 +229,10 @@ from telegram_assistant.ai.providers import open_sources
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import read_settings
 local = Local(models=Path({str(tmp_path)!r}))
-print(asyncio.run(local.tags("Banks and rates: the bank raised rates")).tags[:2])
+from telegram_assistant.ai.answers import Material
+from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
+posts = [Material("The banks raised interest rates", 1), Material("Банки подняли ставки по ипотеке", 1)]
+print([one.tags[0] for one in asyncio.run(local.tags(posts, vocabulary=packaged_vocabulary()))])
 try:
     asyncio.run(local.embed(["x"], TextKind.QUERY, model="a/b", timeout_seconds=0))
 except Rejected as error:
@@ -194,7 +249,7 @@ print(examine(Path("."), None)[0].remedy)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     tags, vectors, key, remedy = done.stdout.strip().splitlines()
-    assert tags == "('bank', 'rate')"
+    assert tags == "['banks', 'банки']"
     assert "telegram-assistant[local-ai]" in vectors
     assert "telegram-assistant[local-ai]" in remedy
     assert "openai is configured" in key

@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.ai.gate import TAGS_TOKENS, Gate
+from telegram_assistant.ai.gate import Gate
+from telegram_assistant.ai.questions import TAGS_TOKENS
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.spending import Amount, Balance, Call, Outcome, Price, Tokens, shares, split, who_can_pay
 from telegram_assistant.domain.understanding import Tier, Urgency, Work
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.ai.conftest import make_paid_channel, make_payer
+from tests.ai.conftest import make_paid_channel, make_payer, tags_of
 from tests.ai.wire import FakeServer
 from tests.conftest import Admin
 
@@ -60,9 +61,7 @@ def test_a_price_is_rounded_up() -> None:
 async def test_a_hundred_at_once_make_exactly_as_many_calls_as_the_budget_pays(gate: Gate, app: App, server: FakeServer) -> None:
     channel_id, tenant_id = await make_paid_channel(app.system, micro=37 * A_CALL + A_CALL // 2)
     server.usage = (5, A_CALL)
-    found = await asyncio.gather(
-        *(gate.tags(f"post {uuid4()}", channel_id=channel_id, vocabulary=("sport",), urgency=Urgency.BACKFILL) for _ in range(100))
-    )
+    found = await asyncio.gather(*(tags_of(gate, f"post {uuid4()}", channel_id=channel_id, urgency=Urgency.BACKFILL) for _ in range(100)))
     assert server.calls == 37
     assert sum(one.tier is Tier.PROVIDER for one in found) == 37
     assert sum(one.cost_micro for one in found) == 37 * A_CALL

@@ -3,10 +3,11 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.domain.near_copies import Sketch
 from telegram_assistant.domain.understanding import Allowed, Asked, Reason, Tier, Wanted
 
 
@@ -14,6 +15,8 @@ class Policies(Protocol):
     """stores.postgres.ai_policies."""
 
     async def of_channel(self, channel_id: ChannelId) -> Allowed: ...
+
+    async def of_channels(self, channel_ids: Sequence[ChannelId]) -> Mapping[ChannelId, Allowed]: ...
 
     async def of_tenant(self, tenant_id: TenantId) -> Allowed: ...
 
@@ -29,7 +32,32 @@ class Results(Protocol):
 class Later(Protocol):
     """stores.postgres.provider_wanted."""
 
-    async def add(self, wanted: Wanted) -> None: ...
+    async def add(self, *wanted: Wanted) -> None: ...
+
+
+class Copies(Protocol):
+    """stores.postgres.near_texts."""
+
+    async def originals(self, texts: Sequence[Sketch]) -> Sequence[bytes]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What is known of a post before it is tagged."""
+
+    text: str
+    channel_id: ChannelId
+    post_id: PostId | None = None
+    pictures: Mapping[Tier, str] = field(default_factory=dict)
+    """What its pictures show and say, by who looked."""
+    is_service: bool = False
+    is_history: bool = False
+    """Nothing new is paid for it; what was paid for before is used."""
+
+    def text_for(self, tier: Tier) -> str:
+        """A local result knows nothing that a provider has seen: who sees the one may not see the other."""
+        seen = self.pictures.get(tier) or self.pictures.get(Tier.LOCAL, "")
+        return f"{self.text}\n\n{seen}" if seen else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +75,8 @@ class Understood[T]:
     cost_micro: int = 0
     is_wanted: bool = False
     """A provider may improve it later: a row was left."""
+    local: T | None = None
+    """What this machine says, also where a provider has answered; for tags only."""
 
 
 def key_of(*parts: str) -> bytes:

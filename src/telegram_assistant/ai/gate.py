@@ -4,9 +4,9 @@
 
 Stages and features ask here and nowhere else. They always get an answer in time; it says where it came from and why:
 
-    understood = await gate.tags(post.text, channel_id=post.channel_id, vocabulary=TAGS, urgency=Urgency.LIVE, post_id=post.post_id)
+    understood = await gate.picture(picture, caption=post.text, channel_id=post.channel_id, post_id=post.id)
     if understood.value is not None:
-        await enrichments.save(post, understood.value.tags, tier=understood.tier, model=understood.model)
+        print(understood.value.description, understood.tier, understood.model)
 
 Live work waits eight seconds for a provider. Then the local result goes on, and where a post is named a `provider_wanted` row is
 left for later. Only our own stores raise (Busy); a provider never does.
@@ -16,20 +16,24 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from telegram_assistant.ai.answers import Later, Policies, Results, Understood, key_of
+from telegram_assistant.ai.answers import Copies, Later, Material, Policies, Results, Understood
 from telegram_assistant.ai.calling import Caller, Order, Progress, Withheld
 from telegram_assistant.ai.flights import Flights
+from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.local.understanding import Local
 from telegram_assistant.ai.outputs import Output, PictureFacts, Tags, parse
 from telegram_assistant.ai.prompting import Prompt, harmless, prompt
 from telegram_assistant.ai.protocols import Instruction, Picture, Reply, TextKind, Vector
 from telegram_assistant.ai.providers import Source
+from telegram_assistant.ai.questions import TAGGING, Found, Question, about_tags, chat, highest_of, listed_by_topic
 from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.domain.near_copies import sketch_of
 from telegram_assistant.domain.spending import Tokens
 from telegram_assistant.domain.understanding import WORTH_TRYING_AGAIN, AiPolicy, Allowed, Asked, Failure, Reason, Tier, Urgency, Wanted, Work
+from telegram_assistant.domain.vocabulary import Vocabulary, language_for
 from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import AI_RESULTS
@@ -37,43 +41,15 @@ from telegram_assistant.telemetry.metrics import AI_RESULTS
 log = get_logger()
 
 WAIT_SECONDS = {Urgency.QUESTION: 60.0, Urgency.DIGEST: 120.0, Urgency.LIVE: 8.0, Urgency.RETAGGING: 30.0, Urgency.BACKFILL: 60.0}
-TAGS_TOKENS = 400
 PICTURE_TOKENS = 1000
 SEEN_TOKENS = 4000
 """More than any model counts for one picture."""
-OVERHEAD_TOKENS = 100
-"""What a provider adds around a prompt."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Question[T: Output]:
-    """What is asked, whoever answers it."""
-
-    work: Work
-    prompt: Prompt
-    instruction: Instruction
-    content: str
-    shape: type[T]
-    check: Callable[[T], T]
-    highest: Tokens
-    send: Callable[[Source, Instruction, float], Awaitable[Reply]]
-
-    def key(self, source: Source) -> bytes:
-        return key_of(self.work.value, source.name, source.models[self.work], self.prompt.label, self.instruction.system, self.content)
-
-
-@dataclass(frozen=True, slots=True)
-class _Found[T]:
-    value: T
-    source: Source
-    is_cached: bool
-    cost_micro: int
 
 
 class Gate:
     """One per process."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- everything behind the gate meets here
         self,
         sources: Sequence[Source],
         *,
@@ -83,6 +59,7 @@ class Gate:
         policies: Policies,
         results: Results,
         later: Later,
+        copies: Copies,
         wait_seconds: Mapping[Urgency, float] = WAIT_SECONDS,
     ) -> None:
         """`local_model` makes the vectors; None when a provider does."""
@@ -92,6 +69,7 @@ class Gate:
         self._policies = policies
         self._results = results
         self._later = later
+        self._copies = copies
         self._wait_seconds = wait_seconds
         self._flights = Flights(caller)
         self._vectors = VectorMaker(
@@ -103,33 +81,41 @@ class Gate:
             results=results,
             wait_seconds=wait_seconds,
         )
-        self._loading: asyncio.Task[object] | None = None
 
     async def close(self) -> None:
         await self._flights.close()
-        if self._loading is not None:
-            await self._loading
 
-    async def tags(
-        self, text: str, *, channel_id: ChannelId, vocabulary: Sequence[str], urgency: Urgency = Urgency.LIVE, post_id: PostId | None = None
-    ) -> Understood[Tags]:
-        """What a post is about, within the vocabulary. Locally, without a vocabulary: its keywords."""
-        written = prompt("tagging")
-        instruction = written.instruct(text, most_tokens=TAGS_TOKENS, vocabulary=", ".join(vocabulary))
-        question = _Question(
-            work=Work.CHAT,
-            prompt=written,
-            instruction=instruction,
-            content=harmless(text),
-            shape=Tags,
-            check=lambda said: said.within(vocabulary, text),
-            highest=_highest(instruction),
-            send=_chat,
+    async def tags(self, materials: Sequence[Material], *, vocabulary: Vocabulary, urgency: Urgency = Urgency.LIVE) -> list[Understood[Tags]]:
+        """What posts are about, within the vocabulary: by a provider where one is wanted, and locally in any case.
+
+        All wait as long as one of them may. Copies of one text, here or asked about before, are one question.
+        """
+        allowed = await self._policies.of_channels(list({one.channel_id for one in materials}))
+        policies = [allowed[one.channel_id].policy for one in materials]
+        wanted = [place for place, policy in enumerate(policies) if policy is not AiPolicy.OFF]
+        tagged = await self._local.tags([materials[place] for place in wanted], vocabulary=vocabulary) if wanted else []
+        local: Mapping[int, Tags] = dict(zip(wanted, tagged, strict=True))
+        paid = [place for place in wanted if policies[place] is AiPolicy.PROVIDER and materials[place].text_for(Tier.PROVIDER).strip()]
+        found = await self._tags_by_provider([materials[place] for place in paid], allowed, vocabulary, urgency) if paid else []
+        answers: Mapping[int, Found[Tags] | Reason] = dict(zip(paid, found, strict=True))
+        results = [_best(local.get(place), answers.get(place, Reason.POLICY)) for place in range(len(materials))]
+        return await self._all_left_for_later(results, materials)
+
+    async def _tags_by_provider(
+        self, materials: Sequence[Material], allowed: Mapping[ChannelId, Allowed], vocabulary: Vocabulary, urgency: Urgency
+    ) -> list[Found[Tags] | Reason]:
+        """One look for copies and one for known answers, for all of them."""
+        texts = [one.text_for(Tier.PROVIDER) for one in materials]
+        contents = await self._copies.originals([sketch_of(text) for text in texts])
+        listed = {language: listed_by_topic(vocabulary.of(language)) for language in set(map(language_for, texts))}
+        questions = [about_tags(text, content, vocabulary, listed) for text, content in zip(texts, contents, strict=True)]
+        chats = [source for source in self.sources if Work.CHAT in source.models]
+        kept = await self._results.find(list({question.key(source) for question in questions for source in chats})) if chats else {}
+        asking = (
+            self._by_provider(question, allowed[one.channel_id], urgency, kept=kept, only_known=one.is_history)
+            for one, question in zip(materials, questions, strict=True)
         )
-        if not text.strip():
-            return Understood(Tags(tags=()), Tier.LOCAL, "local", "", written.label)
-        allowed = await self._policies.of_channel(channel_id)
-        return await self._understand(question, allowed, urgency, lambda: self._local.tags(text, vocabulary=vocabulary), post_id)
+        return await asyncio.gather(*asking)
 
     async def picture(
         self, picture: Picture, *, caption: str, channel_id: ChannelId, urgency: Urgency = Urgency.LIVE, post_id: PostId | None = None
@@ -141,14 +127,14 @@ class Gate:
         async def look(source: Source, told: Instruction, timeout_seconds: float) -> Reply:
             return await source.provider.look(told, picture, model=source.models[Work.VISION], timeout_seconds=timeout_seconds)
 
-        question = _Question(
+        question = Question(
             work=Work.VISION,
             prompt=written,
             instruction=instruction,
             content=hashlib.sha256(picture.data).hexdigest() + harmless(caption),
             shape=PictureFacts,
             check=lambda said: said,
-            highest=_highest(instruction, SEEN_TOKENS),
+            highest=highest_of(instruction, SEEN_TOKENS),
             send=look,
         )
         allowed = await self._policies.of_channel(channel_id)
@@ -159,7 +145,9 @@ class Gate:
     ) -> Understood[T]:
         """A tenant's own question, at its own cost: digests, answers. There is no local answer; the feature does without."""
         instruction = written.instruct(data, most_tokens=most_tokens, **blanks)
-        question = _Question(Work.CHAT, written, instruction, harmless(data), shape, lambda said: said, _highest(instruction), _chat)
+        question = Question(
+            Work.CHAT, written, instruction, instruction.system + harmless(data), shape, lambda said: said, highest_of(instruction), chat
+        )
         return await self._understand(question, await self._policies.of_tenant(tenant_id), urgency, None, None)
 
     async def vectors(
@@ -179,17 +167,15 @@ class Gate:
         return _counted("vectors", await self._left_for_later(made, "vectors", post_id))
 
     async def _understand[T: Output](
-        self, question: _Question[T], allowed: Allowed, urgency: Urgency, locally: Callable[[], Awaitable[T]] | None, post_id: PostId | None
+        self, question: Question[T], allowed: Allowed, urgency: Urgency, locally: Callable[[], Awaitable[T]] | None, post_id: PostId | None
     ) -> Understood[T]:
         written, purpose = question.prompt.label, question.prompt.name
         if allowed.policy is AiPolicy.OFF:
             return _counted(purpose, Understood(None, None, "", "", written, reason=Reason.POLICY))
-        found: _Found[T] | Reason = Reason.POLICY
+        found: Found[T] | Reason = Reason.POLICY
         if allowed.policy is AiPolicy.PROVIDER:
-            if self._loading is None:  # the local result must not have to wait for its dictionaries after the provider was waited for
-                self._loading = asyncio.create_task(self._local.load())
             found = await self._by_provider(question, allowed, urgency)
-        if isinstance(found, _Found):
+        if isinstance(found, Found):
             model = found.source.models[question.work]
             told = Understood(found.value, Tier.PROVIDER, found.source.name, model, written, None, found.is_cached, found.cost_micro)
             return _counted(purpose, told)
@@ -201,13 +187,18 @@ class Gate:
                 log.info("not_understood_locally", purpose=purpose, why=str(error))
         return _counted(purpose, await self._left_for_later(result, purpose, post_id))
 
-    async def _by_provider[T: Output](self, question: _Question[T], allowed: Allowed, urgency: Urgency) -> _Found[T] | Reason:
+    async def _by_provider[T: Output](
+        self, question: Question[T], allowed: Allowed, urgency: Urgency, *, kept: Mapping[bytes, str | None] | None = None, only_known: bool = False
+    ) -> Found[T] | Reason:
         until = asyncio.get_running_loop().time() + self._wait_seconds[urgency]
         sources = {question.key(source): source for source in self.sources if question.work in source.models}
-        kept = await self._results.find(list(sources))
+        if kept is None:
+            kept = await self._results.find(list(sources))
         for key, source in sources.items():
             if (known := kept.get(key)) is not None:
-                return _Found(question.shape.model_validate_json(known), source, is_cached=True, cost_micro=0)
+                return Found(question.check(question.shape.model_validate_json(known)), source, is_cached=True, cost_micro=0)
+        if only_known and sources:
+            return Reason.HISTORY
         reasons = []
         for key, source in sources.items():
             if key in kept:
@@ -216,14 +207,14 @@ class Gate:
             order = Order(source, question.work, question.prompt.name, question.highest, allowed.payers, urgency)
             try:
                 value, cost = await self._flights.join(key, order, _flight(self, question, order, key), until=until)
-                return _Found(value, source, is_cached=False, cost_micro=cost)
+                return Found(question.check(value), source, is_cached=False, cost_micro=cost)
             except Withheld as withheld:
                 reasons.append(withheld.reason)
             except ProviderFailed as error:
                 reasons.append(Reason.BLACKLIST if error.failure == Failure.BLACKLIST else Reason.FAILED)
         return next((reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[-1] if reasons else Reason.NO_PROVIDER)
 
-    async def _fly[T: Output](self, question: _Question[T], order: Order, key: bytes, progress: Progress) -> T:
+    async def _fly[T: Output](self, question: Question[T], order: Order, key: bytes, progress: Progress) -> T:
         """Ask; an answer of the wrong shape is mended once, by the same model."""
         asked = Asked(order.work, order.source.name, order.model, question.prompt.label)
 
@@ -239,23 +230,23 @@ class Gate:
             await self._results.keep(asked, {key: None})
             raise ProviderFailed(Failure.BLACKLIST, "it does not speak about this")
         try:
-            value = parse(question.shape, reply.text, ours=question.instruction.system)
+            value = parse(question.shape, reply.text, ours=question.prompt.text)
         except ProviderFailed:
             value = await self._mended(question, order, reply.text, progress)
         value = question.check(value)
         await self._results.keep(asked, {key: value.model_dump_json()})
         return value
 
-    async def _mended[T: Output](self, question: _Question[T], order: Order, said: str, progress: Progress) -> T:
+    async def _mended[T: Output](self, question: Question[T], order: Order, said: str, progress: Progress) -> T:
         schema = json.dumps(question.shape.model_json_schema(), ensure_ascii=False)
         told = prompt("repair").instruct(said, most_tokens=question.instruction.most_tokens, schema=schema)
-        again = replace(order, work=Work.CHAT, purpose="repair", highest=_highest(told))
+        again = replace(order, work=Work.CHAT, purpose="repair", highest=highest_of(told))
 
         async def send(timeout_seconds: float) -> Reply:
-            return await _chat(order.source, told, timeout_seconds)
+            return await chat(order.source, told, timeout_seconds)
 
         reply = await self._caller.call(again, send, progress=progress)
-        return parse(question.shape, reply.text, ours=question.instruction.system)
+        return parse(question.shape, reply.text, ours=question.prompt.text)
 
     async def _left_for_later[T](self, result: Understood[T], purpose: str, post_id: PostId | None) -> Understood[T]:
         if post_id is None or result.reason not in WORTH_TRYING_AGAIN:
@@ -263,18 +254,28 @@ class Gate:
         await self._later.add(Wanted(post_id, purpose))
         return replace(result, is_wanted=True)
 
+    async def _all_left_for_later(self, results: list[Understood[Tags]], materials: Sequence[Material]) -> list[Understood[Tags]]:
+        wanted = {
+            place: one.post_id for place, one in enumerate(materials) if one.post_id is not None and results[place].reason in WORTH_TRYING_AGAIN
+        }
+        if wanted:
+            await self._later.add(*(Wanted(post_id, TAGGING) for post_id in wanted.values()))
+        return [_counted(TAGGING, replace(result, is_wanted=place in wanted)) for place, result in enumerate(results)]
 
-def _flight[T: Output](gate: Gate, question: _Question[T], order: Order, key: bytes) -> Callable[[Progress], Awaitable[T]]:
+
+def _best(local: Tags | None, found: Found[Tags] | Reason) -> Understood[Tags]:
+    written = prompt(TAGGING).label
+    if isinstance(found, Reason):
+        by = ("local", LOCAL_MODEL) if local is not None else ("", "")
+        return Understood(local, None if local is None else Tier.LOCAL, *by, written, found, local=local)
+    said = found.value if local is None else found.value.model_copy(update={"is_ad": found.value.is_ad or local.is_ad})
+    return Understood(
+        said, Tier.PROVIDER, found.source.name, found.source.models[Work.CHAT], written, None, found.is_cached, found.cost_micro, local=local
+    )
+
+
+def _flight[T: Output](gate: Gate, question: Question[T], order: Order, key: bytes) -> Callable[[Progress], Awaitable[T]]:
     return lambda progress: gate._fly(question, order, key, progress)  # noqa: SLF001 -- a closure over one of several sources
-
-
-async def _chat(source: Source, told: Instruction, timeout_seconds: float) -> Reply:
-    return await source.provider.chat(told, model=source.models[Work.CHAT], timeout_seconds=timeout_seconds)
-
-
-def _highest(told: Instruction, besides: int = 0) -> Tokens:
-    """No text of ours has more tokens than characters."""
-    return Tokens(len(told.system) + len(told.user) + OVERHEAD_TOKENS + besides, told.most_tokens)
 
 
 def _counted[T](purpose: str, result: Understood[T]) -> Understood[T]:

@@ -1,12 +1,15 @@
 """What models are asked to answer with, and checking that they did: JSON of a known shape, nothing else."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from telegram_assistant.domain.language import language_of
 from telegram_assistant.domain.understanding import Failure
+from telegram_assistant.domain.vocabulary import MOST_PROPOSALS, MOST_TAGS, Vocabulary, language_for, tag_in
 from telegram_assistant.errors import ProviderFailed
 
 MOST_CHARACTERS = 100_000
@@ -37,17 +40,48 @@ class Entity(Output):
     kind: EntityKind
 
 
+class PostSort(StrEnum):
+    """What a post is for its readers."""
+
+    NEWS = "news"
+    OPINION = "opinion"
+    ADVERTISING = "advertising"
+    SERVICE = "service"
+
+
+def _sort_or_none(said: object) -> object:
+    return said if isinstance(said, str) and said in set(PostSort) else None
+
+
 class Tags(Output):
-    """What a text is about. From a provider only tags of the vocabulary survive; see `within`."""
+    """What a post is about. From a provider only what exists survives; see `within`."""
 
     tags: tuple[str, ...] = Field(max_length=50)
+    topic: str = Field(default="", max_length=100)
+    kind: Annotated[PostSort | None, BeforeValidator(_sort_or_none)] = None
     entities: tuple[Entity, ...] = Field(default=(), max_length=50)
+    proposed: tuple[str, ...] = Field(default=(), max_length=20)
+    """Tags that the vocabulary lacks."""
+    language: str | None = None
+    is_ad: bool = False
 
-    def within(self, vocabulary: Sequence[str], text: str, *, most: int = 5) -> "Tags":
-        """Tags that exist, spelled as ours, and names that really stand in the text."""
-        known = {tag.casefold(): tag for tag in vocabulary}
-        kept = dict.fromkeys(known[tag.casefold()] for tag in self.tags if tag.casefold() in known)
-        return Tags(tags=tuple(kept)[:most], entities=tuple(entity for entity in self.entities if entity.text in text))
+    def within(self, vocabulary: Vocabulary, text: str) -> "Tags":
+        """Tags and topics that exist, names that really stand in the text; the rest is dropped. Language is ours to say."""
+        language = language_for(text)
+        ours = vocabulary.of(language)
+        tags = tuple(dict.fromkeys(tag for said in self.tags if (tag := said.casefold()) in ours))[:MOST_TAGS]
+        topics = [ours[tag] for tag in tags]
+        spelled = [spelled for said in (*self.proposed, *self.tags) if (spelled := tag_in(said)) is not None]
+        proposed = dict.fromkeys(tag for tag in spelled if tag not in ours and tag in text.casefold())
+        return Tags(
+            tags=tags,
+            topic=self.topic if self.topic in vocabulary.topics else max(topics, key=topics.count, default=""),
+            kind=self.kind or PostSort.NEWS,
+            entities=tuple(entity for entity in self.entities if entity.text in text),
+            proposed=tuple(proposed)[:MOST_PROPOSALS],
+            language=language_of(text),
+            is_ad=self.is_ad or self.kind is PostSort.ADVERTISING,
+        )
 
 
 class PictureFacts(Output):

@@ -62,6 +62,8 @@ class Reason(StrEnum):
     """Why a result is not a provider's."""
 
     POLICY = "policy"
+    HISTORY = "history"
+    """Nothing is paid for history until somebody asks for it."""
     NO_PROVIDER = "no_provider"
     NO_BUDGET = "no_budget"
     BUSY = "busy"

@@ -1,7 +1,7 @@
 """No tenant sees, counts or changes what is another's: proven from the catalogue, then through every store method."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from inspect import getmembers, iscoroutinefunction
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
+from telegram_assistant.stores.postgres.enrichments import Kind
 from telegram_assistant.stores.postgres.stores import TenantStores
 from tests.conftest import Admin
 from tests.factories import World
@@ -177,6 +178,21 @@ async def _media_of(stores: TenantStores, world: World) -> set[ChannelId]:
     return {file.post_id.channel_id for file in await stores.media.of([PostId(channel_id, MessageId(1)) for channel_id in world.channels])}
 
 
+async def _enrichments_of(stores: TenantStores, world: World) -> set[ChannelId]:
+    posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+    return {post_id.channel_id for post_id in await stores.enrichments.of(posts, Kind.TAGS)}
+
+
+async def _tags_choices(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {ChannelId(int(choice.tag)) for choice in await stores.tags.choices()}
+
+
+async def _tags_choose(stores: TenantStores, world: World) -> set[ChannelId]:
+    for choice in await stores.tags.choices():
+        await stores.tags.choose(replace(choice, shown_as="other"))
+    return await _tags_choices(stores, world)
+
+
 METHODS: dict[str, Case] = {
     "feed.newest": _feed_newest,
     "feed.post": _feed_post,
@@ -185,6 +201,9 @@ METHODS: dict[str, Case] = {
     "words.find": _words_find,
     "changes.since": _changes_since,
     "media.of": _media_of,
+    "enrichments.of": _enrichments_of,
+    "tags.choices": _tags_choices,
+    "tags.choose": _tags_choose,
 }
 
 
@@ -199,6 +218,15 @@ async def test_every_store_method_shows_each_tenant_its_own_channels(admin: Admi
     await admin.execute(
         "INSERT INTO post_media (channel_id, message_id, media_id, kind) SELECT c, 1, c, 'photo' FROM unnest($1::bigint[]) c", list(world.channels)
     )
+    await admin.execute(
+        """
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
+        SELECT c, 1, 'tags', 'local', '', '', '', 1, '{}' FROM unnest($1::bigint[]) c
+        """,
+        list(world.channels),
+    )
+    for tenant_id, own in ((world.a, world.of_a), (world.b, world.of_b)):
+        await admin.execute("INSERT INTO tenant_tags SELECT $1, 'ru', c::text, NULL, true FROM unnest($2::bigint[]) c", tenant_id, list(own))
     assert await METHODS[method](world.stores_a, world) == world.of_a
     assert await METHODS[method](world.stores_b, world) == world.of_b
     assert await METHODS[method](world.stores_nobody, world) == set()

@@ -7,22 +7,23 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from telegram_assistant.ai.answers import Material
 from telegram_assistant.ai.local.models import Card, folder_of, read_card
+from telegram_assistant.ai.local.names import no_dictionary
 from telegram_assistant.ai.local.ocr import ocr_command, read_text
-from telegram_assistant.ai.local.words import Lemma, keywords_of, plain_lemma, tags_among
-from telegram_assistant.ai.outputs import Entity, PictureFacts, Tags
+from telegram_assistant.ai.local.tagging import LocalTagger
+from telegram_assistant.ai.local.words import plain_forms
+from telegram_assistant.ai.outputs import PictureFacts, Tags
 from telegram_assistant.ai.protocols import Embedded, Picture, TextKind, Vector
 from telegram_assistant.domain.finding import Finding, off, ok, warning
-from telegram_assistant.domain.language import language_of
 from telegram_assistant.domain.spending import Tokens
-from telegram_assistant.domain.understanding import Failure
+from telegram_assistant.domain.understanding import Failure, Tier
+from telegram_assistant.domain.vocabulary import Vocabulary
 from telegram_assistant.errors import ProviderFailed, Rejected
 
 INSTALL = "pip install 'telegram-assistant[local-ai]'"
 SUBJECT = "local understanding"
-LANGUAGES_WITH_NAMES = {"ru"}
 
-type NameFinder = Callable[[str], tuple[Entity, ...]]
 type Embedder = Callable[[Sequence[str], TextKind], tuple[Vector, ...]]
 
 
@@ -38,15 +39,15 @@ class Local:
         self._loading = asyncio.Lock()
         self._embedders: dict[str, Embedder] = {}
 
-    async def tags(self, text: str, *, vocabulary: Sequence[str] = ()) -> Tags:
-        """Tags of the vocabulary that are in the text; without a vocabulary, the text's own keywords."""
-        lemma, find_names = await self.load()
-        return await asyncio.to_thread(_tags, text, vocabulary, lemma, find_names)
+    async def tags(self, materials: Sequence[Material], *, vocabulary: Vocabulary) -> list[Tags]:
+        """What each is about, as far as words tell."""
+        tagger = await self.load()
+        return await asyncio.to_thread(_tags, tagger, materials, vocabulary)
 
-    async def load(self) -> tuple[Lemma, NameFinder]:
-        """Takes a second or two, once; who may be in a hurry later calls it before."""
+    async def load(self) -> LocalTagger:
+        """Takes a second, once; who may be in a hurry later calls it before."""
         async with self._loading:
-            return await asyncio.to_thread(_load_lemma), await asyncio.to_thread(_load_names)
+            return await asyncio.to_thread(_load_tagger)
 
     async def picture(self, picture: Picture) -> PictureFacts:
         """Only what is written in it. ProviderFailed where it cannot be read."""
@@ -69,19 +70,11 @@ class Local:
 
 
 @cache
-def _load_lemma() -> Lemma:
+def _load_tagger() -> LocalTagger:
     if not is_there("pymorphy3"):
-        return plain_lemma
-    loaded: Lemma = import_module("telegram_assistant.ai.local.morphology").dictionary_lemma()
-    return loaded
-
-
-@cache
-def _load_names() -> NameFinder:
-    if not is_there("natasha"):
-        return lambda _text: ()
-    loaded: NameFinder = import_module("telegram_assistant.ai.local.names").name_finder()
-    return loaded
+        return LocalTagger(plain_forms, no_dictionary)
+    forms, name_kind = import_module("telegram_assistant.ai.local.morphology").dictionary()
+    return LocalTagger(forms, name_kind)
 
 
 def _load_model(models: Path, name: str) -> Embedder:
@@ -93,14 +86,13 @@ def _load_model(models: Path, name: str) -> Embedder:
     return loaded
 
 
-def _tags(text: str, vocabulary: Sequence[str], lemma: Lemma, find_names: NameFinder) -> Tags:
-    tags = tags_among(vocabulary, text, lemma) if vocabulary else keywords_of(text, lemma)
-    return Tags(tags=tags, entities=find_names(text)[:50] if language_of(text) in LANGUAGES_WITH_NAMES else ())
+def _tags(tagger: LocalTagger, materials: Sequence[Material], vocabulary: Vocabulary) -> list[Tags]:
+    return [tagger.tags(one.text_for(Tier.LOCAL), vocabulary, is_service=one.is_service) for one in materials]
 
 
 def examine(models: Path, model: str | None) -> list[Finding]:
     """What is here for understanding without a key. No model: a provider makes the vectors."""
-    missing = [library for library in ("natasha", "pymorphy3", "onnxruntime", "tokenizers") if not is_there(library)]
+    missing = [library for library in ("pymorphy3", "onnxruntime", "tokenizers") if not is_there(library)]
     findings = [warning(SUBJECT, f"works with less: {', '.join(missing)} not installed", remedy=INSTALL) if missing else ok(SUBJECT, "complete")]
     if ocr_command() is None:
         findings.append(off("tesseract", "not installed, so text in pictures is not read here (apt install tesseract-ocr tesseract-ocr-rus)"))

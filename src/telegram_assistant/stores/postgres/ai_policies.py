@@ -1,5 +1,10 @@
 """Who may have a text understood by whom: policies of subscriptions, consents of owners."""
 
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+import asyncpg
+
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.spending import Consent
 from telegram_assistant.domain.understanding import AiPolicy, Allowed, policy_among
@@ -14,23 +19,23 @@ class AiPolicies:
 
     async def of_channel(self, channel_id: ChannelId) -> Allowed:
         """Among all active subscribers. `provider` without the owner's consent is `local`."""
+        return (await self.of_channels([channel_id]))[channel_id]
+
+    async def of_channels(self, channel_ids: Sequence[ChannelId]) -> Mapping[ChannelId, Allowed]:
+        """The same for many; a channel that nobody follows is `off`."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
-                SELECT c.is_private, c.ai_blocked, s.tenant_id,
+                SELECT c.channel_id, c.is_private, c.ai_blocked, s.tenant_id,
                        CASE WHEN s.ai_policy = 'provider' AND k.tenant_id IS NULL THEN 'local' ELSE s.ai_policy END AS policy
                 FROM channels c JOIN subscriptions s ON s.channel_id = c.channel_id AND s.active
                 LEFT JOIN ai_consents k ON k.tenant_id = s.tenant_id
-                WHERE c.channel_id = $1 ORDER BY s.tenant_id
+                WHERE c.channel_id = ANY($1::bigint[]) ORDER BY c.channel_id, s.tenant_id
                 """,
-                channel_id,
+                list(channel_ids),
             )
-        if not rows:
-            return Allowed(AiPolicy.OFF)
-        policies = tuple(AiPolicy(row["policy"]) for row in rows)
-        policy = policy_among(policies, is_private=rows[0]["is_private"], is_blocked=rows[0]["ai_blocked"])
-        payers = tuple(TenantId(row["tenant_id"]) for row in rows if row["policy"] == AiPolicy.PROVIDER)
-        return Allowed(policy, payers if policy is AiPolicy.PROVIDER else ())
+        followed = {ChannelId(channel_id): _allowed(list(of_one)) for channel_id, of_one in groupby(rows, key=lambda row: row["channel_id"])}
+        return {channel_id: followed.get(channel_id, Allowed(AiPolicy.OFF)) for channel_id in channel_ids}
 
     async def of_tenant(self, tenant_id: TenantId) -> Allowed:
         """For a person's own question."""
@@ -54,3 +59,10 @@ class AiPolicies:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT tenant_id, given_by, given_at FROM ai_consents ORDER BY tenant_id")
         return tuple(Consent(**dict(row)) for row in rows)
+
+
+def _allowed(rows: Sequence[asyncpg.Record]) -> Allowed:
+    policies = tuple(AiPolicy(row["policy"]) for row in rows)
+    policy = policy_among(policies, is_private=rows[0]["is_private"], is_blocked=rows[0]["ai_blocked"])
+    payers = tuple(TenantId(row["tenant_id"]) for row in rows if row["policy"] == AiPolicy.PROVIDER)
+    return Allowed(policy, payers if policy is AiPolicy.PROVIDER else ())

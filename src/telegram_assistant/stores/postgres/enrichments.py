@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.post import Json
 from telegram_assistant.domain.understanding import Tier
-from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
 
 
 class Kind(StrEnum):
@@ -71,6 +71,22 @@ class Enrichments:
                 LOAD, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind.value
             )
         return tuple(enrichment_in(row) for row in rows)
+
+
+class PostEnrichments:
+    """A tenant store: what was understood about the posts that this tenant sees."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def of(self, post_ids: Sequence[PostId], kind: Kind) -> Mapping[PostId, Enrichment]:
+        """The best that the tenant's policies allow: a provider's result, else the local one. Row-level security decides what exists."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                LOAD, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind.value
+            )
+        found = sorted(map(enrichment_in, rows), key=lambda one: (one.revision, one.tier is Tier.PROVIDER))
+        return {one.post_id: one for one in found}
 
 
 def enrichment_in(row: asyncpg.Record) -> Enrichment:

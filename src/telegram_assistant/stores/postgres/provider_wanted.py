@@ -16,14 +16,18 @@ class ProviderWanted:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def add(self, wanted: Wanted) -> None:
+    async def add(self, *wanted: Wanted) -> None:
         """Once, however often it is wanted."""
+        ordered = sorted(wanted, key=lambda one: (one.post_id, one.work))
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "INSERT INTO provider_wanted (channel_id, message_id, work) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-                wanted.post_id.channel_id,
-                wanted.post_id.message_id,
-                wanted.work,
+                """
+                INSERT INTO provider_wanted (channel_id, message_id, work)
+                SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[]) ON CONFLICT DO NOTHING
+                """,
+                [one.post_id.channel_id for one in ordered],
+                [one.post_id.message_id for one in ordered],
+                [one.work for one in ordered],
             )
 
     async def take(self, work: str, *, limit: int, lease: timedelta) -> tuple[Wanted, ...]:

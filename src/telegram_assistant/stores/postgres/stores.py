@@ -15,7 +15,7 @@ from telegram_assistant.stores.postgres.counts import Counts
 from telegram_assistant.stores.postgres.coverage import CoverageLedger, CoverageOverview
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
 from telegram_assistant.stores.postgres.dead_letters import DeadLetters
-from telegram_assistant.stores.postgres.enrichments import Enrichments
+from telegram_assistant.stores.postgres.enrichments import Enrichments, PostEnrichments
 from telegram_assistant.stores.postgres.feed import Feed
 from telegram_assistant.stores.postgres.folders import FollowedFolders
 from telegram_assistant.stores.postgres.hints import Hints
@@ -26,6 +26,7 @@ from telegram_assistant.stores.postgres.limits import AccountLimits
 from telegram_assistant.stores.postgres.logins import Logins
 from telegram_assistant.stores.postgres.media import MediaQueue
 from telegram_assistant.stores.postgres.media_upkeep import MediaUpkeep
+from telegram_assistant.stores.postgres.near_texts import NearTexts
 from telegram_assistant.stores.postgres.notices import Notices
 from telegram_assistant.stores.postgres.outbox import Outbox
 from telegram_assistant.stores.postgres.pages import Pages
@@ -41,7 +42,9 @@ from telegram_assistant.stores.postgres.schedule import Schedule
 from telegram_assistant.stores.postgres.search import WordSearch
 from telegram_assistant.stores.postgres.spending import Spending
 from telegram_assistant.stores.postgres.statistics import PostStatistics
+from telegram_assistant.stores.postgres.tenant_tags import TenantTags
 from telegram_assistant.stores.postgres.tenants import Tenants
+from telegram_assistant.stores.postgres.vocabularies import Vocabularies
 from telegram_assistant.stores.postgres.wishes import Wishes
 
 
@@ -82,6 +85,8 @@ class SystemStores:
     partitions: Partitions
     ai_policies: AiPolicies
     ai_results: AiResults
+    near_texts: NearTexts
+    vocabularies: Vocabularies
     provider_wanted: ProviderWanted
     spending: Spending
 
@@ -94,6 +99,8 @@ class TenantStores:
     followed: Followed
     coverage: CoverageLedger
     words: WordSearch
+    enrichments: PostEnrichments
+    tags: TenantTags
     changes: QuietChanges
     media: PostMedia
 
@@ -135,6 +142,8 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         partitions=Partitions(transactions),
         ai_policies=AiPolicies(transactions),
         ai_results=AiResults(transactions),
+        near_texts=NearTexts(repeatable),
+        vocabularies=Vocabularies(repeatable),
         provider_wanted=ProviderWanted(transactions),
         spending=Spending(transactions),
     )
@@ -147,6 +156,8 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         followed=Followed(transactions),
         coverage=CoverageLedger(transactions),
         words=WordSearch(transactions),
+        enrichments=PostEnrichments(transactions),
+        tags=TenantTags(transactions),
         changes=QuietChanges(transactions),
         media=PostMedia(transactions),
     )

@@ -1,0 +1,128 @@
+"""Tags of a text by its words. Forms of all words are laid out once, so reading a post is looking its words up."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from telegram_assistant.ai.local.kinds import has_ad_marks, sort_of
+from telegram_assistant.ai.local.names import NameKind, names_in
+from telegram_assistant.ai.local.vocabulary import WEAK, packaged_words
+from telegram_assistant.ai.local.words import HASHTAG, MOST_CHARACTERS, WORD, Forms
+from telegram_assistant.ai.outputs import Tags
+from telegram_assistant.domain.language import language_of
+from telegram_assistant.domain.vocabulary import MOST_PROPOSALS, MOST_TAGS, Vocabulary, language_for, tag_in
+
+LOCAL_MODEL = "words/1"
+"""Raise it when rules or words change: `tga retag` then finds what was made before."""
+STRONG, FAINT = 2, 1
+ENOUGH = 2
+"""One word that is plain, or two that hint."""
+OFTEN = 3
+"""More of the same word says no more."""
+MOST_LOOKS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    """What a word, or several together, say for a tag."""
+
+    words: frozenset[int]
+    tag: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class WordIndex:
+    """One language's vocabulary, laid out."""
+
+    topics: Mapping[str, str]
+    heads: Mapping[str, str]
+    """The tag that is a topic's own name."""
+    numbers: Mapping[str, tuple[int, ...]]
+    """By form, the words that it may be a form of."""
+    signs: Mapping[int, tuple[_Sign, ...]]
+
+    def scores(self, text: str) -> Counter[str]:
+        numbers = self.numbers
+        seen = Counter(number for word in WORD.findall(text[:MOST_CHARACTERS].casefold()) for number in numbers.get(word, ()))
+        scores: Counter[str] = Counter()
+        for number, times in seen.items():
+            for sign in self.signs.get(number, ()):
+                if len(sign.words) == 1:
+                    scores[sign.tag] += sign.weight * min(times, OFTEN)
+                elif sign.words <= seen.keys():
+                    scores[sign.tag] += sign.weight
+        return scores
+
+    def tags(self, text: str) -> tuple[tuple[str, ...], str]:
+        """The tags that fit best, and the topic that most of them belong to."""
+        scores = self.scores(text)
+        weights: Counter[str] = Counter()
+        for tag, score in scores.items():
+            weights[self.topics[tag]] += score
+        kept = [tag for tag, score in scores.items() if score >= ENOUGH]
+        if not kept:
+            return (), ""
+        topic = max({self.topics[tag] for tag in kept}, key=lambda one: (weights[one], one))
+        kept.sort(key=lambda tag: (-(scores[tag] + (self.topics[tag] == topic)), tag))
+        head = self.heads.get(topic)
+        return tuple(dict.fromkeys([*kept[: MOST_TAGS - 1], *([head] if head else [])])), topic
+
+
+class LocalTagger:
+    """Holds the laid-out vocabularies; a vocabulary that has grown is laid out again."""
+
+    def __init__(self, forms: Forms, name_kind: NameKind) -> None:
+        self._forms = lru_cache(maxsize=100_000)(forms)
+        self._name_kind = name_kind
+        self._laid_out: tuple[Vocabulary, dict[str, WordIndex]] | None = None
+
+    def tags(self, text: str, vocabulary: Vocabulary, *, is_service: bool = False) -> Tags:
+        language = language_for(text)
+        tags, topic = self._index(vocabulary, language).tags(text)
+        is_ad = has_ad_marks(text)
+        ours = vocabulary.of(language)
+        hashtags = (tag for said in HASHTAG.findall(text[:MOST_LOOKS]) if (tag := tag_in(said)) is not None and tag not in ours)
+        return Tags(
+            tags=tags,
+            topic=topic,
+            kind=sort_of(text, is_service=is_service, is_ad=is_ad),
+            entities=names_in(text, self._name_kind),
+            proposed=tuple(dict.fromkeys(hashtags))[:MOST_PROPOSALS],
+            language=language_of(text),
+            is_ad=is_ad,
+        )
+
+    def _index(self, vocabulary: Vocabulary, language: str) -> WordIndex:
+        if self._laid_out is None or self._laid_out[0] is not vocabulary:
+            self._laid_out = (vocabulary, {})
+        indexes = self._laid_out[1]
+        if language not in indexes:
+            indexes[language] = self._lay_out(vocabulary.of(language), language)
+        return indexes[language]
+
+    def _lay_out(self, topics: Mapping[str, str], language: str) -> WordIndex:
+        packaged = packaged_words(language)
+        words: dict[str, int] = {}
+        signs: dict[int, list[_Sign]] = {}
+        for tag in topics:
+            for phrase in packaged.get(tag, (tag,)):
+                weight = FAINT if phrase.startswith(WEAK) else STRONG
+                parts = frozenset(words.setdefault(word, len(words)) for word in WORD.findall(phrase.casefold()))
+                if parts:
+                    signs.setdefault(max(parts), []).append(_Sign(parts, tag, weight))
+        numbers: dict[str, tuple[int, ...]] = {}
+        for word, number in words.items():
+            for form in self._forms(word):
+                numbers[form] = (*numbers.get(form, ()), number)
+        return WordIndex(topics, _heads(topics, packaged), numbers, {number: tuple(found) for number, found in signs.items()})
+
+
+def _heads(topics: Mapping[str, str], packaged: Iterable[str]) -> dict[str, str]:
+    """The first tag of each topic in the packaged file."""
+    heads: dict[str, str] = {}
+    for tag in packaged:
+        if tag in topics:
+            heads.setdefault(topics[tag], tag)
+    return heads

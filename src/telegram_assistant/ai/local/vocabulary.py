@@ -1,0 +1,34 @@
+"""The packaged vocabulary: what every installation begins with, and the words that make each tag plausible."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from telegram_assistant.domain.vocabulary import LANGUAGES, Vocabulary
+
+WEAK = "~"
+"""Before a word that only hints at its tag."""
+
+
+@cache
+def _packaged(language: str) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """By topic and tag, the words."""
+    read = tomllib.loads((files("telegram_assistant.ai") / "vocabulary" / f"{language}.toml").read_text(encoding="utf-8"))
+    return {topic: {tag: _words(tag, said) for tag, said in tags.items()} for topic, tags in read.items()}
+
+
+def _words(tag: str, said: str) -> tuple[str, ...]:
+    words = tuple(word for one in said.split(",") if (word := one.strip()))
+    return words if WEAK + tag in words else (tag, *words)
+
+
+@cache
+def packaged_words(language: str) -> Mapping[str, tuple[str, ...]]:
+    """By tag, in the order of the file; a topic's own tag is its first."""
+    return {tag: words for tags in _packaged(language).values() for tag, words in tags.items()}
+
+
+@cache
+def packaged_vocabulary() -> Vocabulary:
+    return Vocabulary({language: {tag: topic for topic, tags in _packaged(language).items() for tag in tags} for language in LANGUAGES})

@@ -1,0 +1,87 @@
+"""Whether two texts are the same piece of news, copied: what is understood about one then holds for the other.
+
+A copy differs in what a channel puts around it: links, emoji, its signature, a word like `breaking`. And it may differ in a few
+words. It never differs in its numbers and names: two fires told in the same sentences are two fires.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from zlib import crc32
+
+_ADDRESS = re.compile(r"(?:https?://|www\.|t\.me/)\S+|(?<!\w)[@#]\w+", re.IGNORECASE)
+_CALL = re.compile(r"подпи[сш]|прислать|наш (?:чат|канал)|буст|subscribe|follow us|join us|boost", re.IGNORECASE)
+_OPENING = re.compile(r"^\W*(?:срочно|молния|важно|обновлено|breaking|urgent|update|just in)\b\W*", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+")
+_SENTENCE = re.compile(r"[.!?…:\n]+\s*")
+SIGNATURE_LINES = 3
+SIGNATURE_WORDS = 8
+FEWEST_WORDS = 8
+"""Below that every word counts, and only the same words are the same text."""
+SHINGLE = 2
+SKETCH_SIZE = 64
+SAME_SHARE = 0.8
+"""Of word pairs: one word in twenty may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A text in brief: the same bucket for the same names and numbers, and a sample of its word pairs."""
+
+    content: bytes
+    """Of the words as they are: equal for copies that differ in nothing but their surroundings."""
+    bucket: bytes
+    sample: tuple[int, ...]
+
+
+def folded(text: str) -> str:
+    """The words of a text without what a channel puts around them."""
+    return " ".join(_WORD.findall(_bare(text).casefold()))
+
+
+def sketch_of(text: str) -> Sketch:
+    words = folded(text).split() or [text]
+    content = sha256(" ".join(words).encode("utf-8", "surrogatepass")).digest()
+    facts = _facts(text)
+    if len(words) < FEWEST_WORDS or not facts:
+        return Sketch(content, content, ())
+    pairs = {crc32(" ".join(words[place : place + SHINGLE]).encode("utf-8", "surrogatepass")) for place in range(len(words) - SHINGLE + 1)}
+    return Sketch(content, sha256(" ".join(sorted(facts)).encode("utf-8", "surrogatepass")).digest(), tuple(sorted(pairs)[:SKETCH_SIZE]))
+
+
+def is_copy(one: Sketch, other: Sketch) -> bool:
+    """Whether both tell the same, with the same names and numbers."""
+    if one.content == other.content:
+        return True
+    if one.bucket != other.bucket or not one.sample or not other.sample:
+        return False
+    both = sorted({*one.sample, *other.sample})[:SKETCH_SIZE]
+    return len({*one.sample} & {*other.sample} & {*both}) >= SAME_SHARE * len(both)
+
+
+def original_of(text: Sketch, known: Iterable[Sketch]) -> Sketch:
+    """The first of the known texts that it copies; itself where there is none."""
+    return next((other for other in known if is_copy(text, other)), text)
+
+
+def _bare(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    for _ in range(SIGNATURE_LINES):
+        if len(lines) > 1 and _is_signature(lines[-1]):
+            lines.pop()
+    return _OPENING.sub("", _ADDRESS.sub(" ", "\n".join(lines)))
+
+
+def _is_signature(line: str) -> bool:
+    return bool(_ADDRESS.search(line) or _CALL.search(line)) and len(_WORD.findall(_ADDRESS.sub(" ", line))) <= SIGNATURE_WORDS
+
+
+def _facts(text: str) -> set[str]:
+    """Numbers, and words that are written large within a sentence."""
+    found = set()
+    for sentence in _SENTENCE.split(_bare(text)):
+        for place, word in enumerate(_WORD.findall(sentence)):
+            if any(letter.isdigit() for letter in word) or (place and word[0].isupper()):
+                found.add(word.casefold())
+    return found

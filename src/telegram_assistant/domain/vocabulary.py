@@ -1,0 +1,57 @@
+"""The installation's tags: a controlled vocabulary for each language, which grows by what several channels speak of."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+LANGUAGES = ("ru", "en")
+MOST_TAGS = 8
+MOST_PROPOSALS = 3
+"""Of one post."""
+CHANNELS_THAT_AGREE = 5
+TEXTS_THAT_AGREE = 5
+SHORTEST_TAG, LONGEST_TAG = 2, 40
+_TAG = re.compile(r"[^\W\d_][^\W_]*(?:[ -][^\W_]+){0,3}")
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_LATIN = re.compile(r"[A-Za-z]")
+ENOUGH = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The active tags by language, each with its topic."""
+
+    tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def of(self, language: str) -> Mapping[str, str]:
+        return self.tags.get(language, {})
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(topic for tags in self.tags.values() for topic in tags.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Where a tag was proposed."""
+
+    channels: int
+    texts: int
+    """Different ones: an advertisement in fifty channels is one."""
+
+
+def language_for(text: str) -> str:
+    """Whose vocabulary a text is tagged with: every text has one, whatever language it is in. Links make any text look more Latin than it is."""
+    beginning = text[:ENOUGH]
+    return "ru" if len(_CYRILLIC.findall(beginning)) * 3 >= len(_LATIN.findall(beginning)) else "en"
+
+
+def tag_in(proposed: str) -> str | None:
+    """A tag as we spell it; None for what cannot be one: addresses, sentences, numbers."""
+    plain = " ".join(proposed.removeprefix("#").replace("_", " ").split()).casefold()
+    return plain if SHORTEST_TAG <= len(plain) <= LONGEST_TAG and _TAG.fullmatch(plain) else None
+
+
+def is_established(support: Support) -> bool:
+    """Whether a proposed tag has become one of ours. No channel can add a tag alone, nor one text that many channels print."""
+    return support.channels >= CHANNELS_THAT_AGREE and support.texts >= TEXTS_THAT_AGREE

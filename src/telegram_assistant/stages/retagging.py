@@ -1,0 +1,23 @@
+"""retagging: say again what a post is about, once its pictures were looked at. posts.vision.analyzed -> posts.tagged."""
+
+from telegram_assistant.domain.understanding import Urgency
+from telegram_assistant.events import PostTagged, PostVisionAnalyzed, Trigger, VisionStatus
+from telegram_assistant.stages.tags import Tagger, said_in
+from telegram_assistant.stores.postgres.enrichments import Enrichments, Kind
+from telegram_assistant.stores.postgres.posts import Posts
+from telegram_assistant.streams.stage import stage
+
+
+@stage(consumes=PostVisionAnalyzed, emits=PostTagged, batch=50, concurrency=4, timeout_seconds=90)
+async def retagging(events: list[PostVisionAnalyzed], *, posts: Posts, enrichments: Enrichments, tagger: Tagger) -> list[PostTagged]:
+    """Only where the pictures add something: a post that shows nothing new keeps its tags, and nothing is told."""
+    looked = {event.post for event in events if event.status is VisionStatus.ANALYZED}
+    added = {row.post_id for row in await enrichments.load(list(looked), Kind.VISION) if said_in(row)} if looked else set()
+    if not added:
+        return []
+    understood = await tagger.tag(await posts.load(list(added)), urgency=Urgency.RETAGGING)
+    return [
+        PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger=Trigger.VISION_RETAG, tags=one.local.tags)
+        for event in events
+        if (one := understood.get(event.post)) is not None and one.local is not None
+    ]

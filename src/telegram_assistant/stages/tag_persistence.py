@@ -1,0 +1,40 @@
+"""tag_persistence: keep what a replayed or foreign event says about a post that has no tags. posts.tagged -> saved, nothing told."""
+
+from telegram_assistant.domain.understanding import AiPolicy, Tier
+from telegram_assistant.domain.vocabulary import MOST_TAGS, language_for
+from telegram_assistant.events import PostTagged
+from telegram_assistant.stores.postgres.ai_policies import AiPolicies
+from telegram_assistant.stores.postgres.enrichments import Enrichment, Enrichments, Kind
+from telegram_assistant.stores.postgres.posts import Posts
+from telegram_assistant.stores.postgres.vocabularies import Vocabularies
+from telegram_assistant.streams.stage import stage
+
+
+@stage(consumes=PostTagged, batch=200, concurrency=2, timeout_seconds=60)
+async def tag_persistence(
+    events: list[PostTagged], *, posts: Posts, enrichments: Enrichments, vocabularies: Vocabularies, ai_policies: AiPolicies
+) -> None:
+    """Whoever tags saves before telling, so there is rarely anything to do.
+
+    Posts that do not exist or have changed since, tags outside the vocabulary, and channels that nobody wants understood are passed over.
+    """
+    said = {event.post: event for event in events if event.tags}
+    if not said:
+        return
+    done = {(row.post_id, row.revision) for row in await enrichments.load(list(said), Kind.TAGS)}
+    missing = [event for post, event in said.items() if (post, event.revision) not in done]
+    if not missing:
+        return
+    allowed = await ai_policies.of_channels(list({event.post.channel_id for event in missing}))
+    stored = {one.post.id: one for one in await posts.load([event.post for event in missing])}
+    vocabulary = await vocabularies.current()
+    rows = []
+    for event in missing:
+        one = stored.get(event.post)
+        if one is None or one.revision != event.revision or allowed[event.post.channel_id].policy is AiPolicy.OFF:
+            continue
+        ours = vocabulary.of(language_for(one.post.text))
+        tags = [tag for tag in dict.fromkeys(event.tags) if tag in ours][:MOST_TAGS]
+        if tags:
+            rows.append(Enrichment(event.post, event.revision, Kind.TAGS, Tier.LOCAL, {"tags": tags, "topic": ours[tags[0]]}, provider="event"))
+    await enrichments.save(rows)

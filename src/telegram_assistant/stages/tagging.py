@@ -1,0 +1,30 @@
+"""tagging: say what every post is about. posts.parsed -> posts.tagged, for every post."""
+
+from telegram_assistant.domain.understanding import Urgency
+from telegram_assistant.errors import Busy
+from telegram_assistant.events import PostParsed, PostTagged, Trigger
+from telegram_assistant.stages.tags import Tagger
+from telegram_assistant.stores.postgres.posts import Posts
+from telegram_assistant.streams.stage import stage
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
+
+
+@stage(consumes=PostParsed, emits=PostTagged, batch=100, concurrency=8, timeout_seconds=60)
+async def tagging(events: list[PostParsed], *, posts: Posts, tagger: Tagger) -> list[PostTagged]:
+    """Total: one event for each. It tells the local tags; what a provider says is read from the store by those who may see it."""
+    told: dict[str, tuple[str, ...]] = {}
+    try:
+        understood = await tagger.tag(await posts.load(list({event.post for event in events})), urgency=Urgency.LIVE)
+        told = {str(post_id): one.local.tags for post_id, one in understood.items() if one.local is not None}
+    except Busy:
+        raise
+    except Exception:
+        if len(events) > 1:
+            raise  # they are tried one by one
+        log.exception("not_tagged", post_id=events[0].post_id, what_to_do="the post goes on without tags; report it")
+    return [
+        PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger=Trigger.INITIAL, tags=told.get(event.post_id, ()))
+        for event in events
+    ]

@@ -1,0 +1,208 @@
+"""tagging on real stores, in front of a server that speaks GigaChat's protocol."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from telegram_assistant.ai.prompting import prompt
+from telegram_assistant.assembly import App
+from telegram_assistant.domain.post import PostKind
+from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.events import Trigger
+from telegram_assistant.stores.postgres.landing import Claim
+from tests.ai.conftest import Opened
+from tests.ai.test_hostile_posts import HOSTILE, STRANGE
+from tests.ai.wire import Asked, FakeServer, saying
+from tests.factories import make_deleted, make_page, make_post
+from tests.stages.tagged import follow, land, rows, seen_by, tag
+
+OFF, LOCAL, PROVIDER = AiPolicy.OFF, AiPolicy.LOCAL, AiPolicy.PROVIDER
+NEWS = "Центробанк сохранил ключевую ставку, банки снижают ставки по вкладам"
+COPIES = 100
+
+
+def fresh(text: str = NEWS) -> str:
+    """A post that nobody has asked about before."""
+    return f"{text} {uuid4()}"
+
+
+async def test_every_post_is_answered_with_its_tags_or_none(app: App) -> None:
+    channel_id, _ = await follow(app, LOCAL)
+    posts = await land(app, channel_id, NEWS, "", "123 !!!", "The match ended 2:1, the striker scored a goal")
+    told = await tag(app, posts)
+    assert [event.post for event in told] == posts
+    assert {event.trigger for event in told} == {Trigger.INITIAL}
+    assert "центробанк" in told[0].tags
+    assert told[1].tags == told[2].tags == ()
+    assert "football" in told[3].tags
+    saved = await rows(app, posts)
+    assert [one.post_id for one in saved] == posts
+    assert saved[0].data["topic"] == "economy"
+    assert saved[0].data["kind"] == "news"
+    assert saved[0].data["language"] == "ru"
+    assert saved[0].data["is_ad"] is False
+
+
+async def test_posts_that_are_gone_or_unknown_are_answered_too(app: App) -> None:
+    channel_id, _ = await follow(app, LOCAL)
+    posts = await land(app, channel_id, *[NEWS] * 2)
+    await make_deleted(app.system, channel_id, at=datetime.now(UTC) + timedelta(hours=2))
+    unknown = await land(app, (await follow(app))[0], NEWS)
+    told = await tag(app, [*posts, *unknown])
+    assert [event.tags for event in told] == [(), (), ()]
+    assert await rows(app, [*posts, *unknown]) == []
+
+
+async def test_off_for_all_sends_nothing_anywhere_and_saves_nothing(app: App, server: FakeServer) -> None:
+    channel_id, _ = await follow(app, OFF, OFF)
+    told = await tag(app, await land(app, channel_id, fresh()))
+    assert [event.tags for event in told] == [()]
+    assert server.calls == 0
+    assert await rows(app, [event.post for event in told]) == []
+
+
+async def test_a_post_delivered_three_times_costs_one_call_and_is_saved_once(app: App, server: FakeServer) -> None:
+    channel_id, _ = await follow(app, PROVIDER)
+    server.says = saying(tags=["инфляция", "банки"], topic="economy", kind="opinion")
+    posts = await land(app, channel_id, *[fresh(f"Новость {number}: {NEWS}") for number in range(5)])
+    told = [await tag(app, posts) for _ in range(3)]
+    assert told[0] == told[1] == told[2]
+    assert server.calls == 5
+    saved = await rows(app, posts)
+    assert [(one.tier, one.model) for one in saved[:2]] == [("local", "words/1"), ("provider", "GigaChat-2")]
+    assert saved[1].data["tags"] == ["инфляция", "банки"]
+    assert saved[1].data["kind"] == "opinion"
+    assert len(saved) == 10
+
+
+async def test_a_hundred_copies_in_other_channels_cost_one_call(app: App, server: FakeServer) -> None:
+    server.says = saying(tags=["банки"])
+    number = str(uuid4().int)[:8]
+    original = f"Центробанк оштрафовал Альфу на {number} рублей. Об этом сообщил Иван Петров на встрече с вкладчиками, которые пришли в отделение."
+    signatures = ("", "\n\nПодписаться на канал", "\n@some_channel", "\nhttps://t.me/other/15", "\n\n👉 Наш чат")
+    posts = []
+    for copy in range(COPIES):
+        channel_id, _ = await follow(app, PROVIDER)
+        text = f"{'⚡️ Срочно! ' if copy % 3 else ''}{original}{signatures[copy % len(signatures)]}"
+        posts += await land(app, channel_id, text.replace("которые пришли", "что пришли") if copy % 7 == 6 else text)
+    for start in range(0, COPIES, 25):
+        await tag(app, posts[start : start + 25])
+    assert server.calls == 1
+    assert sum(one.tier == "provider" for one in await rows(app, posts)) == COPIES
+
+
+async def test_the_same_words_with_another_number_or_name_are_another_post(app: App, server: FakeServer) -> None:
+    channel_id, _ = await follow(app, PROVIDER)
+    numbers = [str(uuid4().int)[:8] for _ in range(2)]
+    texts = [
+        f"Пожар на складе: площадь {number} метров, в тушении участвуют {who}, пострадавших нет." for number in numbers for who in ("МЧС", "ВДПО")
+    ]
+    await tag(app, await land(app, channel_id, *texts))
+    assert server.calls == 4
+
+
+async def test_each_tenant_sees_exactly_its_tier(app: App, server: FakeServer) -> None:
+    server.says = saying(tags=["инфляция"])
+    channel_id, (nothing, local, paid) = await follow(app, OFF, LOCAL, PROVIDER)
+    silent_id, (unasked,) = await follow(app, PROVIDER, consents=False)
+    posts = await land(app, channel_id, fresh(), fresh())
+    others = await land(app, silent_id, fresh())
+    await tag(app, [*posts, *others])
+    assert server.calls == 2
+    assert await seen_by(app, nothing, posts) == {}
+    assert await seen_by(app, local, posts) == dict.fromkeys(posts, "local")
+    assert await seen_by(app, paid, posts) == dict.fromkeys(posts, "provider")
+    assert await seen_by(app, unasked, [*posts, *others]) == dict.fromkeys(others, "local")
+    await app.system.ai_policies.withdraw(paid)
+    assert await seen_by(app, paid, posts) == dict.fromkeys(posts, "local")
+
+
+async def test_a_provider_without_an_answer_leaves_the_local_one_and_a_wish(app: App, server: FakeServer) -> None:
+    server.status = 500
+    channel_id, (paid,) = await follow(app, PROVIDER)
+    posts = await land(app, channel_id, *[fresh() for _ in range(10)])
+    told = await tag(app, posts)
+    assert all(event.tags for event in told)
+    assert await seen_by(app, paid, posts) == dict.fromkeys(posts, "local")
+    wanted = await app.system.provider_wanted.take("tagging", limit=100, lease=timedelta(minutes=1))
+    assert {*posts} <= {one.post_id for one in wanted}
+
+
+async def test_an_empty_budget_leaves_the_local_result(app: App, server: FakeServer) -> None:
+    channel_id, (poor,) = await follow(app, PROVIDER, money=0)
+    posts = await land(app, channel_id, fresh())
+    await tag(app, posts)
+    assert server.calls == 0
+    assert await seen_by(app, poor, posts) == dict.fromkeys(posts, "local")
+
+
+async def test_nothing_is_paid_for_history(app: App, server: FakeServer) -> None:
+    server.says = saying(tags=["инфляция"])
+    channel_id, (paid,) = await follow(app, PROVIDER)
+    text = fresh()
+    old = await land(app, channel_id, text, fresh(), posted_at=datetime.now(UTC) - timedelta(days=3))
+    new = await land(app, channel_id, text, first=10)
+    await tag(app, old)
+    assert server.calls == 0
+    await tag(app, new)
+    await tag(app, old)
+    assert server.calls == 1
+    assert await seen_by(app, paid, [*old, *new]) == {old[0]: "provider", old[1]: "local", new[0]: "provider"}
+
+
+async def test_an_edited_post_shows_what_is_known_of_the_edit(app: App, server: FakeServer) -> None:
+    server.says = saying(tags=["инфляция"])
+    channel_id, (paid,) = await follow(app, PROVIDER)
+    posts = await land(app, channel_id, fresh())
+    await tag(app, posts)
+    server.status = 500
+    edit = make_post(channel_id=channel_id, message_id=1, text=fresh("Зенит выиграл матч"), posted_at=datetime.now(UTC))
+    await app.system.landing.land(make_page(edit), Claim(channel_id, 0))
+    await tag(app, posts, revision=2)
+    assert await seen_by(app, paid, posts) == {posts[0]: "local"}
+    server.status = 200
+    await tag(app, posts, revision=1)
+    assert await seen_by(app, paid, posts) != {}
+    assert {one.revision for one in await rows(app, posts) if one.tier == "local"} == {2}
+
+
+async def test_hostile_posts_get_no_strange_tag_and_no_word_of_the_prompt(app: App, server: FakeServer) -> None:
+    def obey(asked: Asked) -> str:
+        return json.dumps(
+            {"tags": [*STRANGE, "спорт", "sport"], "entities": [{"text": asked.system[:90], "kind": "person"}], "topic": asked.system[:90]}
+        )
+
+    server.says = obey
+    channel_id, _ = await follow(app, PROVIDER)
+    posts = await land(app, channel_id, *[fresh(text) for text in HOSTILE])
+    told = [event for start in range(0, len(posts), 50) for event in await tag(app, posts[start : start + 50])]
+    assert len(told) == len(posts)
+    vocabulary = await app.system.vocabularies.current()
+    known = {*vocabulary.of("ru"), *vocabulary.of("en")}
+    words = prompt("tagging").text[:40]
+    for one in await rows(app, posts):
+        tags = one.data["tags"]
+        assert isinstance(tags, list)
+        assert set(tags) <= known
+        assert words not in json.dumps(one.data, ensure_ascii=False)
+    assert not {*STRANGE} & {tag for event in told for tag in event.tags}
+
+
+@pytest.mark.parametrize("kind", [PostKind.SERVICE, PostKind.POLL])
+async def test_service_messages_are_known_as_such(app: App, kind: PostKind) -> None:
+    channel_id, _ = await follow(app, LOCAL)
+    posts = await land(app, channel_id, "Channel photo updated", kind=kind)
+    await tag(app, posts)
+    assert [one.data["kind"] for one in await rows(app, posts)] == ["service" if kind is PostKind.SERVICE else "news"]
+
+
+async def test_it_works_without_any_key(opened: Opened, tmp_path: Path) -> None:
+    async with opened(MODELS_DIR=str(tmp_path)) as app:
+        channel_id, (paid,) = await follow(app, PROVIDER)
+        posts = await land(app, channel_id, fresh())
+        (told,) = await tag(app, posts)
+        assert told.tags
+        assert await seen_by(app, paid, posts) == dict.fromkeys(posts, "local")

@@ -10,6 +10,7 @@ from typing import Protocol
 from uuid import UUID, uuid4
 
 from telegram_assistant.ai.breaker import Breaker
+from telegram_assistant.ai.line import Line
 from telegram_assistant.ai.prices import Prices
 from telegram_assistant.ai.providers import Source
 from telegram_assistant.domain.ids import TenantId
@@ -98,6 +99,7 @@ class Caller:
         self._streams = streams
         self._prices = prices
         self._breakers: dict[tuple[str, bool], Breaker] = {}
+        self._lines: dict[str, Line] = {}
 
     def breaker(self, order: Order) -> Breaker:
         """Live work has its own: a provider that is too slow for it may do for a digest."""
@@ -107,6 +109,12 @@ class Caller:
         self, order: Order, send: Callable[[float], Awaitable[A]], *, progress: Progress, known: Callable[[], Awaitable[A | None]] | None = None
     ) -> A:
         """Withheld when it was not made, ProviderFailed when it was in vain. `known` is looked at again when it is our turn."""
+        async with self._lines.setdefault(order.source.name, Line(order.source.streams)).turn(order.urgency):
+            return await self._call(order, send, progress=progress, known=known)
+
+    async def _call[A: Answered](
+        self, order: Order, send: Callable[[float], Awaitable[A]], *, progress: Progress, known: Callable[[], Awaitable[A | None]] | None
+    ) -> A:
         breaker = self.breaker(order)
         if breaker.is_open:
             raise Withheld(Reason.BREAKER)

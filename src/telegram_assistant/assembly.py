@@ -53,6 +53,7 @@ class App:
     media_rules: MediaRules
     gate: Gate
     """In front of every call to a model."""
+    tagger: Tagger
     collaborators: Mapping[str, object]
     """What stages may ask for, by name."""
     probes: Mapping[str, Probe]
@@ -77,6 +78,7 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
         stack.push_async_callback(readers.close)
         page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, redis, guard=Guard(), readers=readers))
         gate = await stack.enter_async_context(open_gate(settings, system=system, redis=redis))
+        tagger = Tagger(gate, system.enrichments, system.vocabularies)
         yield App(
             settings=settings,
             instance=instance,
@@ -86,6 +88,7 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
             files=files,
             media_rules=rules,
             gate=gate,
+            tagger=tagger,
             collaborators={
                 "posts": system.posts,
                 "media": system.media,
@@ -98,7 +101,7 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
                 "enrichments": system.enrichments,
                 "vocabularies": system.vocabularies,
                 "ai_policies": system.ai_policies,
-                "tagger": Tagger(gate, system.enrichments, system.vocabularies),
+                "tagger": tagger,
             },
             probes={"postgres": system.tenants.answers, "redis": redis.ping},
         )

@@ -65,6 +65,12 @@ async def forget_pages(app: App, now: datetime) -> str:
     return f"forgot {await app.system.pages.forget(now - timedelta(days=30))}"
 
 
+async def forget_tagging(app: App, now: datetime) -> str:
+    """Proposed tags that found no support, and texts whose copies are no longer looked for."""
+    before = now - timedelta(days=30)
+    return f"forgot {await app.system.vocabularies.forget(before)} proposals, {await app.system.near_texts.forget(before)} texts"
+
+
 async def settle_lost_calls(app: App, _now: datetime) -> str:
     """Calls to providers that nobody settled, because their process died: they count as spent."""
     return f"{await app.system.spending.expire()} calls written off as spent"
@@ -76,6 +82,7 @@ PERIODIC = (
     Job("storage_usage", timedelta(hours=6), storage_usage),
     Job("sweep_media", timedelta(hours=6), sweep_media, lease=timedelta(hours=1)),
     Job("forget_pages", timedelta(days=1), forget_pages),
+    Job("forget_tagging", timedelta(days=1), forget_tagging),
     Job("settle_lost_calls", timedelta(minutes=10), settle_lost_calls),
 )
 

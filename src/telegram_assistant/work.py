@@ -1,9 +1,10 @@
-"""The worker role: every stage of the pipeline, the relay that feeds them, and the watch over both."""
+"""The worker role: every stage of the pipeline, the relay that feeds them, the watch over both, and what a provider shall do later."""
 
 from collections.abc import Sequence
 
 from telegram_assistant.assembly import App
 from telegram_assistant.pipeline import LAST, PIPELINE
+from telegram_assistant.stages.improving import improving
 from telegram_assistant.streams.notices import NoticeRelay
 from telegram_assistant.streams.relay import Relay
 from telegram_assistant.streams.runner import Options, Runner
@@ -15,7 +16,8 @@ from telegram_assistant.telemetry.health import Health
 
 def loops(app: App, health: Health) -> tuple[Loop, ...]:
     """What the worker runs; CannotStart where a stage needs what the App does not have."""
-    return loops_of(PIPELINE, LAST, app, health, Options(partitions=app.settings.streams.partitions))
+    later = improving(wanted=app.system.provider_wanted, posts=app.system.posts, tagger=app.tagger)
+    return (*loops_of(PIPELINE, LAST, app, health, Options(partitions=app.settings.streams.partitions)), later)
 
 
 def loops_of(stages: Sequence[Stage], last: Stage, app: App, health: Health, options: Options) -> tuple[Loop, ...]:

@@ -208,7 +208,7 @@ def test_only_the_e5_family_is_told_what_is_a_question() -> None:
 
 def test_the_program_understands_a_little_with_nothing_installed(tmp_path: Path) -> None:
     """In a Python that has none of the optional libraries."""
-    absent = ("natasha", "pymorphy3", "onnxruntime", "tokenizers", "gigachat", "langchain_gigachat", "langchain_openai", "openai", "PIL", "numpy")
+    absent = ("pymorphy3", "onnxruntime", "tokenizers", "gigachat", "langchain_gigachat", "langchain_openai", "openai", "PIL", "numpy")
     program = f"""
 import asyncio, sys
 from importlib.abc import MetaPathFinder

@@ -39,6 +39,8 @@ COMMANDS = {
     "streams": Lazy("streams:app", "Watch the stages at work; refill, resume."),
     "dead-letters": Lazy("dead_letters:app", "Events that a stage could not process: look, replay, discard."),
     "ai": Lazy("ai:app", "Providers: how they are, what they cost, who may ask them."),
+    "tags": Lazy("tags:app", "Tags: list, hide, rename, show again."),
+    "retag": Lazy("retag:retag", "Tag stored posts again."),
     "models": Lazy("models:app", "Sentence models on this machine: fetch, list."),
     "doctor": Lazy("install:doctor", "Check settings, Python and every server; say what to do."),
     "migrate": Lazy("install:migrate", "Create or update roles, grants and tables."),

@@ -2,6 +2,7 @@
 
 import re
 
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]+")
 _UKRAINIAN = re.compile(r"[іїєґІЇЄҐ]")
 _ENGLISH = re.compile(r"\b(the|and|of|to|in|is|for|that|with|on|are|was|it|by|as|at|from)\b", re.IGNORECASE)
 FEWEST_LETTERS = 3
@@ -12,9 +13,9 @@ ENOUGH = 200
 def language_of(text: str) -> str | None:
     """`ru`, `uk`, `en`, or None where it cannot be told."""
     beginning = text[:ENOUGH]
-    letters = [letter for letter in beginning if letter.isalpha()]
-    if len(letters) < FEWEST_LETTERS:
+    letters = sum(map(str.isalpha, beginning))
+    if letters < FEWEST_LETTERS:
         return None
-    if sum("\u0400" <= letter <= "\u04ff" for letter in letters) * 2 > len(letters):
+    if sum(map(len, _CYRILLIC.findall(beginning))) * 2 > letters:
         return "uk" if _UKRAINIAN.search(beginning) else "ru"
     return "en" if _ENGLISH.search(beginning) else None

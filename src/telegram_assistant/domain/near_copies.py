@@ -37,7 +37,7 @@ class Sketch:
 
 def folded(text: str) -> str:
     """The words of a text without what a channel puts around them."""
-    return " ".join(_WORD.findall(_bare(text).casefold()))
+    return " ".join(_WORD.findall(_bare(text).casefold().replace("ё", "е")))
 
 
 def sketch_of(text: str) -> Sketch:
@@ -83,5 +83,5 @@ def _facts(text: str) -> set[str]:
     for sentence in _SENTENCE.split(_bare(text)):
         for place, word in enumerate(_WORD.findall(sentence)):
             if any(letter.isdigit() for letter in word) or (place and word[0].isupper()):
-                found.add(word.casefold())
+                found.add(word.casefold().replace("ё", "е"))
     return found

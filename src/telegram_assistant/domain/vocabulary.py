@@ -12,8 +12,8 @@ CHANNELS_THAT_AGREE = 5
 TEXTS_THAT_AGREE = 5
 SHORTEST_TAG, LONGEST_TAG = 2, 40
 _TAG = re.compile(r"[^\W\d_][^\W_]*(?:[ -][^\W_]+){0,3}")
-_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
-_LATIN = re.compile(r"[A-Za-z]")
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]+")
+_LATIN = re.compile(r"[A-Za-z]+")
 ENOUGH = 400
 
 
@@ -43,7 +43,8 @@ class Support:
 def language_for(text: str) -> str:
     """Whose vocabulary a text is tagged with: every text has one, whatever language it is in. Links make any text look more Latin than it is."""
     beginning = text[:ENOUGH]
-    return "ru" if len(_CYRILLIC.findall(beginning)) * 3 >= len(_LATIN.findall(beginning)) else "en"
+    cyrillic, latin = (sum(map(len, letters.findall(beginning))) for letters in (_CYRILLIC, _LATIN))
+    return "ru" if cyrillic * 3 >= latin else "en"
 
 
 def tag_in(proposed: str) -> str | None:

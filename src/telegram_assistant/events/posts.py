@@ -11,6 +11,8 @@ class Trigger(StrEnum):
 
     INITIAL = "initial"
     VISION_RETAG = "vision_retag"
+    PROVIDER_RETAG = "provider_retag"
+    """A provider has said later what it could not say at first."""
 
 
 class VisionStatus(StrEnum):

@@ -1,4 +1,7 @@
-"""What a post is, by its signs: an advertisement carries marks that the law or the trade asks for, an opinion says `I`."""
+"""What a post is, by its signs: an advertisement carries marks that the law or the trade asks for, an opinion says `I`.
+
+Signs are looked for in the words of a text, lower-case, with one space between them and around them.
+"""
 
 import re
 
@@ -6,49 +9,66 @@ from telegram_assistant.ai.outputs import PostSort
 
 _AD_MARK = re.compile(
     r"\berid\b|(?:^|\n|[.#]\s?)реклама\b|#(?:реклама|ad|sponsored|промо)\b|на правах рекламы|рекламодател|"
-    r"\bsponsored\b|\bpaid partnership\b|(?:^|\n)\W{0,3}(?:ad|advertisement|promo)\b\W",
-    re.IGNORECASE,
+    r"\bsponsored\b|paid partnership|(?:^|\n)\W{0,3}(?:ad|advertisement|promo)\b\W",
 )
 """One is enough."""
-_AD_SIGNS = tuple(
-    re.compile(sign, re.IGNORECASE)
-    for sign in (
-        r"промокод|promo ?code|use code|купон\b|coupon",
-        r"скидк|discount|\b\d{1,2} ?% off\b|распродаж|\bsale\b|акци[яи] действует|выгодн",
-        r"заказать|купить сейчас|оформ(?:и|ить|ите) (?:заказ|карт|заявк)|buy now|order (?:now|today|yours)|shop now|жми(?:те)?\b",
-        r"переходи(?:те)? по ссылке|ссылк[аеу] в (?:описании|профиле|шапке)|link in bio|click (?:here|the link)|по ссылке (?:ниже|👇)",
-        r"успей(?:те)?\b|только (?:сегодня|до конца)|количество мест|limited (?:time|offer)|don.t miss|places? left|hurry",
-        r"запис(?:аться|ывайтесь|ывайся|ь)\b (?:на|по|к)|регистр(?:ируйтесь|ируйся|ация) (?:по|на|бесплатн)|sign up|register (?:now|free)",
-        r"бесплатн(?:ая|ый|ое|о) (?:доставк|урок|вебинар|консультаци|курс)|free (?:shipping|trial|delivery|lesson|webinar)",
-        r"(?:от|всего|за) \d[\d ]*(?:₽|руб)|(?:from|only|just) [$€£]\d",
-        r"подписывай(?:ся|тесь) на канал|наш партн[её]р|our partner",
-    )
+_AD_HINTS = ("erid", "реклам", "sponsored", "#ad", "ad:", "промо", "promo", "partnership", "advertisement")
+"""Without one of these there is no mark."""
+_AD_SIGNS = (
+    (" промокод", " promo code", " promocode", " use code ", " купон ", " coupon "),
+    (" скидк", " discount", " распродаж", " sale ", " акция действует", " выгодн", " кэшбэк", " кешбэк"),
+    (" заказать ", " закажите ", " купить сейчас", " оформить карт", " оформите ", " buy now", " order now", " order today", " shop now", " жми "),
+    (" переходи по ссылке", " переходите по ссылке", " ссылка в описании", " ссылка в профиле", " по ссылке ниже", " link in bio", " click here"),
+    (" успей ", " успейте ", " только сегодня ", " только до конца", " количество мест", " limited time", " limited offer", " don t miss", " hurry "),
+    (" записывайтесь ", " запишитесь ", " записаться на ", " зарегистрируйтесь", " регистрация по ", " sign up ", " register now", " register free"),
+    (
+        " бесплатная доставка",
+        " бесплатный урок",
+        " бесплатный вебинар",
+        " бесплатная консультация",
+        " free shipping",
+        " free trial",
+        " free delivery",
+    ),
+    (" наш партнёр", " наш партнер", " партнёрский материал", " our partner", " special offer", " спецпредложение"),
 )
+"""Of these two kinds."""
 _ENOUGH_SIGNS = 2
-_OPINION = re.compile(
-    r"\b(?:я (?:думаю|считаю|уверен|убежд[её]н|бы|верю|полагаю|не понимаю)|мне кажется|на мой взгляд|по-моему|по моему мнению|мо[её] мнение|"
-    r"лично я|честно говоря|имхо|как по мне|согласитесь|спорное мнение|колонка|авторское мнение)\b|"
-    r"\b(?:i (?:think|believe|feel|guess|doubt|would|wonder|suspect|don.t think)|in my (?:opinion|view|experience)|imho|personally|"
-    r"my (?:take|guess|view|opinion)|honestly|frankly|unpopular opinion|op-ed|let.s be honest)\b",
-    re.IGNORECASE,
+_OPINIONS = (
+    *(f" я {verb} " for verb in ("думаю", "считаю", "уверен", "уверена", "убеждён", "убежден", "бы", "верю", "полагаю", "подозреваю", "не понимаю")),
+    *(" мне кажется ", " на мой взгляд ", " по-моему ", " по моему мнению ", " моё мнение ", " мое мнение ", " лично я ", " лично мне ", " имхо "),
+    *(" честно говоря ", " как по мне ", " согласитесь ", " спорное мнение ", " авторская колонка ", " признаюсь ", " хочется верить "),
+    *(f" i {verb} " for verb in ("think", "believe", "feel", "guess", "doubt", "would", "wonder", "suspect", "don t think", "hope")),
+    *(" in my opinion ", " in my view ", " in my experience ", " imho ", " my take ", " my guess ", " my view ", " my opinion ", " personally "),
+    *(" honestly ", " frankly ", " unpopular opinion ", " op-ed ", " let s be honest ", " if you ask me "),
 )
-_ASKING = re.compile(
-    r"(?:как (?:вы )?(?:думаете|считаете)|что (?:вы )?думаете|а вы\b[^.!]{0,80}|what do you think|(?:would|do) you\b[^.!]{0,80})\?",
-    re.IGNORECASE,
+_QUESTIONS = (
+    " как думаете ",
+    " как вы думаете ",
+    " как считаете ",
+    " что думаете ",
+    " что вы думаете ",
+    " а вы ",
+    " what do you think ",
+    " would you ",
+    " do you ",
 )
 MOST_CHARACTERS = 4_000
 
 
-def has_ad_marks(text: str) -> bool:
+def has_ad_marks(text: str, words: str) -> bool:
     """Advertising, by its mark or by two signs of selling."""
-    text = text[:MOST_CHARACTERS]
-    return _AD_MARK.search(text) is not None or sum(sign.search(text) is not None for sign in _AD_SIGNS) >= _ENOUGH_SIGNS
+    beginning = text[:MOST_CHARACTERS].casefold()
+    if any(hint in beginning for hint in _AD_HINTS) and _AD_MARK.search(beginning):
+        return True
+    return sum(any(sign in words for sign in signs) for signs in _AD_SIGNS) >= _ENOUGH_SIGNS
 
 
-def sort_of(text: str, *, is_service: bool, is_ad: bool) -> PostSort:
+def sort_of(text: str, words: str, *, is_service: bool, is_ad: bool) -> PostSort:
     if is_service:
         return PostSort.SERVICE
     if is_ad:
         return PostSort.ADVERTISING
-    beginning = text[:MOST_CHARACTERS]
-    return PostSort.OPINION if _OPINION.search(beginning) or _ASKING.search(beginning) else PostSort.NEWS
+    if any(sign in words for sign in _OPINIONS) or ("?" in text and any(sign in words for sign in _QUESTIONS)):
+        return PostSort.OPINION
+    return PostSort.NEWS

@@ -43,9 +43,9 @@ class WordIndex:
     """By form, the words that it may be a form of."""
     signs: Mapping[int, tuple[_Sign, ...]]
 
-    def scores(self, text: str) -> Counter[str]:
+    def scores(self, words: Iterable[str]) -> Counter[str]:
         numbers = self.numbers
-        seen = Counter(number for word in WORD.findall(text[:MOST_CHARACTERS].casefold()) for number in numbers.get(word, ()))
+        seen = Counter(number for word in words if word in numbers for number in numbers[word])
         scores: Counter[str] = Counter()
         for number, times in seen.items():
             for sign in self.signs.get(number, ()):
@@ -55,9 +55,9 @@ class WordIndex:
                     scores[sign.tag] += sign.weight
         return scores
 
-    def tags(self, text: str) -> tuple[tuple[str, ...], str]:
+    def tags(self, words: Iterable[str]) -> tuple[tuple[str, ...], str]:
         """The tags that fit best, and the topic that most of them belong to."""
-        scores = self.scores(text)
+        scores = self.scores(words)
         weights: Counter[str] = Counter()
         for tag, score in scores.items():
             weights[self.topics[tag]] += score
@@ -80,14 +80,16 @@ class LocalTagger:
 
     def tags(self, text: str, vocabulary: Vocabulary, *, is_service: bool = False) -> Tags:
         language = language_for(text)
-        tags, topic = self._index(vocabulary, language).tags(text)
-        is_ad = has_ad_marks(text)
+        words = WORD.findall(text[:MOST_CHARACTERS].casefold())
+        spoken = f" {' '.join(words)} "
+        tags, topic = self._index(vocabulary, language).tags(words)
+        is_ad = has_ad_marks(text, spoken)
         ours = vocabulary.of(language)
         hashtags = (tag for said in HASHTAG.findall(text[:MOST_LOOKS]) if (tag := tag_in(said)) is not None and tag not in ours)
         return Tags(
             tags=tags,
             topic=topic,
-            kind=sort_of(text, is_service=is_service, is_ad=is_ad),
+            kind=sort_of(text, spoken, is_service=is_service, is_ad=is_ad),
             entities=names_in(text, self._name_kind),
             proposed=tuple(dict.fromkeys(hashtags))[:MOST_PROPOSALS],
             language=language_of(text),

@@ -6,6 +6,7 @@ from datetime import timedelta
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.understanding import Wanted
 from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.notices import Told, write_notices
 
 MOST_ATTEMPTS = 5
 
@@ -52,8 +53,26 @@ class ProviderWanted:
         newest_first = sorted(rows, key=lambda row: row["wanted_at"], reverse=True)
         return tuple(Wanted(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["work"]) for row in newest_first)
 
-    async def done(self, finished: Sequence[Wanted]) -> None:
+    async def put_back(self, wanted: Sequence[Wanted], *, pause: timedelta) -> None:
+        """Nobody has tried: it is given out again after the pause, and no attempt is used."""
         async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                UPDATE provider_wanted w SET taken_until = now() + $4, attempts = greatest(0, w.attempts - 1)
+                FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS d (channel_id, message_id, work)
+                WHERE (w.channel_id, w.message_id, w.work) = (d.channel_id, d.message_id, d.work)
+                """,
+                [one.post_id.channel_id for one in wanted],
+                [one.post_id.message_id for one in wanted],
+                [one.work for one in wanted],
+                pause,
+            )
+
+    async def done(self, finished: Sequence[Wanted], told: Sequence[Told] = ()) -> None:
+        """Forget them, and tell what has come of it."""
+        async with self._transactions.begin() as connection:
+            if told:
+                await write_notices(connection, told)
             await connection.execute(
                 """
                 DELETE FROM provider_wanted w USING unnest($1::bigint[], $2::bigint[], $3::text[]) AS d (channel_id, message_id, work)

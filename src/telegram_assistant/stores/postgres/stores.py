@@ -38,6 +38,7 @@ from telegram_assistant.stores.postgres.previews import Previews
 from telegram_assistant.stores.postgres.provider_wanted import ProviderWanted
 from telegram_assistant.stores.postgres.push_states import PushStates
 from telegram_assistant.stores.postgres.raw_messages import RawArchive
+from telegram_assistant.stores.postgres.replays import Replays
 from telegram_assistant.stores.postgres.schedule import Schedule
 from telegram_assistant.stores.postgres.search import WordSearch
 from telegram_assistant.stores.postgres.spending import Spending
@@ -88,6 +89,7 @@ class SystemStores:
     near_texts: NearTexts
     vocabularies: Vocabularies
     provider_wanted: ProviderWanted
+    replays: Replays
     spending: Spending
 
 
@@ -145,6 +147,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         near_texts=NearTexts(repeatable),
         vocabularies=Vocabularies(repeatable),
         provider_wanted=ProviderWanted(transactions),
+        replays=Replays(transactions),
         spending=Spending(transactions),
     )
 

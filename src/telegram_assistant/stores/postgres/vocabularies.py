@@ -49,8 +49,9 @@ class TagLine:
 class Vocabularies:
     """A system store. Begins with the packaged vocabulary, which may have grown since the last start."""
 
-    def __init__(self, transactions: SystemTransactions) -> None:
+    def __init__(self, transactions: SystemTransactions, *, kept_seconds: float = KEPT_SECONDS) -> None:
         self._transactions = transactions
+        self._kept_seconds = kept_seconds
         self._kept: tuple[float, Vocabulary] | None = None
         self._reading = asyncio.Lock()
 
@@ -64,7 +65,7 @@ class Vocabularies:
     async def current(self) -> Vocabulary:
         """The active tags; a minute old at most. The same object as long as nothing has changed."""
         async with self._reading:
-            if self._kept is None or time.monotonic() - self._kept[0] > KEPT_SECONDS:
+            if self._kept is None or time.monotonic() - self._kept[0] > self._kept_seconds:
                 async with self._transactions.begin() as connection:
                     rows = await connection.fetch("SELECT lang, tag, topic FROM vocabulary WHERE state = 'active' ORDER BY lang, topic, tag")
                 tags: dict[str, dict[str, str]] = {}

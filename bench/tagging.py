@@ -1,0 +1,136 @@
+"""How well posts are understood on this machine: 200 posts of the demo world, tagged through the gate, beside what they are about.
+
+The demo world has eight topics of its own; ours are more and other ones, so each of ours stands for one of its (OURS). Advertising
+and service messages have no subject there and are only counted by kind. Copies and look-alikes of the same world say how
+often two posts are taken for one text.
+"""
+
+import asyncio
+import itertools
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.harness import arguments, own_cpu_seconds, own_database, report
+from telegram_assistant.ai.answers import Material
+from telegram_assistant.ai.local.understanding import Local
+from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
+from telegram_assistant.ai.outputs import Tags
+from telegram_assistant.assembly import assemble
+from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.near_copies import Sketch, is_copy, sketch_of
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_simulator.world.demo.demo import ARTICLES, DAYS, Demo
+from telegram_simulator.world.demo.plan import Kind, Planned, Role
+from telegram_simulator.world.demo.texts import text_of
+
+NOW = 1_794_700_000
+POSTS = 200
+TIMED = 4000
+OURS = {
+    "city": ("city", "transport", "weather"),
+    "incident": ("accidents", "crime"),
+    "tech": ("technology", "ai"),
+    "science": ("science", "space", "health", "ecology"),
+    "sport": ("sports",),
+    "market": ("markets", "economy", "companies", "energy", "jobs"),
+    "culture": ("culture", "cinema", "religion"),
+    "osint": ("osint", "war"),
+}
+"""Of the world's topics, which of ours mean the same. Politics, law, education and others have none there: they count as wrong."""
+THEIRS = {ours: theirs for theirs, all_ours in OURS.items() for ours in all_ours}
+
+
+def written(post: Planned) -> str:
+    return text_of(post, 0, articles=ARTICLES).text
+
+
+async def tagged(texts: Sequence[str]) -> list[Tags]:
+    """Through the gate, for a channel that somebody follows with the policy `local`."""
+    async with own_database("tga_bench_tagging") as settings, assemble(settings) as app:
+        channel_id = ChannelId(1)
+        tenant = await app.system.tenants.ensure("bench")
+        await app.system.channels.register(Channel(channel_id=channel_id, title="bench"))
+        await app.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id))
+        vocabulary = await app.system.vocabularies.current()
+        found = await app.gate.tags([Material(text, channel_id) for text in texts], vocabulary=vocabulary)
+        return [one.value for one in found if one.value is not None]
+
+
+def topics(posts: Sequence[Planned], tags: Sequence[Tags]) -> dict[str, object]:
+    pairs = [
+        (post.topic, THEIRS.get(said.topic, said.topic)) for post, said in zip(posts, tags, strict=True) if post.kind in {Kind.NEWS, Kind.OPINION}
+    ]
+    right = Counter(true for true, said in pairs if true == said)
+    said = Counter(said for _, said in pairs if said)
+    real = Counter(true for true, _ in pairs)
+    return {
+        "posts": len(pairs),
+        "precision": round(right.total() / said.total(), 3),
+        "recall": round(right.total() / len(pairs), 3),
+        "by_topic": {topic: f"{right[topic] / max(said[topic], 1):.2f}/{right[topic] / real[topic]:.2f}" for topic in OURS if real[topic]},
+    }
+
+
+def kinds(posts: Sequence[Planned], tags: Sequence[Tags]) -> dict[str, object]:
+    pairs = [(post.kind.value, str(said.kind)) for post, said in zip(posts, tags, strict=True)]
+    ads = [(post.kind is Kind.ADVERTISING, said.is_ad) for post, said in zip(posts, tags, strict=True)]
+    return {
+        "kinds_right": round(sum(true == said for true, said in pairs) / len(pairs), 3),
+        "ads_precision": round(sum(all(pair) for pair in ads) / max(sum(said for _, said in ads), 1), 3),
+        "ads_recall": round(sum(all(pair) for pair in ads) / max(sum(true for true, _ in ads), 1), 3),
+    }
+
+
+def copies(posts: Sequence[Planned]) -> dict[str, object]:
+    """Of forwards and copies, how many are known as such; of posts about different stories, how many are taken for one."""
+    sketches = {post.key: sketch_of(written(post)) for post in posts}
+    copied = [post for post in posts if post.role in {Role.FORWARD, Role.COPY} and post.source is not None and post.source.key in sketches]
+    known = sum(is_copy(sketches[post.key], sketches[post.source.key]) for post in copied if post.source is not None)
+    told: dict[bytes, list[tuple[Planned, Sketch]]] = {}
+    for post in posts:
+        told.setdefault(sketches[post.key].bucket, []).append((post, sketches[post.key]))
+    merged = [
+        (one, other)
+        for bucket in told.values()
+        for (one, sketch), (other, second) in itertools.combinations(bucket, 2)
+        if is_copy(sketch, second) and one.story is not None and other.story is not None
+    ]
+    others = [(one, other) for one, other in merged if one.story is not other.story]
+    wrong = sum(sketches[one.key].content != sketches[other.key].content for one, other in others)
+    return {
+        "copies": len(copied),
+        "copies_known": round(known / max(len(copied), 1), 3),
+        "merged_pairs": len(merged),
+        "merged_of_two_stories": wrong,
+        "same_words_of_two_stories": len(others) - wrong,
+    }
+
+
+def cpu_us(texts: Sequence[str]) -> int:
+    """Of one post, once the dictionary is loaded."""
+    tagger, vocabulary = asyncio.run(Local(models=Path()).load()), packaged_vocabulary()
+    for text in texts[:100]:
+        tagger.tags(text, vocabulary)
+    began = own_cpu_seconds()
+    for text in texts:
+        tagger.tags(text, vocabulary)
+    return round((own_cpu_seconds() - began) / len(texts) * 1e6)
+
+
+def main() -> None:
+    options = arguments(__doc__).parse_args()
+    demo = Demo(seed=1, present=NOW, clock=lambda: NOW, days=DAYS["demo"])
+    everything = [
+        post for past in demo.pasts for post in past.posts[1:] if post.kind is not Kind.SERVICE and post.part == 0 and written(post).strip()
+    ]
+    sample = random.Random(20261101).sample(everything, POSTS)
+    tags = asyncio.run(tagged([written(post) for post in sample]))
+    result = {"bench": "tagging", **topics(sample, tags), **kinds(sample, tags), **copies(everything)}
+    report({**result, "cpu_us_per_post": cpu_us([written(post) for post in everything[:TIMED]])}, as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""`tga retag`: tag history again, with today's words, model and prompt."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Annotated
+
+import typer
+from rich.progress import track
+from rich.table import Table
+
+from telegram_assistant.ai.local.tagging import LOCAL_MODEL
+from telegram_assistant.ai.prices import read_prices
+from telegram_assistant.ai.prompting import prompt
+from telegram_assistant.ai.questions import TAGGING, TAGS_TOKENS, listed_by_topic
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.spending import MILLION, Tokens
+from telegram_assistant.domain.understanding import Work
+from telegram_assistant.stores.postgres.replays import Outdated, Version
+
+
+def retag(
+    channel: Annotated[int | None, typer.Option(help="Only this channel, by its number.")] = None,
+    days: Annotated[int, typer.Option(min=1, max=36600, help="So many days back.")] = 7,
+    yes: Annotated[bool, typer.Option("--yes", help="Also have a provider tag what it has not, within the budgets. This costs money.")] = False,
+) -> None:
+    """Tag stored posts again, after all news. What has tags of today's version is left alone, so it can be repeated."""
+
+    async def work(assembled: App) -> None:
+        version = Version(LOCAL_MODEL, prompt(TAGGING).label, TAGGING)
+        since, channel_id = datetime.now(UTC) - timedelta(days=days), None if channel is None else ChannelId(channel)
+        outdated = await assembled.system.replays.outdated(version, since=since, channel_id=channel_id)
+        if not outdated:
+            console.print(f"All posts of the last {days} days have tags of today's version.")
+            return
+        await _show(assembled, outdated)
+        replays, again, wanted = assembled.system.replays, 0, 0
+        for one in track(outdated, description="channels", console=complaints, transient=True):
+            again += await replays.replay(version, one.channel_id, since=since)
+            wanted += await replays.want(version, one.channel_id, since=since) if yes else 0
+        console.print(f"{again:,} posts go through the pipeline again, after all news; `tga streams` shows how far they are.")
+        if yes:
+            console.print(f"{wanted:,} posts wait for a provider, the newest first; `tga ai status` shows how many are left.")
+        elif any(one.provider for one in outdated):
+            console.print("Nothing is paid for. To have a provider tag them: the same command with --yes")
+
+    with_app(work)
+
+
+async def _show(assembled: App, outdated: tuple[Outdated, ...]) -> None:
+    """What is to be done, and what the paid part may cost at most: as if every letter were a token and no text a copy."""
+    prices, vocabulary = read_prices(assembled.settings.ai.prices), await assembled.system.vocabularies.current()
+    source = next((source for source in assembled.gate.sources if Work.CHAT in source.models), None)
+    fixed = len(prompt(TAGGING).text) + max((len(listed_by_topic(tags)) for tags in vocabulary.tags.values()), default=0)
+    table = Table("channel", "posts", "by a provider", f"at most, {prices.unit}", pad_edge=False)
+    for one in outdated:
+        tokens = Tokens(one.characters + one.provider * fixed, one.provider * TAGS_TOKENS)
+        cost = "–" if source is None else f"{Decimal(prices.of(source.name, source.models[Work.CHAT]).of(tokens)) / MILLION:,.2f}"
+        table.add_row(f"{one.title} ({one.channel_id})", f"{one.local:,}", f"{one.provider:,}", cost)
+    console.print(table)

@@ -1,6 +1,7 @@
 """retagging: what pictures show and say becomes part of what a post is about."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -65,6 +66,16 @@ async def test_local_tags_know_nothing_of_what_a_provider_saw(app: App, server: 
     assert told.tags == ()
     assert "шайба" in server.asked[-1].user
     assert {one.tier: one.data["tags"] for one in await rows(app, posts)} == {"local": [], "provider": ["хоккей"]}
+
+
+async def test_pictures_of_history_are_not_paid_for(app: App, server: FakeServer) -> None:
+    channel_id, _ = await follow(app, PROVIDER)
+    old = datetime.now(UTC) - timedelta(days=2)
+    posts = await land(app, channel_id, f"Смотрите сами {uuid4()}", kind=PostKind.PHOTO, posted_at=old)
+    await see(app, posts[0], "Хоккейный матч, хоккей")
+    (told,) = await retag(app, posts)
+    assert "хоккей" in told.tags
+    assert server.calls == 0
 
 
 async def test_three_deliveries_cost_one_call(app: App, server: FakeServer) -> None:

@@ -12,10 +12,13 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.post import PostKind
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.events import Trigger
+from telegram_assistant.stores.postgres.enrichments import Kind
 from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.tenant_tags import TagChoice
 from tests.ai.conftest import Opened
 from tests.ai.test_hostile_posts import HOSTILE, STRANGE
 from tests.ai.wire import Asked, FakeServer, saying
+from tests.conftest import Admin
 from tests.factories import make_deleted, make_page, make_post
 from tests.stages.tagged import follow, land, rows, seen_by, tag
 
@@ -118,6 +121,33 @@ async def test_each_tenant_sees_exactly_its_tier(app: App, server: FakeServer) -
     assert await seen_by(app, unasked, [*posts, *others]) == dict.fromkeys(others, "local")
     await app.system.ai_policies.withdraw(paid)
     assert await seen_by(app, paid, posts) == dict.fromkeys(posts, "local")
+
+
+async def test_a_tenant_sees_tags_as_it_has_chosen(app: App) -> None:
+    channel_id, (one, other) = await follow(app, LOCAL, LOCAL)
+    posts = await land(app, channel_id, NEWS)
+    (told,) = await tag(app, posts)
+    await app.tenant(one).tags.choose(TagChoice("ru", "центробанк", shown_as="цб"))
+    await app.tenant(one).tags.choose(TagChoice("ru", "банки", hidden=True))
+    shown, others = [(await app.tenant(tenant).enrichments.of(posts, Kind.TAGS))[posts[0]].data["tags"] for tenant in (one, other)]
+    assert others == list(told.tags)
+    assert shown == ["цб" if tag == "центробанк" else tag for tag in told.tags if tag != "банки"]
+
+
+async def test_hashtags_of_several_channels_become_tags_and_those_of_private_ones_do_not(app: App, admin: Admin) -> None:
+    number = uuid4().hex[:6]
+    public, private = f"слово{number}", f"тайна{number}"
+    for place in range(6):
+        channel_id, _ = await follow(app, LOCAL)
+        hidden_id, _ = await follow(app, LOCAL)
+        await admin.execute("UPDATE channels SET is_private = true WHERE channel_id = $1", hidden_id)
+        open_posts = await land(app, channel_id, f"Новость {place} в городе #{public}")
+        await tag(app, [*open_posts, *await land(app, hidden_id, f"Новость {place} в городе #{private}")])
+    grown = (await app.system.vocabularies.current()).of("ru")
+    assert public in grown
+    assert private not in grown
+    posts = await land(app, (await follow(app, LOCAL))[0], f"Снова {public.upper()} и всё о нём")
+    assert (await tag(app, posts))[0].tags[0] == public
 
 
 async def test_a_provider_without_an_answer_leaves_the_local_one_and_a_wish(app: App, server: FakeServer) -> None:

@@ -43,7 +43,7 @@ async def improve(*, wanted: ProviderWanted, posts: Posts, tagger: Tagger) -> in
     if not taken:
         return 0
     stored = {one.post.id: one for one in await posts.load([one.post_id for one in taken])}
-    understood = await tagger.tag(list(stored.values()), urgency=Urgency.RETAGGING)
+    understood = await tagger.tag(list(stored.values()), urgency=Urgency.RETAGGING, pays_for_history=True)
     reasons = {one: understood[one.post_id].reason if one.post_id in understood else None for one in taken}
     now, told = datetime.now(UTC), []
     for post_id, result in understood.items():

@@ -31,8 +31,8 @@ class Tagger:
     enrichments: Enrichments
     vocabularies: Vocabularies
 
-    async def tag(self, stored: Sequence[StoredPost], *, urgency: Urgency, now: datetime | None = None) -> Mapping[PostId, Understood[Tags]]:
-        """Understand and save; what is understood of a text is also what its pictures say, as far as they were looked at.
+    async def tag(self, stored: Sequence[StoredPost], *, urgency: Urgency, pays_for_history: bool = False) -> Mapping[PostId, Understood[Tags]]:
+        """Understand and save; what pictures say, as far as they were looked at, belongs to a post's text.
 
         So it does not matter how often and in which order a post comes by.
         """
@@ -40,8 +40,8 @@ class Tagger:
         if not alive:
             return {}
         seen = await self._seen(alive)
-        since = (now or datetime.now(UTC)) - NEWS
-        materials = [_material(one, seen.get(one.post.id, {}), is_history=one.post.posted_at < since and urgency is Urgency.LIVE) for one in alive]
+        since = datetime.now(UTC) - NEWS
+        materials = [_material(one, seen.get(one.post.id, {}), is_history=one.post.posted_at < since and not pays_for_history) for one in alive]
         understood = await self.gate.tags(materials, vocabulary=await self.vocabularies.current(), urgency=urgency)
         rows = [row for one, result in zip(alive, understood, strict=True) for row in _rows(one, result)]
         await self.enrichments.save(rows)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import asyncpg
@@ -80,13 +80,24 @@ class PostEnrichments:
         self._transactions = transactions
 
     async def of(self, post_ids: Sequence[PostId], kind: Kind) -> Mapping[PostId, Enrichment]:
-        """The best that the tenant's policies allow: a provider's result, else the local one. Row-level security decides what exists."""
+        """The best that the tenant's policies allow: a provider's result, else the local one. Row-level security decides what exists.
+
+        Tags are called as the tenant calls them, without those that it hides.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 LOAD, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind.value
             )
+            chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags") if kind is Kind.TAGS else ()
         found = sorted(map(enrichment_in, rows), key=lambda one: (one.revision, one.tier is Tier.PROVIDER))
-        return {one.post_id: one for one in found}
+        choices = {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in chosen}
+        return {one.post_id: _as_chosen(one, choices) if choices else one for one in found}
+
+
+def _as_chosen(one: Enrichment, choices: Mapping[str, str | None]) -> Enrichment:
+    tags = one.data.get("tags")
+    shown = [name for tag in tags if (name := choices.get(str(tag), str(tag))) is not None] if isinstance(tags, list) else []
+    return replace(one, data={**one.data, "tags": shown})
 
 
 def enrichment_in(row: asyncpg.Record) -> Enrichment:

@@ -76,7 +76,7 @@ class Vocabularies:
             return self._kept[1]
 
     async def propose(self, proposals: Sequence[Proposal]) -> tuple[str, ...]:
-        """Count them; the tags that have become active by it."""
+        """Count them; the tags that have become active by it. What private channels speak of stays there."""
         if not proposals:
             return ()
         rows = sorted({(one.language, one.tag, one.channel_id, one.text): one.topic for one in proposals}.items())
@@ -132,6 +132,7 @@ PROPOSE = """
 INSERT INTO tag_proposals (lang, tag, channel_id, text_hash, topic)
 SELECT w.* FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[], $5::text[]) AS w(lang, tag, channel_id, text_hash, topic)
 WHERE NOT EXISTS (SELECT 1 FROM vocabulary v WHERE v.lang = w.lang AND v.tag = w.tag AND v.state <> 'proposed')
+  AND NOT EXISTS (SELECT 1 FROM channels c WHERE c.channel_id = w.channel_id AND c.is_private)
 ON CONFLICT DO NOTHING
 """
 

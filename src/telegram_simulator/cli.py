@@ -24,11 +24,15 @@ from telegram_simulator.mtproto.crypto import load_or_make_key
 from telegram_simulator.simulator import DATA_CENTRES, Options, Simulator, running
 from telegram_simulator.web.site import web_app
 from telegram_simulator.world.demo.demo import DAYS, Demo
+from telegram_simulator.world.demo.links import SITE
 from telegram_simulator.world.demo.plan import DAY
 from telegram_simulator.world.demo.sample import sample
 from telegram_simulator.world.tiny import tiny_channels
 from telegram_simulator.world.world import Many, World
 
+HERE = "here"
+PATIENCE = 1
+"""Seconds that a slow page may still take when everything stops."""
 USUAL_KEY = Path("~/.cache/telegram-simulator/key.pem")
 
 type Clock = Callable[[], float]
@@ -76,7 +80,10 @@ def serve(
     port: Annotated[int, typer.Option(help="Port of data centre 2; 0 takes any.")] = 8443,
     second_port: Annotated[int, typer.Option(help="Port of data centre 4.")] = 8444,
     control_port: Annotated[int, typer.Option(help="Port of the control door (HTTP).")] = 8445,
-    web_port: Annotated[int, typer.Option(help="Port of the web side (HTTP): public previews of channels.")] = 8446,
+    web_port: Annotated[
+        int, typer.Option(help="Port of the web side (HTTP): public previews of channels, and articles that the demo links to.")
+    ] = 8446,
+    links_to: Annotated[str, typer.Option(help="demo: where links in posts lead: an address, or `here` for this program's own web side.")] = SITE,
     limits: Annotated[Limits, typer.Option(help="Flood rules as people have observed them at Telegram, or none.")] = Limits.TELEGRAM,
     gzip_level: Annotated[int, typer.Option("--gzip", help="Compress answers: 0 no, 1 fast, 9 best.", min=0, max=9)] = 0,
     key: Annotated[Path, typer.Option(help="The server's key; made if missing.")] = USUAL_KEY,
@@ -96,7 +103,7 @@ def serve(
     if world is WorldName.DEMO:
         days = DAYS[size.value]
         clock = _hurried(clock, present - days * DAY, catch_up) if catch_up else clock
-        demo = Demo(seed=seed, present=present, clock=clock, days=days)
+        demo = Demo(seed=seed, present=present, clock=clock, days=days, site=_site(links_to))
     if demo is not None and show:
         for line in sample(demo):
             typer.echo(line)
@@ -104,7 +111,8 @@ def serve(
     made = _world(world, seed, present, clock, many=many, demo=demo)
     options = Options(host, (port, second_port), gzip_level, limits={} if limits is Limits.OFF else None)
     try:
-        asyncio.run(_serve(made, _Door(options, control_port, web_port, key, where), _life(many if live_on else None, demo)))
+        door = _Door(options, control_port, web_port, key, where, demo if links_to == HERE else None)
+        asyncio.run(_serve(made, door, _life(many if live_on else None, demo)))
     except OSError as error:
         typer.echo(f"tga-sim: {error.strerror}; choose other ports with --port, --second-port, --control-port and --web-port", err=True)
         raise typer.Exit(1) from error
@@ -124,9 +132,15 @@ def _present(text: str) -> int:
     return present
 
 
+def _site(links_to: str) -> str:
+    if links_to != HERE and not links_to.startswith(("http://", "https://")):
+        raise typer.BadParameter("--links-to is an address like http://127.0.0.1:8446, or here")
+    return links_to.rstrip("/")
+
+
 def _world(name: WorldName, seed: int, present: int, clock: Clock, *, many: Many | None, demo: Demo | None) -> World:
     if demo is not None:
-        return World(seed=seed, clock=clock, channels=demo.channels, stories=demo.stories)
+        return World(seed=seed, clock=clock, channels=demo.channels, stories=demo.stories, press=demo.press())
     return World(seed=seed, clock=clock, many=many, channels=tiny_channels(present) if name is WorldName.TINY else ())
 
 
@@ -155,14 +169,20 @@ class _Door:
     web_port: int
     key: Path
     where: Path | None
+    links_here: Demo | None
+    """The demo whose links lead to the web side, wherever that will be."""
 
 
 async def _serve(world: World, door: _Door, life_of: Life | None) -> None:
     control_socket, web_socket = (socket.create_server((door.options.host, port)) for port in (door.control_port, door.web_port))
+    if door.links_here is not None:
+        door.links_here.site = _url(door, web_socket)
     async with running(world, load_or_make_key(door.key), door.options) as simulator, asyncio.TaskGroup() as group:
         simulator.web_url = _url(door, web_socket)
         doors = control_app(simulator), web_app(simulator)
-        servers = [_Quiet(uvicorn.Config(one, log_config=None, access_log=False, lifespan="off")) for one in doors]
+        servers = [
+            _Quiet(uvicorn.Config(one, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=PATIENCE)) for one in doors
+        ]
         for server, listener in zip(servers, (control_socket, web_socket), strict=True):
             group.create_task(server.serve(sockets=[listener]))
         life = group.create_task(life_of(simulator)) if life_of is not None else None
@@ -188,6 +208,8 @@ def _announce(simulator: Simulator, control_url: str, door: _Door) -> None:
     for dc_id in DATA_CENTRES:
         typer.echo(f"  data centre {dc_id}   {simulator.host}:{simulator.ports[dc_id]}")
     typer.echo(f"  web side        {simulator.web_url}/s/NAME  (public previews; PREVIEWS_URL={simulator.web_url})")
+    if door.links_here is not None:
+        typer.echo(f"  newspaper       {simulator.web_url}  (articles that posts link to)")
     typer.echo(f"  control door    {control_url}  (open it: it explains itself)")
     sys.stdout.flush()
     if door.where is not None:

@@ -31,6 +31,9 @@ class Faults:
     """What the web side answers instead of pages, like 429 or 500."""
     web_retry_after_seconds: int = 0
     web_unknown_markup: bool = False
+    slow_page_seconds: float = 20.0
+    """How long the slow ones among the linked pages take, and how large the huge ones are."""
+    huge_page_bytes: int = 48 * 2**20
     login_token_seconds: float = 30.0
     """How long a QR code is good."""
     failures: list[Failure] = field(default_factory=list)
@@ -77,6 +80,8 @@ class Counters:
     updates_sent: int = 0
     web_requests: int = 0
     pages_served: int = 0
+    articles_served: Counter[str] = field(default_factory=Counter)
+    """Linked pages, by kind."""
     posts_live: int = 0
     """Posts that channels made by their rhythm while it ran."""
     trace: deque[Traced] = field(default_factory=lambda: deque(maxlen=5000))

@@ -1,12 +1,20 @@
-"""The simulator's web side on a port of its own."""
+"""The simulator's web side on a port of its own, and the whole of it as a process of its own."""
 
 import asyncio
+import json
 import socket
+import subprocess
+import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import uvicorn
 
+from telegram_simulator.control.client import ControlClient
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.web.site import web_app
 
@@ -29,3 +37,33 @@ async def web_side(sim: Simulator) -> AsyncIterator[str]:
     yield sim.web_url
     server.should_exit = True
     await serving
+
+
+@dataclass(frozen=True)
+class Process:
+    where: dict[str, Any]
+    control: ControlClient
+    output: Path
+
+
+@contextmanager
+def tga_sim(folder: Path, *options: str) -> Iterator[Process]:
+    where, output = folder / "where.json", folder / "output"
+    ports = [argument for name in ("", "second-", "control-", "web-") for argument in (f"--{name}port", "0")]
+    ports += ["--where", str(where), "--key", str(folder.parent / "key.pem")]
+    with output.open("wb") as out:
+        process = subprocess.Popen([sys.executable, "-m", "telegram_simulator", *options, *ports], stdout=out, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + 30
+        while not (where.exists() and where.stat().st_size):
+            assert process.poll() is None, output.read_text(encoding="utf-8")
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        addresses = json.loads(where.read_text(encoding="utf-8"))
+        with ControlClient(addresses["control"]) as control:
+            yield Process(addresses, control, output)
+        process.terminate()
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.wait()

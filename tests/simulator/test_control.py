@@ -1,13 +1,10 @@
 """The simulator as people and tests of other processes meet it: the command and its control port."""
 
 import asyncio
-import json
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,39 +14,9 @@ from telethon import TelegramClient
 from telethon.crypto import rsa
 from telethon.sessions import StringSession
 
-from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.tiny import CITY, CLUB
 from tests.simulator.conftest import PHONE
-
-
-@dataclass(frozen=True)
-class Process:
-    where: dict[str, Any]
-    control: ControlClient
-    output: Path
-
-
-@contextmanager
-def tga_sim(folder: Path, *options: str) -> Iterator[Process]:
-    where, output = folder / "where.json", folder / "output"
-    ports = [argument for name in ("", "second-", "control-", "web-") for argument in (f"--{name}port", "0")]
-    ports += ["--where", str(where), "--key", str(folder.parent / "key.pem")]
-    with output.open("wb") as out:
-        process = subprocess.Popen([sys.executable, "-m", "telegram_simulator", *options, *ports], stdout=out, stderr=subprocess.STDOUT)
-    try:
-        deadline = time.monotonic() + 30
-        while not (where.exists() and where.stat().st_size):
-            assert process.poll() is None, output.read_text(encoding="utf-8")
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        addresses = json.loads(where.read_text(encoding="utf-8"))
-        with ControlClient(addresses["control"]) as control:
-            yield Process(addresses, control, output)
-        process.terminate()
-        assert process.wait(10) == 0
-    finally:
-        process.kill()
-        process.wait()
+from tests.simulator.serving import Process, tga_sim
 
 
 @pytest.fixture(scope="module")

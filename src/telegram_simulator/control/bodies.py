@@ -115,6 +115,8 @@ class TroubleBody(Body):
     web_status: int | None = None
     web_retry_after_seconds: int | None = None
     web_unknown_markup: bool | None = None
+    slow_page_seconds: float | None = None
+    huge_page_bytes: int | None = None
     login_token_seconds: float | None = None
 
 

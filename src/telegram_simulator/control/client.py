@@ -1,7 +1,7 @@
 """A small client of the control port, for tests."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import httpx
@@ -45,13 +45,17 @@ class ControlClient:
         return state
 
     def stories(self) -> Iterator[dict[str, Any]]:
-        with self._http.stream("GET", "/truth/stories") as response:
-            for line in response.iter_lines():
-                yield json.loads(line)
+        return self._lines("/truth/stories")
+
+    def pages(self) -> Iterator[dict[str, Any]]:
+        return self._lines("/truth/pages")
 
     def truth(self, channel_id: int | None = None, *, files: bool = False) -> Iterator[dict[str, Any]]:
         """With `files`, the hashes of files too."""
         params = ({} if channel_id is None else {"channel": channel_id}) | ({"files": 1} if files else {})
-        with self._http.stream("GET", "/truth", params=params) as response:
+        return self._lines("/truth", params)
+
+    def _lines(self, path: str, params: Mapping[str, int] | None = None) -> Iterator[dict[str, Any]]:
+        with self._http.stream("GET", path, params=params) as response:
             for line in response.iter_lines():
                 yield json.loads(line)

@@ -46,6 +46,7 @@ GET    /state                    counters: calls by account and method, errors, 
 GET    /trace?limit=100          the last calls
 GET    /truth?channel=ID&files=1 every post with all its texts, and in the demo what it truly is, JSON lines
 GET    /truth/stories            demo: every story with its posts, and what was planted in it, JSON lines
+GET    /truth/pages              demo: every page that posts link to, with its kind, title, author, date and text, JSON lines
 GET    /key                      the server's public key (PEM), for TELEGRAM_DC_PUBLIC_KEY
 GET    /where                    addresses of the data centres and of the web side
 
@@ -67,6 +68,7 @@ POST   /churn                    {edits?, deletions?, seed?}   many silent chang
 POST   /connections/drop         {phone?, abruptly?}
 POST   /trouble                  {latency_seconds?, refuse_connections?, too_many_connections?, drop_updates?, clock_skew_seconds?,
                                   web_latency_seconds?, web_status?, web_retry_after_seconds?, web_unknown_markup?,
+                                  slow_page_seconds?, huge_page_bytes?,
                                  login_token_seconds?}  how long a QR code is good: 30
 POST   /failures                 {method, times?, code, message, phone?, after?}   the next calls of a method fail
 POST   /limits                   {method, rules: [[calls, seconds, wait], ...]}
@@ -124,7 +126,8 @@ def _questions(simulator: Simulator) -> list[Route]:
         Route("/state", asked(lambda _: JSONResponse(seeing.state(simulator)))),
         Route("/trace", asked(lambda request: JSONResponse(seeing.trace(simulator, int(request.query_params.get("limit", "100")))))),
         Route("/truth", asked(truth)),
-        Route("/truth/stories", asked(lambda _: StreamingResponse(_json_lines(simulator.world.stories()), media_type="application/jsonl"))),
+        Route("/truth/stories", asked(lambda _: _told(simulator.world.stories()))),
+        Route("/truth/pages", asked(lambda _: _told(simulator.world.press.told()))),
         Route("/key", asked(lambda _: PlainTextResponse(simulator.rsa_key.public_pem))),
         Route("/where", asked(lambda _: JSONResponse({"host": simulator.host, "ports": simulator.ports, "web": simulator.web_url}))),
     ]
@@ -226,6 +229,10 @@ def _trouble(simulator: Simulator, control: Control) -> list[Route]:
 def shown(post: Post) -> dict[str, Any]:
     """A post in an answer."""
     return {"message_id": post.message_id, "date": post.date, "text": post.text, "grouped_id": post.grouped_id}
+
+
+def _told(lines: Iterator[dict[str, Any]]) -> Response:
+    return StreamingResponse(_json_lines(lines), media_type="application/jsonl")
 
 
 async def _json_lines(lines: Iterator[dict[str, Any]]) -> AsyncIterator[str]:

@@ -35,6 +35,7 @@ def state(simulator: Simulator) -> dict[str, Any]:
         "updates_sent": simulator.counters.updates_sent,
         "web_requests": simulator.counters.web_requests,
         "pages_served": simulator.counters.pages_served,
+        "articles_served": dict(simulator.counters.articles_served),
         "posts_live": simulator.counters.posts_live,
     }
 

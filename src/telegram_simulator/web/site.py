@@ -1,7 +1,6 @@
-"""The web side: `/s/NAME` is the public preview of a channel, page by page, and `/file/...` what its posts show."""
+"""The web side: `/s/NAME` is the public preview of a channel, page by page, `/file/...` what its posts show, and the rest what they link to."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from starlette.applications import Starlette
@@ -10,8 +9,10 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from telegram_simulator.simulator import Simulator
+from telegram_simulator.web.articles import newspaper
 from telegram_simulator.web.messages import SITE, Scene, bubble, counted
 from telegram_simulator.web.text import plain
+from telegram_simulator.web.trouble import troubled
 from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.post import FileKind, Post
 
@@ -44,23 +45,11 @@ def web_app(simulator: Simulator) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/s/{name}", _troubled(simulator, preview)),
-            Route("/file/{channel:int}/{message:int}.{ending}", _troubled(simulator, file)),
+            Route("/s/{name}", troubled(simulator, preview)),
+            Route("/file/{channel:int}/{message:int}.{ending}", troubled(simulator, file)),
+            *newspaper(simulator),
         ]
     )
-
-
-def _troubled(simulator: Simulator, answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        faults = simulator.faults
-        simulator.counters.web_requests += 1
-        await asyncio.sleep(faults.web_latency_seconds)
-        if faults.web_status:
-            headers = {"Retry-After": str(faults.web_retry_after_seconds)} if faults.web_retry_after_seconds else None
-            return PlainTextResponse("not now", status_code=faults.web_status, headers=headers)
-        return await answer(request)
-
-    return endpoint
 
 
 def _number(text: str | None) -> int | None:

@@ -12,11 +12,15 @@ from telegram_simulator.world.post import Entity, Post
 KEPT_EVENTS = 100_000
 
 
+type Edited = tuple[str, tuple[Entity, ...] | None]
+"""A text after an edit, and its marks; None: those that still fit."""
+
+
 class Past(Protocol):
     """Posts that follow from a seed. They are computed when asked, not stored."""
 
     def post(self, number: int, message_id: int) -> Post: ...
-    def edited_text(self, number: int, version: int) -> str: ...
+    def edited(self, number: int, version: int) -> Edited: ...
     def date(self, number: int) -> int: ...
     def about(self, number: int) -> dict[str, Any]: ...
 
@@ -181,11 +185,16 @@ class Channel:
             number = None if isinstance(later, Post) else later
             post = later if isinstance(later, Post) else self._past.post(later, message_id)
         for index, change in enumerate(self._changes.get(message_id, ())[:version], 1):
-            text = change.text if change.text is not None else post.text if number is None else self._past.edited_text(number, index)
-            entities = _still_marked(post, text)
+            text, marks = self._edited(change, post, number, index)
+            entities = _still_marked(post, text) if marks is None else marks
             reactions = post.reactions if change.reactions is None else change.reactions
             post = post._replace(text=text, entities=entities, edit_date=change.at, edit_hidden=change.hidden, reactions=reactions)
         return post
+
+    def _edited(self, change: Change, post: Post, number: int | None, version: int) -> Edited:
+        if change.text is not None:
+            return change.text, None
+        return (post.text, None) if number is None else self._past.edited(number, version)
 
     def _nth_newest(self, position: int) -> int:
         """The id of the alive message at this position, counted from the newest."""
@@ -280,8 +289,8 @@ class Listed:
     def post(self, number: int, message_id: int) -> Post:
         return self.posts[number]._replace(message_id=message_id)
 
-    def edited_text(self, number: int, version: int) -> str:
-        return f"{self.posts[number].text} (edit {version})"
+    def edited(self, number: int, version: int) -> Edited:
+        return f"{self.posts[number].text} (edit {version})", None
 
     def date(self, number: int) -> int:
         return self.posts[number].date

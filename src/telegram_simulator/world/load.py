@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from telegram_simulator.world.chance import Lot
+from telegram_simulator.world.channel import Edited
 from telegram_simulator.world.post import Document, Entity, File, FileKind, Media, Origin, Photo, Poll, Post, Service, WebPage
 from telegram_simulator.world.rhythm import Rhythm, busy_at, moments_at, rhythm_of
 from telegram_simulator.world.words import SENTENCES, sentences
@@ -81,8 +82,8 @@ class LoadPast:
         made = self._blocks[block] = Block(tuple(moments), album)
         return made
 
-    def edited_text(self, number: int, version: int) -> str:
-        return self._text(self._lot.sixteen(_TEXT, number, version))
+    def edited(self, number: int, version: int) -> Edited:
+        return self._text(self._lot.sixteen(_TEXT, number, version)), None
 
     def about(self, _number: int) -> dict[str, Any]:
         return {}

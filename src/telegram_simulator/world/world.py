@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from telegram_simulator.world.account import Account, Folder
+from telegram_simulator.world.article import Press
 from telegram_simulator.world.chance import number64
 from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.load import FIRST_CHANNEL, LoadPast
@@ -57,9 +58,11 @@ class World:
         many: Many | None = None,
         channels: Iterable[Channel] = (),
         stories: Callable[[], Iterator[dict[str, Any]]] = lambda: iter(()),
+        press: Press | None = None,
     ) -> None:
         self.stories = stories
         """What happened in it, as its maker knows; worlds without stories tell none."""
+        self.press = press or Press()
         self.seed = seed
         self.clock = clock
         self.accounts: dict[str, Account] = {}

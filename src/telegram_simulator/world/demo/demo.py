@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
+from telegram_simulator.world.article import Article, Press
 from telegram_simulator.world.chance import Lot
-from telegram_simulator.world.channel import Channel
+from telegram_simulator.world.channel import Channel, Edited
+from telegram_simulator.world.demo.articles import article_of, told_of_page
+from telegram_simulator.world.demo.links import SITE, Link, link_of, read_page_id
 from telegram_simulator.world.demo.media import media_of
 from telegram_simulator.world.demo.packs import Manner, packs
-from telegram_simulator.world.demo.plan import DAY, Kind, Planned, Role
+from telegram_simulator.world.demo.plan import DAY, Kind, Planned, Role, Story
 from telegram_simulator.world.demo.texts import text_of
 from telegram_simulator.world.demo.timeline import Act, Happening, Timeline
 from telegram_simulator.world.demo.truth import about, told_of_story
@@ -16,7 +20,8 @@ from telegram_simulator.world.post import Origin, Post, Service
 
 FIRST_DEMO_CHANNEL = 1_600_000_000
 SPACING = 7919
-ARTICLES = "https://news.example/articles"
+BESIDE, FRONT = 3, 24
+"""How many other articles a page names, and how many the front page."""
 DAYS = {"demo": 14, "measuring": 49}
 """How far back each size reaches."""
 MOST_COMMENTS = 900
@@ -31,14 +36,17 @@ REACTIONS = {
 class Demo:
     """One demo world. History ends at `present`; what is planned after it happens when `clock` comes to it."""
 
-    def __init__(self, *, seed: int, present: int, clock: Callable[[], float], days: int = DAYS["demo"], articles: str = ARTICLES) -> None:
-        self.articles = articles
+    def __init__(self, *, seed: int, present: int, clock: Callable[[], float], days: int = DAYS["demo"], site: str = SITE) -> None:
+        self.site = site
+        """Where the articles are that posts link to."""
         self.clock = clock
         self.begins = present - days * DAY
         self.timeline = Timeline(seed, self.begins)
         self.ids: dict[int, int] = {}
         """Message ids of what was posted, by the plan's keys."""
         self._posts: list[Planned] = []
+        self._stories: dict[int, Story] = {}
+        """What has begun, by its number and in the order of time."""
         self._lot = Lot(seed, "demo")
         self.pasts = [DemoPast(self, manner) for manner in packs().channels]
         changes: list[Happening] = []
@@ -57,6 +65,8 @@ class Demo:
         past.posts.append(post)
         self._posts.append(post)
         self.ids[post.key] = message_id
+        if post.story is not None:
+            self._stories.setdefault(post.story.number, post.story)
         return len(past.posts) - 1
 
     def channel_of(self, post: Planned) -> Channel:
@@ -70,6 +80,28 @@ class Demo:
                 by_story.setdefault(post.story.number, []).append(post)
         for posts in by_story.values():
             yield told_of_story(posts, self.where)
+
+    def press(self) -> Press:
+        return Press(self.page, self.newest, self.pages)
+
+    def page(self, page_id: str) -> Article | None:
+        """The article of that id, once its story has begun."""
+        number, language = read_page_id(page_id) or (0, "")
+        story = self._stories.get(number)
+        if story is None:
+            return None
+        earlier = (one for one in reversed(self._stories.values()) if one.event.topic == story.event.topic and one.begins < story.begins)
+        return article_of(Link(story, language), self.site, list(islice(earlier, BESIDE)))
+
+    def newest(self, language: str) -> list[Article]:
+        articles = (article_of(Link(story, language), self.site) for story in islice(reversed(self._stories.values()), FRONT))
+        return sorted(articles, key=lambda article: article.published, reverse=True)
+
+    def pages(self) -> Iterator[dict[str, Any]]:
+        """Every page that a post links to, with what is written there."""
+        links = {link.page_id: link for post in self._posts if (link := link_of(post)) is not None}
+        for link in links.values():
+            yield told_of_page(article_of(link, self.site), at_length=True)
 
     def where(self, post: Planned) -> tuple[int, int] | None:
         """Channel and message, once it was posted."""
@@ -124,11 +156,11 @@ class DemoPast:
     def date(self, number: int) -> int:
         return self.posts[number].date
 
-    def edited_text(self, number: int, version: int) -> str:
-        return text_of(self.posts[number], version, articles=self._demo.articles).text
+    def edited(self, number: int, version: int) -> Edited:
+        return text_of(self.posts[number], version, site=self._demo.site)
 
     def about(self, number: int) -> dict[str, Any]:
-        return about(self.posts[number], self._demo.where)
+        return about(self.posts[number], self._demo.where, self._demo.site)
 
     def post(self, number: int, message_id: int) -> Post:
         post, demo = self.posts[number], self._demo
@@ -136,14 +168,14 @@ class DemoPast:
             pinned = number > 0
             service, text = (Service.PINNED, "") if pinned else (Service.CREATED, self.manner.title)
             return Post(message_id=message_id, date=post.date, text=text, service=service, reply_to=message_id - 1 if pinned else None)
-        written = text_of(post, 0, articles=demo.articles)
+        written = text_of(post, 0, site=demo.site)
         views, forwards, comments, reactions = demo.counts(post)
         return Post(
             message_id=message_id,
             date=post.date,
             text=written.text,
             entities=written.entities,
-            media=media_of(post, articles=demo.articles),
+            media=media_of(post, site=demo.site),
             origin=self._origin(post),
             reply_to=self._reply(post),
             grouped_id=self._album(post),

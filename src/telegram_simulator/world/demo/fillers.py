@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from telegram_simulator.world.demo.packs import Manner, packs
-from telegram_simulator.world.demo.plan import Day, Filling, Kind, Planned, Role, Shows, busyness, moment_within, poisson
+from telegram_simulator.world.demo.plan import Day, Filling, Kind, Planned, Role, Shows, busyness, hour_of, moment_within, poisson
 from telegram_simulator.world.demo.stories import begin, fresh_event, with_fate
 from telegram_simulator.world.demo.wording import drawn
 
@@ -21,25 +21,26 @@ def fillers_of(day: Day) -> Iterator[Planned]:
 
 def _filler(day: Day, channel: Manner) -> Planned:
     hand = day.hand
+    date = moment_within(channel, day.begins, hand)
     if hand.random() < channel.ads * 0.6:
-        return _post(day, channel, Kind.ADVERTISING, channel.topics[0], _advertising(day, channel), shows=hand.choice((Shows.PHOTO, Shows.NOTHING)))
+        shows = hand.choice((Shows.PHOTO, Shows.NOTHING))
+        return _post(day, channel, date, Kind.ADVERTISING, channel.topics[0], _advertising(day, channel), shows)
     chance, topic = hand.random(), hand.choice(channel.topics)
     if chance < PINS:
-        return _post(day, channel, Kind.SERVICE, topic, None)
+        return _post(day, channel, date, Kind.SERVICE, topic, None)
     if chance < PINS + POLLS:
-        return _post(day, channel, Kind.OPINION, topic, Filling("", {}, hand.randrange(len(packs().polls))), shows=Shows.POLL)
+        return _post(day, channel, date, Kind.OPINION, topic, Filling("", {}, hand.randrange(len(packs().polls))), Shows.POLL)
     filling = None
     if chance < DAILY:
-        filling, kind, picture = _daily(day, channel, topic), Kind.NEWS, 0.3
+        filling, kind, picture = _daily(day, channel, topic, hour_of(channel, date)), Kind.NEWS, 0.3
     elif chance < OPINIONS:
         filling, kind, picture = _opinion(day, channel, topic), Kind.OPINION, 0.15
     if filling is None:
         return begin(day, fresh_event(day, channel.topics), channel, spreads=False)
-    return _post(day, channel, kind, topic, filling, shows=Shows.PHOTO if hand.random() < picture else Shows.NOTHING)
+    return _post(day, channel, date, kind, topic, filling, Shows.PHOTO if hand.random() < picture else Shows.NOTHING)
 
 
-def _post(day: Day, channel: Manner, kind: Kind, topic: str, filling: Filling | None, *, shows: Shows = Shows.NOTHING) -> Planned:
-    date = moment_within(channel, day.begins, day.hand)
+def _post(day: Day, channel: Manner, date: int, kind: Kind, topic: str, filling: Filling | None, shows: Shows = Shows.NOTHING) -> Planned:
     return with_fate(Planned(day.key(), channel, date, Role.NONE, kind, topic, filling=filling, shows=shows), day.hand)
 
 
@@ -51,14 +52,15 @@ def _advertising(day: Day, channel: Manner) -> Filling:
     return Filling(texts[order[turn % len(order)]], drawn(pack.slots, day.hand))
 
 
-def _daily(day: Day, channel: Manner, topic: str) -> Filling | None:
-    """None when the readers of the language have seen them all today."""
-    pack = packs().daily[topic]
-    texts = pack.texts[channel.language]
-    turn = day.turn("daily", channel.language, topic)
-    if turn >= len(texts):
-        return None
-    return Filling(texts[day.order(len(texts), "daily", topic, channel.language)[turn]], drawn(pack.slots, day.hand))
+def _daily(day: Day, channel: Manner, topic: str, hour: int) -> Filling | None:
+    """None when the readers of the language have seen today what may be said at that hour."""
+    pack, language = packs().daily[topic], channel.language
+    for number in day.order(len(pack.texts[language]), "daily", topic, language):
+        name = ("daily", language, topic, str(number))
+        if hour in pack.hours[language][number] and not day.used[name]:
+            day.turn(*name)
+            return Filling(pack.texts[language][number], drawn(pack.slots, day.hand))
+    return None
 
 
 def _opinion(day: Day, channel: Manner, topic: str) -> Filling | None:

@@ -3,14 +3,15 @@
 import random
 import re
 
-from telegram_simulator.world.chance import number64
+from telegram_simulator.world.article import PageKind
+from telegram_simulator.world.demo.articles import article_of
+from telegram_simulator.world.demo.drawn import file_of
+from telegram_simulator.world.demo.links import link_of
 from telegram_simulator.world.demo.packs import packs
 from telegram_simulator.world.demo.plan import Kind, Planned, Reuse, Role, Shows
-from telegram_simulator.world.demo.texts import article_of, core_of, text_of, values_of
+from telegram_simulator.world.demo.texts import core_of, text_of, values_of
 from telegram_simulator.world.demo.wording import said
-from telegram_simulator.world.load import SECOND_DC
-from telegram_simulator.world.post import Document, Drawing, File, FileKind, Media, Photo, Poll, WebPage
-from telegram_simulator.world.world import HOME_DC
+from telegram_simulator.world.post import Document, Drawing, FileKind, Media, Photo, Poll, WebPage
 
 KINDS = {
     Shows.PHOTO: FileKind.JPEG,
@@ -20,14 +21,12 @@ KINDS = {
     Shows.GIF: FileKind.GIF,
     Shows.PNG: FileKind.PNG,
 }
-SIZES = {FileKind.JPEG: 90_000, FileKind.PNG: 160_000, FileKind.WEBP: 60_000, FileKind.GIF: 150_000, FileKind.MP4: 450_000, FileKind.PDF: 420_000}
-"""The least size of each: larger than what is drawn, whatever is drawn."""
 NAMES = {"ru": ("снимок", "документ", "кадр", "схема"), "en": ("picture", "document", "frame", "plan")}
 
 
-def media_of(post: Planned, *, articles: str) -> Media | None:
+def media_of(post: Planned, *, site: str) -> Media | None:
     if post.shows in KINDS:
-        file = _file(post)
+        file = file_of(drawing_of(post), KINDS[post.shows])
         if post.shows is Shows.PHOTO:
             return Photo(file)
         names = NAMES[post.channel.language]
@@ -35,10 +34,10 @@ def media_of(post: Planned, *, articles: str) -> Media | None:
     if post.shows is Shows.POLL and post.filling is not None and post.filling.poll is not None:
         question, *answers = packs().polls[post.filling.poll][post.channel.language]
         return Poll(question, tuple(answers))
-    article = article_of(post)
-    if post.shows is Shows.PAGE and article is not None:
-        core = core_of(post.root, 0)
-        return WebPage(f"{articles}/{article}", core.head or core.sentences[0], core.sentences[0])
+    link = link_of(post)
+    if post.shows is Shows.PAGE and link is not None and link.kind is not PageKind.PRIVATE:
+        article = article_of(link, site)
+        return WebPage(article.url, article.title, article.description)
     return None
 
 
@@ -61,7 +60,7 @@ def drawing_of(post: Planned) -> Drawing:
 
 def _first_sentence(post: Planned) -> str:
     """What is written on the wall in pictures of everyday life."""
-    said = text_of(post, 0, articles="").text
+    said = text_of(post, 0, site="").text
     return re.split(r"(?<=[.!?])\s", said.lstrip("".join(post.channel.voice.emoji) + " "))[0]
 
 
@@ -69,11 +68,3 @@ def _card(post: Planned) -> tuple[str, ...]:
     assert post.story is not None
     card = post.story.event.words[post.channel.language]["card"]
     return tuple(card[:1] if post.part % 2 else card)
-
-
-def _file(post: Planned) -> File:
-    drawing, kind = drawing_of(post), KINDS[post.shows]
-    number = number64("demo", repr(drawing), kind.value) & (2**62 - 1)
-    size = SIZES[kind] + number % (SIZES[kind] // 2)
-    dc_id = SECOND_DC if number % 5 == 0 else HOME_DC
-    return File(number, kind, size, dc_id, width=640, height=400, drawing=drawing, seconds=3.0 if kind is FileKind.MP4 else 1.0)

@@ -10,9 +10,12 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
+from telegram_simulator.world.article import Furniture
+
 LANGUAGES = ("ru", "en")
 NAMED = frozenset({"city", "tech", "firm", "person", "team", "observatory", "expedition", "clinic", "sealab", "museum", "ship", "bridge", "film"})
 """Kinds of names that are entities; streets and seas come as phrases."""
+_HOURS = re.compile(r"(\d\d)-(\d\d) ")
 TOPICS = ("city", "incident", "tech", "science", "sport", "market", "culture", "osint")
 
 
@@ -61,6 +64,8 @@ class Filler:
 
     slots: Mapping[str, Choice]
     texts: Words
+    hours: Mapping[str, Sequence[range]]
+    """By language and text: the hours of the day at which it may be said."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,6 +102,18 @@ class Manner:
 
 
 @dataclass(frozen=True, slots=True)
+class PressPack:
+    """What a newspaper puts around the facts of a story."""
+
+    furniture: Furniture
+    authors: Sequence[str]
+    more: Sequence[str]
+    why: Sequence[str]
+    end: Sequence[str]
+    background: Words
+
+
+@dataclass(frozen=True, slots=True)
 class Packs:
     """All of it."""
 
@@ -110,6 +127,7 @@ class Packs:
     marks: Mapping[str, Words]
     hashtags: Mapping[str, Sequence[str]]
     channels: tuple[Manner, ...]
+    press: Mapping[str, PressPack]
 
 
 def _folder() -> Traversable:
@@ -136,7 +154,7 @@ def packs_sha256() -> str:
 def packs() -> Packs:
     """The packs, read once."""
     folder = _folder()
-    kinds = {kind: _names(kind, told) for kind, told in _read(folder / "entities.toml").items()}
+    kinds = {kind: _names(told.get("kind", kind), told) for kind, told in _read(folder / "entities.toml").items()}
     events = tuple(_event(topic, told, kinds) for topic in TOPICS for told in _read(folder / "events" / f"{topic}.toml")["event"])
     fillers, said, notes = _read(folder / "fillers.toml"), _read(folder / "voices.toml"), _read(folder / "notes.toml")
     last_words, marks, hashtags = notes.pop("c"), said.pop("marks"), said.pop("topics")
@@ -153,6 +171,7 @@ def packs() -> Packs:
         marks=marks,
         hashtags=hashtags,
         channels=tuple(_manner(index, told, voices) for index, told in manners),
+        press={language: _press(told) for language, told in _read(folder / "articles.toml").items()},
     )
 
 
@@ -196,7 +215,22 @@ def _beside(lead: str, facts: Sequence[str], slots: Mapping[str, Choice]) -> lis
 
 
 def _filler(told: Mapping[str, Any], kinds: Mapping[str, tuple[Name, ...]]) -> Filler:
-    return Filler(_slots(told["slots"], kinds), {language: told[language] for language in LANGUAGES})
+    texts = {language: [_timed(text) for text in told[language]] for language in LANGUAGES}
+    return Filler(
+        _slots(told["slots"], kinds),
+        {language: [text for text, _ in timed] for language, timed in texts.items()},
+        {language: [hours for _, hours in timed] for language, timed in texts.items()},
+    )
+
+
+def _timed(text: str) -> tuple[str, range]:
+    """A text, and the hours that may stand before it: `05-10 Morning in {city}`."""
+    found = _HOURS.match(text)
+    return (text, range(24)) if found is None else (text[found.end() :], range(int(found[1]), int(found[2]) + 1))
+
+
+def _press(told: Mapping[str, Any]) -> PressPack:
+    return PressPack(**{**told, "furniture": Furniture(**told["furniture"])})
 
 
 def _voice(told: Mapping[str, Any]) -> Voice:

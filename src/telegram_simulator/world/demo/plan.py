@@ -195,6 +195,11 @@ def moment_within(channel: Manner, begins: int, hand: random.Random) -> int:
     return max(moments_at(rhythm, [morning + (night - morning) * hand.random()])[0], begins)
 
 
+def hour_of(channel: Manner, moment: int) -> int:
+    """The hour by the clock of the channel's readers."""
+    return int((moment + HOURS_EAST[channel.language] * HOUR) % DAY // HOUR)
+
+
 def moment_after(channel: Manner, moment: int, busy_hours: float) -> int:
     """After so many of the channel's busy hours; who sleeps answers in the morning."""
     rhythm = _rhythm(channel.per_day, channel.profile, channel.language)

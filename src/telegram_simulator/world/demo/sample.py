@@ -22,7 +22,8 @@ def sample(demo: Demo) -> Iterator[str]:
     hour = max(hours, key=lambda one: hours[one])
     yield f"{POSTS} posts from {_time(hour * HOUR)} UTC on"
     for post in [post for post in posts if post.date >= hour * HOUR][:POSTS]:
-        yield from _shown(demo, post, f"{post.channel.title} · {_time(post.date)}")
+        forwarded = f" · forwarded from {post.root.channel.title}" if post.root is not post else ""
+        yield from _shown(demo, post, f"{post.channel.title} · {_time(post.date)}{forwarded}")
     yield f"\n\n{STORIES} stories\n"
     by_story: dict[str, list[Planned]] = {}
     for post in posts:
@@ -50,7 +51,7 @@ def _thread(demo: Demo, thread: list[Planned]) -> Iterator[str]:
 
 def _shown(demo: Demo, post: Planned, title: str) -> Iterator[str]:
     yield f"{LINE}\n{title}" + (f" · [{post.shows.value}]" if post.shows is not Shows.NOTHING else "")
-    text = text_of(post, version_at(post, int(demo.clock())), articles=demo.articles).text
+    text = text_of(post, version_at(post, int(demo.clock())), site=demo.site).text
     if text:
         yield text
 

@@ -3,9 +3,10 @@
 import random
 from typing import NamedTuple
 
-from telegram_simulator.world.demo.packs import NAMED, Manner, Name, packs
-from telegram_simulator.world.demo.plan import Edit, Planned, Role, Shows
-from telegram_simulator.world.demo.wording import Values, said
+from telegram_simulator.world.demo.links import link_of
+from telegram_simulator.world.demo.packs import Manner, packs
+from telegram_simulator.world.demo.plan import Edit, Planned, Role
+from telegram_simulator.world.demo.wording import Values, names_somebody, said
 from telegram_simulator.world.post import Entity
 
 
@@ -47,14 +48,6 @@ def version_at(post: Planned, moment: int) -> int:
     return int(post.edit_at is not None and post.edit_at <= moment)
 
 
-def article_of(post: Planned) -> str | None:
-    """The id of the article that a post links to."""
-    linked = post.root
-    if linked.story is None or not (linked.links or linked.shows is Shows.PAGE):
-        return None
-    return f"{linked.story.number // 16:x}{linked.channel.language[0]}"
-
-
 def values_of(post: Planned, version: int) -> Values:
     """What the post says happened; before a correction, that is wrong."""
     assert post.story is not None
@@ -62,17 +55,17 @@ def values_of(post: Planned, version: int) -> Values:
     return post.story.wrong if post.wrong and not corrected else post.story.values
 
 
-def text_of(post: Planned, version: int, *, articles: str) -> Text:
-    """`articles` is where linked articles would be found."""
+def text_of(post: Planned, version: int, *, site: str) -> Text:
+    """`site` is where linked articles are found."""
     if post.part > 0:
         return Text("")
     if post.role is Role.FORWARD:
-        return text_of(post.root, version_at(post.root, post.date), articles=articles)
+        return text_of(post.root, version_at(post.root, post.date), site=site)
     if post.filling is not None:
         return _filler(post)
     if post.story is None:
         return Text("")
-    return _told(post, version, articles)
+    return _told(post, version, site)
 
 
 def core_of(post: Planned, version: int) -> Core:
@@ -103,7 +96,7 @@ def _core(post: Planned, version: int) -> Core:
     return Core(head, tuple(said(template, values, language, hand) for template in templates))
 
 
-def _told(post: Planned, version: int, articles: str) -> Text:
+def _told(post: Planned, version: int, site: str) -> Text:
     core, channel = core_of(post, version), post.channel
     hand, language, marks = random.Random(post.key + 1), channel.language, packs().marks[channel.language]
     before, after = (hand.choice(side[language]) for side in (channel.voice.before, channel.voice.after))
@@ -121,16 +114,14 @@ def _told(post: Planned, version: int, articles: str) -> Text:
         writer.add(f"\n\n{after}")
     if version > 0:
         _mend(writer, post, hand)
-    _sign(writer, post, hand, articles)
+    _sign(writer, post, hand, site)
     return writer.done()
 
 
 def _says_where(post: Planned) -> bool:
-    """Whether the first sentence alone names somebody or some place; else it needs its headline."""
+    """Whether the first sentence can do without its headline."""
     assert post.story is not None
-    event = post.story.event
-    lead = event.words["ru"]["lead"][post.wording.lead]
-    return any(f"{{{slot}" in lead for slot, value in post.story.values.items() if isinstance(value, Name) and value.kind in NAMED)
+    return names_somebody(post.story.event.words["ru"]["lead"][post.wording.lead], post.story.values)
 
 
 def _body(writer: Writer, core: Core, *, as_list: bool) -> None:
@@ -157,20 +148,20 @@ def _mend(writer: Writer, post: Planned, hand: random.Random) -> None:
         writer.add("\n\n").add(hand.choice(marks["updated"]).strip(), "bold").add(f" {said(words['fact'][unsaid], story.values, language, hand)}")
 
 
-def _sign(writer: Writer, post: Planned, hand: random.Random, articles: str) -> None:
+def _sign(writer: Writer, post: Planned, hand: random.Random, site: str) -> None:
     channel, source = post.channel, post.source
     marks = packs().marks[channel.language]
-    article = article_of(post)
+    link = link_of(post)
     if post.role in {Role.COPY, Role.TRANSLATION} and source is not None and source.channel.name and hand.random() < 0.5:
         sentence = hand.choice(marks["source"])
         start, _, end = sentence.partition("{0}")
         writer.add(f"\n\n{start}").add(f"@{source.channel.name}", "mention").add(end)
-    if article is not None:
+    if link is not None:
         writer.add("\n\n")
         if hand.random() < 0.6:
-            writer.add(hand.choice(marks["read"]), "text_url", f"{articles}/{article}")
+            writer.add(hand.choice(marks["read"]), "text_url", f"{site}{link.path}")
         else:
-            writer.add(f"{articles}/{article}", "url")
+            writer.add(f"{site}{link.path}", "url")
     if channel.index % 3 == 0:
         writer.add("\n\n").add(f"#{packs().hashtags[post.topic][channel.language == 'en']}", "hashtag")
     if channel.index % 4 == 1 and channel.name:

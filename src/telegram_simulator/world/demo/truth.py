@@ -3,17 +3,20 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from telegram_simulator.world.demo.articles import article_of, told_of_page
+from telegram_simulator.world.demo.links import link_of
 from telegram_simulator.world.demo.media import KINDS, drawing_of
 from telegram_simulator.world.demo.packs import NAMED, Name
 from telegram_simulator.world.demo.plan import Planned, Role
-from telegram_simulator.world.demo.texts import article_of, values_of
+from telegram_simulator.world.demo.texts import values_of
 from telegram_simulator.world.demo.wording import Values
 
 type Where = Callable[[Planned], tuple[int, int] | None]
 
 
-def about(post: Planned, where: Where) -> dict[str, Any]:
+def about(post: Planned, where: Where, site: str) -> dict[str, Any]:
     """The truth of one post."""
+    link = link_of(post)
     told: dict[str, Any] = {
         "story": post.story.story_id if post.story else None,
         "role": post.role.value,
@@ -22,7 +25,7 @@ def about(post: Planned, where: Where) -> dict[str, Any]:
         "language": post.root.channel.language,
         "entities": entities(_values(post)),
         "source": where(post.source) if post.source else None,
-        "article": article_of(post),
+        "article": told_of_page(article_of(link, site), at_length=False) if link else None,
     }
     if post.edit is not None:
         told["edit"] = {"why": post.edit.value, "at": post.edit_at}

@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import Mapping
 
-from telegram_simulator.world.demo.packs import Choice, Name, Numbers
+from telegram_simulator.world.demo.packs import NAMED, Choice, Name, Numbers
 
 _HOLE = re.compile(r"\{(\w+)(?:([.:?])([^{}]*))?\}|\[([^\[\]]*)\]")
 
@@ -50,8 +50,15 @@ def said(template: str, values: Values, language: str, hand: random.Random) -> s
     return text[:1].upper() + text[1:]
 
 
+def names_somebody(template: str, values: Values) -> bool:
+    """Whether the sentence says by name who or where; else it needs another one beside it."""
+    return any(f"{{{slot}" in template for slot, value in values.items() if isinstance(value, Name) and value.kind in NAMED)
+
+
 def _number(value: float, language: str) -> str:
-    return str(value).replace(".", ",") if language == "ru" else str(value)
+    """As people write it: 3 and not 3.0."""
+    text = str(value).removesuffix(".0")
+    return text.replace(".", ",") if language == "ru" else text
 
 
 def _noun(value: float, forms: list[str], language: str) -> str:

@@ -1,0 +1,85 @@
+"""Articles about the stories of the demo world: the same facts as in the posts, told at length by somebody with a name."""
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from telegram_simulator.world.article import Article, Mention, Section
+from telegram_simulator.world.demo.drawn import file_of
+from telegram_simulator.world.demo.links import Link
+from telegram_simulator.world.demo.packs import packs
+from telegram_simulator.world.demo.plan import Story
+from telegram_simulator.world.demo.wording import names_somebody, said
+from telegram_simulator.world.post import Drawing, FileKind
+
+EARLIEST, LATEST = 60, 2400
+"""So many seconds before the first post the article is out: whoever links to it has found it there."""
+
+
+def article_of(link: Link, site: str, earlier: Sequence[Story] = ()) -> Article:
+    """`earlier` stories are named beside it."""
+    story, language = link
+    hand, pack = random.Random(f"article {link.page_id} {story.event.name}"), packs().press[language]
+    return Article(
+        page_id=link.page_id,
+        kind=link.kind,
+        path=link.path,
+        site=site,
+        language=language,
+        rubric=pack.furniture.sections[story.event.topic],
+        title=title_of(link),
+        author=hand.choice(pack.authors),
+        published=story.begins - hand.randrange(EARLIEST, LATEST),
+        sections=_sections(link, hand),
+        picture=file_of(_drawing(link), FileKind.JPEG),
+        also=tuple(Mention(one.path, title_of(one)) for one in (Link(story, language) for story in earlier)),
+        furniture=pack.furniture,
+    )
+
+
+def title_of(link: Link) -> str:
+    hand = random.Random(f"title {link.page_id} {link.story.event.name}")
+    return said(hand.choice(link.story.event.words[link.language]["head"]), link.story.values, link.language, hand)
+
+
+def told_of_page(article: Article, *, at_length: bool) -> dict[str, Any]:
+    """What is true of a page: everything that a crawler could find out."""
+    told: dict[str, Any] = {
+        "page": article.page_id,
+        "kind": article.kind.value,
+        "path": article.path,
+        "url": article.url,
+        "language": article.language,
+        "title": article.title,
+        "author": article.author,
+        "published": datetime.fromtimestamp(article.published, UTC).isoformat(),
+    }
+    return {**told, "paragraphs": list(article.paragraphs)} if at_length else told
+
+
+def _sections(link: Link, hand: random.Random) -> tuple[Section, ...]:
+    """What happened, what else is known of it, and what readers of the topic know anyway."""
+    story, language = link
+    words, pack = story.event.words[language], packs().press[language]
+    lead = hand.choice([number for number, said in enumerate(words["lead"]) if names_somebody(said, story.values)] or range(len(words["lead"])))
+    facts = [words["fact"][number] for number in story.event.beside[language][lead]]
+    hand.shuffle(facts)
+    first, second = hand.sample(list(words["quote"]), 2)
+    background = hand.sample(list(pack.background[story.event.topic]), 4)
+
+    def tell(*templates: str) -> str:
+        return " ".join(said(template, story.values, language, hand) for template in templates)
+
+    return (
+        Section("", (tell(words["lead"][lead], *facts[:1]), tell(first))),
+        Section(hand.choice(pack.more), tuple(filter(None, (tell(*facts[1:3]), tell(second), tell(*facts[3:]))))),
+        Section(hand.choice(pack.why), (tell(*background[:2]), tell(*background[2:]), hand.choice(pack.end))),
+    )
+
+
+def _drawing(link: Link) -> Drawing:
+    """The picture that posts show, too, if they show one and have the facts right."""
+    story, language = link
+    lines = tuple(said(line, story.values, language, random.Random(0)) for line in story.event.words[language]["card"])
+    return Drawing(story.event.scene, lines, story.number)

@@ -1,0 +1,66 @@
+"""The demo world is the same in every process, and the one that was frozen before anything is measured with it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from telegram_simulator.world.demo.demo import DAYS
+from telegram_simulator.world.demo.packs import packs_sha256
+
+NOW = 1_794_700_000
+
+PACKS_SHA256 = "5b30d756fe48ce8a2d819043285dae3781afe8bc7f01094a34cf6d6edcd79793"
+"""Detectors are measured against these texts. Who changes the texts after a detector was written moves the goalposts: every figure measured before
+would mean something else. New texts belong into a new world."""
+
+MEASURING_SHA256 = "4c81f2e7d5e65e75d24b031b3d081c56cf95a6b314f4e572d8504ad8dd66aa27"
+"""Every post of the measuring world with its truth, the stories, and the pages they link to; pictures are left out, they take minutes."""
+
+HASH_OF_WORLD = """
+import hashlib, json, sys
+from telegram_simulator.control.seeing import truth
+from telegram_simulator.world.demo.demo import Demo
+from telegram_simulator.world.files import make_file
+from telegram_simulator.world.world import World
+
+now, seed, days, pictures = (int(one) for one in sys.argv[1:])
+demo = Demo(seed=seed, present=now, clock=lambda: now, days=days)
+world = World(seed=seed, clock=lambda: now, channels=demo.channels, stories=demo.stories, press=demo.press())
+digest = hashlib.sha256()
+for channel in demo.channels:
+    for number in range(1, channel.newest_id + 1):
+        digest.update(repr(channel.get(number)).encode())
+for line in (*truth(world), *demo.stories(), *demo.pages()):
+    digest.update(json.dumps(line, ensure_ascii=False, sort_keys=True).encode())
+for channel in demo.channels if pictures else ():
+    for number in range(1, channel.newest_id, pictures):
+        file = world.file_of(channel.channel_id, number)
+        digest.update(make_file(file) if file is not None else b"")
+print(digest.hexdigest())
+"""
+
+
+def digest(*, hash_seed: int, seed: int = 1, days: int = 2, pictures: int = 0) -> str:
+    """Of a world that a process of its own has made; every so many posts with their pictures."""
+    command = [sys.executable, "-c", HASH_OF_WORLD, *(str(one) for one in (NOW, seed, days, pictures))]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": str(hash_seed)})
+    return ran.stdout.strip()
+
+
+def test_the_texts_are_those_that_were_frozen() -> None:
+    assert packs_sha256() == PACKS_SHA256
+
+
+def test_the_same_seed_and_now_give_the_same_posts_truth_and_pictures_in_every_process(request: pytest.FixtureRequest) -> None:
+    """At full size the measuring world with every tenth picture."""
+    days, pictures = (DAYS["measuring"], 10) if request.config.getoption("full") else (2, 20)
+    first = digest(hash_seed=1, days=days, pictures=pictures)
+    assert first == digest(hash_seed=2, days=days, pictures=pictures)
+    assert first != digest(hash_seed=1, seed=2, days=days, pictures=pictures)
+
+
+def test_the_measuring_world_is_the_one_that_was_frozen() -> None:
+    """Who changes how it is planned or told changes what detectors were measured with, as much as who changes the texts."""
+    assert digest(hash_seed=3, days=DAYS["measuring"]) == MEASURING_SHA256

@@ -40,6 +40,21 @@ async def test_everything_means_down_to_the_first_message(office: Office, contro
     assert await office.stored(channel_id) == truth(channel)
 
 
+async def test_of_ten_requests_three_are_for_the_past_while_polls_keep_coming(office: Office, control: Control, admin: Admin) -> None:
+    channels = [simulated(control, posts=700, every=600) for _ in range(16)]
+    for channel in channels:
+        await office.follow(channel, history_days=7)
+        await office.poll(channel.channel_id)
+    assert len(await office.app.system.planning.want_history()) == 16
+    await admin.execute("UPDATE backfills SET next_try_at = now() WHERE state = 'open'")
+    before = office.calls()
+    for _ in range(5):
+        await admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE next_poll_at < 'infinity'")
+        await office.reading.turn()
+    requests = office.calls() - before
+    assert 0.26 < (requests - 5 * 16) / requests < 0.31
+
+
 async def test_a_hole_in_the_ledger_is_found_by_the_plan_and_repaired(office: Office, control: Control, admin: Admin) -> None:
     channel = simulated(control, posts=400, every=60)
     channel_id = await office.follow(channel)

@@ -110,7 +110,10 @@ class Backfiller:
 
     async def _find_floor(self, job: Backfill, step: Step, since: datetime, floor_id: MessageId) -> None:
         """Where the wanted history begins; what is missing above it are gaps from now on."""
-        last = MessageId(0) if since < TELEGRAM_BEGAN else await self._reader.last_before(_readable(job), since)
+        last = MessageId(0)
+        if since >= TELEGRAM_BEGAN:
+            last = await self._reader.last_before(_readable(job), since)
+            step.pages += 1
         await self._backfills.lower_floor(job, MessageId(last + 1), since)
         step.done = last + 1 >= floor_id and not job.gaps and job.kind is not BackfillKind.VERIFY
 

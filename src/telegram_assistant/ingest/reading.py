@@ -39,6 +39,8 @@ AHEAD = timedelta(seconds=LOOK_AHEAD_SECONDS)
 IDLE_SECONDS = 1.0
 PAST_PER_POLL = 3 / 7
 """The past gets three tenths of the requests."""
+MOST_CREDIT = BATCH * PAST_PER_POLL
+"""What a batch of polls earns: less would cut the past's share, more would let it hold up the polls for long."""
 IDLE_PAGES = 4
 """Five seconds of the past, before it is asked again whether a poll is due."""
 FIRST_RETRY_SECONDS = 1.0
@@ -123,7 +125,7 @@ class Reading:
                         empties.append(Empty(channel.channel_id, due, channel.is_parked, run.rechecked))
                     raw += run.raw
                     seen += run.seen
-                self._credit = min(3.0, self._credit + PAST_PER_POLL)
+                self._credit = min(MOST_CREDIT, self._credit + PAST_PER_POLL)
         except Flooded as flood:
             read, rest_at = read - 1, desk.clock() + timedelta(seconds=flood.retry_after_seconds)
             raise
@@ -233,13 +235,19 @@ class Reading:
         tell_run(run, status, now=self._desk.clock(), waited_seconds=self._desk.line.waited_seconds - waited_before)
 
     async def _past(self, *, idle: bool) -> bool:
-        """Pages of the past, as its share allows; False when there was nothing to do."""
-        if not idle and self._credit < 1.0:
-            return False
-        step = await self._desk.backfiller.step(IDLE_PAGES if idle else int(self._credit))
+        """All of its share, or one step while nothing else is due; False when there was nothing to do."""
+        if idle:
+            return await self._step_back(IDLE_PAGES)
+        while self._credit >= 1.0:
+            if not await self._step_back(int(self._credit)):
+                return False
+        return True
+
+    async def _step_back(self, most_pages: int) -> bool:
+        step = await self._desk.backfiller.step(most_pages)
         if step is None:
             return False
-        self._credit = max(0.0, self._credit - step.pages)
+        self._credit = max(0.0, self._credit - max(step.pages, 1))
         await keep_raw(step.raw, archive=self._desk.raw_archive)
         await keep_counts(step.seen, counts=self._desk.counts, seen_at=self._desk.clock())
         if step.busy is not None:

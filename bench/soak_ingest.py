@@ -92,16 +92,17 @@ async def furnish(app: App, control: ControlClient, size: Size) -> None:
     tenant_id = (await app.system.tenants.ensure(FIRST_TENANT, is_operator=True)).tenant_id
     shares = [range(FIRST_CHANNEL + number, FIRST_CHANNEL + size.channels, size.accounts) for number in range(size.accounts)]
     sessions = [control.session(f"7999000{number:04}", joined=share) for number, share in enumerate(shares)]
-    await asyncio.gather(*(_furnish_account(app, tenant_id, session) for session in sessions))
+    await asyncio.gather(*(add_joined(app, tenant_id, session, history_days=0) for session in sessions))
 
 
-async def _furnish_account(app: App, tenant_id: TenantId, session: str) -> None:
+async def add_joined(app: App, tenant_id: TenantId, session: str, *, history_days: int) -> None:
+    """An account, and subscriptions to every channel that it has joined."""
     system = app.system
     vault = vault_of(app.settings.telegram.encryption_key.get_secret_value())
     account_id = await add_account(session, tenant_id, accounts=system.accounts, vault=vault)
     for found in await _joined(app, account_id, session):
         await system.channels.open_to(account_id, found.channel, found.access_hash, joined=True, read_at=datetime.now(UTC))
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=found.channel.channel_id, history_days=0))
+        await system.channels.subscribe(tenant_id, Subscription(channel_id=found.channel.channel_id, history_days=history_days, wants_media=False))
 
 
 async def _joined(app: App, account_id: AccountId, session: str) -> list[FoundChannel]:

@@ -1,0 +1,146 @@
+"""The demo as a person meets it: how soon its world answers, what it holds, and how long the whole ingest role needs for its two weeks.
+
+The world runs in a process of its own and the ingest role in another. A tenant subscribes to every channel with all of its
+history; the bench waits until every post of the truth is stored with the text it has now, albums item by item. An account may
+ask for a page every 1.25 seconds and no setting raises that, so a high budget means several accounts: each has joined every
+channel. Files are not asked for; bench.media measures those.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from bench.engines import free_port, running_engine
+from bench.harness import arguments, cpu_seconds, memory_bytes, own_database, report
+from bench.simulator import Running, simulator
+from bench.soak_ingest import add_joined, ingest, telegram_at
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.ingest.accounts import FIRST_TENANT
+from telegram_assistant.settings import read_settings
+from telegram_simulator.control.client import ControlClient
+from telegram_simulator.world.demo.demo import DAYS, channel_id_of
+from telegram_simulator.world.demo.packs import packs
+
+START_BAR_S, MEMORY_BAR_MB, INGEST_BAR_S = 3.0, 300.0, 180.0
+PATIENCE_S = 600.0
+TICK_SECONDS = 5
+
+STORED = "SELECT channel_id, message_id, text FROM posts WHERE kind <> 'service'"
+
+type PostKey = tuple[int, int]
+type Database = "asyncpg.Connection[asyncpg.Record]"
+
+
+@dataclass(frozen=True)
+class Read:
+    """What became of the wait."""
+
+    seconds: float
+    half_seconds: float
+    missing: int
+    wrong: int
+    """Stored with another text than the post has."""
+
+
+async def furnish(app: App, control: ControlClient, channels: list[int], accounts: int) -> None:
+    tenant_id = (await app.system.tenants.ensure(FIRST_TENANT, is_operator=True)).tenant_id
+    sessions = [control.session(f"7999000{number:04}", joined=channels) for number in range(accounts)]
+    await asyncio.gather(*(add_joined(app, tenant_id, session, history_days=DAYS["demo"] + 1) for session in sessions))
+
+
+def expected(control: ControlClient, channels: list[int]) -> dict[PostKey, str]:
+    """What has to be stored: everything that can be read now, but messages about the channel itself."""
+    rows = (row for channel_id in channels for row in control.truth(channel_id))
+    return {(row["channel_id"], row["message_id"]): row["text"] for row in rows if row["service"] is None and row["deleted_at"] is None}
+
+
+async def all_stored(admin: Database, wanted: dict[PostKey, str], began: float) -> Read:
+    half = 0.0
+    while True:
+        stored = {(row["channel_id"], row["message_id"]): row["text"] for row in await admin.fetch(STORED)}
+        missing, passed = len(wanted.keys() - stored.keys()), time.monotonic() - began
+        half = passed if not half and missing <= len(wanted) / 2 else half
+        if not missing or passed > PATIENCE_S:
+            wrong = sum(stored[key] != text for key, text in wanted.items() if key in stored)
+            return Read(passed, half, missing, wrong)
+        await asyncio.sleep(0.5)
+
+
+async def run(channels: list[int], accounts: int) -> dict[str, object]:
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        present = datetime.now(UTC).replace(microsecond=0).isoformat()
+        running = stack.enter_context(simulator("demo", "--now", present, limits="telegram"))
+        start = {"start_s": round(running.started_s, 2), "start_cpu_s": round(cpu_seconds(running.process.pid), 2)}
+        control = stack.enter_context(ControlClient(running.where["control"]))
+        wanted = await asyncio.to_thread(expected, control, channels)
+        engine = stack.enter_context(running_engine("redis", folder / "redis"))
+        database = (await stack.enter_async_context(own_database("tga_bench_demo"))).database
+        servers = {"DATABASE_URL": database.url.get_secret_value(), "REDIS_URL": engine.url, "PARSER_SCHEDULER_INTERVAL_SEC": str(TICK_SECONDS)}
+        environ = {**os.environ, **telegram_at(running, None), **servers, "INGEST_PORT": str(free_port())}
+        async with assemble(read_settings(environ)) as app:
+            await furnish(app, control, channels, accounts)
+        admin = await asyncpg.connect((database.admin_url or database.url).get_secret_value())
+        stack.push_async_callback(admin.close)
+        began = time.monotonic()
+        async with ingest(environ, folder / "ingest.log") as process:
+            read = await all_stored(admin, wanted, began)
+            spent, held = cpu_seconds(process.pid), memory_bytes(process.pid) / 1e6
+        return {"bench": "demo", **start, **figures(running, control.state(), read), **ingested(read, wanted, spent, held), "channels": len(channels)}
+
+
+def figures(running: Running, state: dict[str, Any], read: Read) -> dict[str, object]:
+    """The simulator, once everything was read from it."""
+    pages = sum(methods.get("messages.getHistory", 0) for methods in state["calls"].values())
+    return {
+        "memory_mb": round(running.memory_mb),
+        "history_requests": pages,
+        "history_requests_per_s": round(pages / read.seconds, 2),
+        "accounts": len(state["calls"]),
+        "punished": state["punished"],
+        "double_use": state["double_use"],
+        "errors": state["errors"],
+    }
+
+
+def ingested(read: Read, wanted: dict[PostKey, str], spent: float, held: float) -> dict[str, object]:
+    return {
+        "ingest_s": round(read.seconds, 1),
+        "half_ingested_s": round(read.half_seconds, 1),
+        "posts": len(wanted),
+        "missing": read.missing,
+        "wrong": read.wrong,
+        "ingest_cpu_s": round(spent, 1),
+        "ingest_rss_mb": round(held),
+        "cores": os.cpu_count(),
+    }
+
+
+def is_wrong(result: dict[str, Any]) -> bool:
+    """The start is judged by its CPU: a busy machine makes every start late."""
+    late = result["start_cpu_s"] > START_BAR_S or result["ingest_s"] > INGEST_BAR_S
+    return bool(late or result["memory_mb"] > MEMORY_BAR_MB or result["missing"] or result["wrong"] or result["punished"] or result["double_use"])
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--channels", type=int, default=len(packs().channels), help="so many of them, the busiest first")
+    parser.add_argument("--accounts", type=int, default=4)
+    options = parser.parse_args()
+    busiest = sorted(packs().channels, key=lambda manner: -manner.per_day)[: options.channels]
+    result = asyncio.run(run([channel_id_of(manner) for manner in busiest], options.accounts))
+    report(result, as_json=options.json)
+    sys.exit(1 if is_wrong(result) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -22,7 +22,7 @@ import asyncpg
 from bench.engines import free_port, running_engine
 from bench.harness import arguments, cpu_seconds, memory_bytes, own_database, report
 from bench.simulator import Running, simulator
-from bench.soak_ingest import add_joined, ingest, telegram_at
+from bench.soak_ingest import add_joined, assistant, telegram_at
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.ingest.accounts import FIRST_TENANT
 from telegram_assistant.settings import read_settings
@@ -92,7 +92,7 @@ async def run(channels: list[int], accounts: int) -> dict[str, object]:
         admin = await asyncpg.connect((database.admin_url or database.url).get_secret_value())
         stack.push_async_callback(admin.close)
         began = time.monotonic()
-        async with ingest(environ, folder / "ingest.log") as process:
+        async with assistant(environ, folder / "ingest.log", roles="ingest") as process:
             read = await all_stored(admin, wanted, began)
             spent, held = cpu_seconds(process.pid), memory_bytes(process.pid) / 1e6
         return {"bench": "demo", **start, **figures(running, control.state(), read), **ingested(read, wanted, spent, held), "channels": len(channels)}

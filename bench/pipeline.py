@@ -251,7 +251,7 @@ async def run(posts: int, ai: str) -> dict[str, object]:
 def _asking(app: App, gate: Gate) -> App:
     """The same with another gate."""
     tagger = Tagger(gate, app.system.enrichments, app.system.vocabularies)
-    return replace(app, gate=gate, collaborators={**app.collaborators, "gate": gate, "tagger": tagger})
+    return replace(app, gate=gate, tagger=tagger, collaborators={**app.collaborators, "gate": gate, "tagger": tagger})
 
 
 def _with_redis(settings: Settings, url: str) -> Settings:

@@ -22,7 +22,8 @@ from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.near_copies import Sketch, is_copy, sketch_of
 from telegram_assistant.stores.postgres.channels import Subscription
-from telegram_simulator.world.demo.demo import ARTICLES, DAYS, Demo
+from telegram_simulator.world.demo.demo import DAYS, Demo
+from telegram_simulator.world.demo.links import SITE
 from telegram_simulator.world.demo.plan import Kind, Planned, Role
 from telegram_simulator.world.demo.texts import text_of
 
@@ -44,7 +45,7 @@ THEIRS = {ours: theirs for theirs, all_ours in OURS.items() for ours in all_ours
 
 
 def written(post: Planned) -> str:
-    return text_of(post, 0, articles=ARTICLES).text
+    return text_of(post, 0, site=SITE).text
 
 
 async def tagged(texts: Sequence[str]) -> list[Tags]:

@@ -1,10 +1,12 @@
 """crawl_trigger: decide which links of a post are worth reading. posts.tagged -> posts.crawl, for every post."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from telegram_assistant.domain.crawling import CrawlRules, Decision, Verdict, decide
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.links import urls_of
+from telegram_assistant.domain.pages import Page
+from telegram_assistant.domain.post import Json
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostCrawlRequested, PostTagged, Trigger
 from telegram_assistant.stores.postgres.pages import Pages
@@ -20,34 +22,42 @@ log = get_logger()
 async def crawl_trigger(events: list[PostTagged], *, posts: Posts, pages: Pages, crawl_rules: CrawlRules) -> list[PostCrawlRequested]:
     """Total: one event for each. A post that was tagged again for its pictures has had its links read."""
     wanted = {event.post: event.revision for event in events if event.trigger is Trigger.INITIAL}
-    decisions = await _decided(wanted, posts=posts, pages=pages, crawl_rules=crawl_rules) if wanted else {}
+    to_read = await _judged(wanted, posts=posts, pages=pages, crawl_rules=crawl_rules) if wanted else {}
     return [
         PostCrawlRequested.about(
             event.post,
             event.revision,
             occurred_at=event.occurred_at,
             trigger=event.trigger,
-            urls=tuple(one.url for one in decisions.get(event.post, ()) if one.verdict is Verdict.READ) if event.trigger is Trigger.INITIAL else (),
+            urls=to_read.get(event.post, ()) if event.trigger is Trigger.INITIAL else (),
         )
         for event in events
     ]
 
 
-async def _decided(wanted: Mapping[PostId, int], *, posts: Posts, pages: Pages, crawl_rules: CrawlRules) -> Mapping[PostId, tuple[Decision, ...]]:
-    """What to read for each post; whatever goes wrong, the post goes on without its pages."""
+async def _judged(wanted: Mapping[PostId, int], *, posts: Posts, pages: Pages, crawl_rules: CrawlRules) -> Mapping[PostId, tuple[str, ...]]:
+    """What is still to be read for each post; whatever goes wrong, the post goes on without its pages."""
     try:
         done = await pages.read_for(list(wanted.items()))
         stored = [one for one in await posts.load([post for post in wanted if post not in done]) if one.deleted_at is None]
         decisions = {one.post.id: decisions for one in stored if (decisions := _decide(one, crawl_rules))}
-        noted = [(post, wanted[post], {"links": {one.url: one.verdict.value for one in found}}) for post, found in decisions.items()]
-        if noted:
-            await pages.note(noted)
+        to_read = {post: urls for post, found in decisions.items() if (urls := tuple(one.url for one in found if one.verdict is Verdict.READ))}
+        known = await pages.known(list({url for urls in to_read.values() for url in urls})) if to_read else {}
+        read_before = {post: urls for post, urls in to_read.items() if all(url in known for url in urls)}
+        if decisions:
+            await pages.note([(post, wanted[post], _facts(found, read_before.get(post, ()), known)) for post, found in decisions.items()])
     except Busy:
         raise
     except Exception:
         log.exception("links_not_judged", posts=len(wanted), what_to_do="the posts go on without their pages; report it")
         return {}
-    return decisions
+    return {post: urls for post, urls in to_read.items() if post not in read_before}
+
+
+def _facts(found: Sequence[Decision], urls: Sequence[str], known: Mapping[str, Page]) -> dict[str, Json]:
+    """Why each link is read or not; and the pages, where all of them were read for another post."""
+    links: dict[str, Json] = {"links": {one.url: one.verdict.value for one in found}}
+    return links | ({"pages": [known[url].as_json(url) for url in urls]} if urls else {})
 
 
 def _decide(stored: StoredPost, crawl_rules: CrawlRules) -> tuple[Decision, ...]:

@@ -39,6 +39,12 @@ class Pages:
             rows = await connection.fetch(CLAIM, [_hash(url) for url in urls], list(urls), owner, lease)
         return {row["asked_url"]: Claimed(row["ours"], row["attempts"] or 0, None if row["ours"] or not row["fresh"] else _page(row)) for row in rows}
 
+    async def known(self, urls: Sequence[str]) -> Mapping[str, Page]:
+        """Those whose answer still holds."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(KNOWN, [_hash(url) for url in urls], list(urls))
+        return {row["asked_url"]: _page(row) for row in rows}
+
     async def finish(self, url: str, page: Page, *, owner: str, attempts: int) -> None:
         """Remember how it ended, if the lease is still ours; also under the address where the page was found in the end."""
         failed = page.status in {PageStatus.FAILED, PageStatus.TOO_SLOW}
@@ -128,6 +134,10 @@ taken AS (
 )
 SELECT w.asked_url, t.url_hash IS NOT NULL AS ours, coalesce(p.expires_at > now(), false) AS fresh, p.*
 FROM wanted w LEFT JOIN taken t USING (url_hash) LEFT JOIN pages p USING (url_hash)
+"""
+
+KNOWN = """
+SELECT w.asked_url, p.* FROM unnest($1::bytea[], $2::text[]) AS w(url_hash, asked_url) JOIN pages p USING (url_hash) WHERE p.expires_at > now()
 """
 
 _SET = """

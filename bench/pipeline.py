@@ -42,6 +42,7 @@ from telegram_assistant.stages.tags import Tagger
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.redis.ai_streams import AiStreams
+from telegram_assistant.streams.gathering import Gathering
 from telegram_assistant.streams.runner import Options, Runner
 from telegram_assistant.streams.stage import Stage, bind
 from telegram_assistant.streams.watching import look
@@ -167,7 +168,7 @@ async def measured(meter: Meter, work: Callable[[], Awaitable[None]]) -> Used:
 async def alone(app: App, stage: Stage) -> None:
     """Let one stage work until nothing is left for it."""
     stopping = asyncio.Event()
-    finished = app.system.outbox.done if stage is LAST else None
+    finished = Gathering(app.system.outbox.done) if stage is LAST else None
     runner = Runner(
         stage,
         bind(stage, app.collaborators),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from telegram_assistant.assembly import App
 from telegram_assistant.pipeline import LAST, PIPELINE
 from telegram_assistant.stages.improving import improving
+from telegram_assistant.streams.gathering import Gathering
 from telegram_assistant.streams.notices import NoticeRelay
 from telegram_assistant.streams.relay import Relay
 from telegram_assistant.streams.runner import Options, Runner
@@ -32,7 +33,7 @@ def loops_of(stages: Sequence[Stage], last: Stage, app: App, health: Health, opt
             instance=app.instance,
             health=health,
             options=options,
-            finished=app.system.outbox.done if stage is last else None,
+            finished=Gathering(app.system.outbox.done) if stage is last else None,
         )
         for stage in stages
     ]

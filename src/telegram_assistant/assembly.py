@@ -10,6 +10,7 @@ from telegram_assistant.ai.calling import Caller
 from telegram_assistant.ai.gate import WAIT_SECONDS, Gate
 from telegram_assistant.ai.local.understanding import Local
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
+from telegram_assistant.ai.picture_readers import PictureReaders
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.providers import open_sources
 from telegram_assistant.domain.crawling import CrawlRules
@@ -32,6 +33,7 @@ from telegram_assistant.stores.postgres.migrating import require_schema
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, system_stores, tenant_stores
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 from telegram_assistant.stores.redis.ai_token import AiToken
+from telegram_assistant.stores.redis.album_states import AlbumStates
 from telegram_assistant.stores.redis.client import Redis, open_redis
 from telegram_assistant.stores.redis.pacing import Pacing
 from telegram_assistant.telemetry.health import Probe
@@ -77,6 +79,8 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
         readers = Readers()
         stack.push_async_callback(readers.close)
         page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, redis, guard=Guard(), readers=readers))
+        picture_readers = PictureReaders()
+        stack.push_async_callback(picture_readers.close)
         gate = await stack.enter_async_context(open_gate(settings, system=system, redis=redis))
         tagger = Tagger(gate, system.enrichments, system.vocabularies)
         yield App(
@@ -94,14 +98,19 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
                 "media": system.media,
                 "media_rules": rules,
                 "albums": system.albums,
+                "album_summaries": system.album_summaries,
+                "album_states": AlbumStates(redis),
                 "pages": system.pages,
                 "page_reader": page_reader,
                 "crawl_rules": crawl_rules(settings.crawl),
                 "gate": gate,
+                "ai_policies": system.ai_policies,
                 "enrichments": system.enrichments,
                 "vocabularies": system.vocabularies,
-                "ai_policies": system.ai_policies,
                 "tagger": tagger,
+                "media_results": system.media_results,
+                "files": files,
+                "picture_readers": picture_readers,
             },
             probes={"postgres": system.tenants.answers, "redis": redis.ping},
         )

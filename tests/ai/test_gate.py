@@ -85,9 +85,10 @@ async def test_off_for_all_subscribers_sends_nothing_anywhere(gate: Gate, app: A
     payers = [await make_payer(app.system) for _ in range(2)]
     channel_id = await make_followed(app.system, *((payer, AiPolicy.OFF) for payer in payers))
     tags = await tags_of(gate, fresh_text(), channel_id=channel_id)
-    picture = await gate.picture(Picture(b"x", "image/png"), caption="", channel_id=channel_id)
+    picture = await gate.picture(Picture(b"x", "image/png"), sha256=b"x", channel_id=channel_id)
+    text = await gate.text_in(Picture(png(), "image/png"), channel_id=channel_id)
     vectors = await gate.vectors([fresh_text()], channel_id=channel_id)
-    assert [(one.value, one.reason) for one in (tags, picture, vectors)] == [(None, Reason.POLICY)] * 3
+    assert [(one.value, one.reason) for one in (tags, picture, text, vectors)] == [(None, Reason.POLICY)] * 4
     assert server.heard.total() == 0
 
 
@@ -207,11 +208,12 @@ async def test_an_answer_of_the_wrong_shape_is_mended_once_and_then_given_up(gat
 
 async def test_a_picture_is_uploaded_looked_at_and_deleted_again(gate: Gate, app: App, server: FakeServer) -> None:
     channel_id, _ = await make_paid_channel(app.system)
-    server.says = saying(description="Снежная улица", text="СТОП")
+    server.says = saying(description="Снежная улица", text="СТОП\x00", is_document=True, tags=["взлом"])
     picture = Picture(png(), "image/png")
-    found = await gate.picture(picture, caption="утро", channel_id=channel_id)
-    again = await gate.picture(picture, caption="утро", channel_id=channel_id)
-    assert found.value == again.value == PictureFacts(description="Снежная улица", text="СТОП")
+    sha256 = os.urandom(32)
+    found = await gate.picture(picture, sha256=sha256, channel_id=channel_id)
+    again = await gate.picture(Picture(png(), "image/png"), sha256=sha256, channel_id=channel_id)
+    assert found.value == again.value == PictureFacts(description="Снежная улица", text="СТОП", is_document=True)
     assert found.model == "GigaChat-2-Pro"
     assert len(server.asked[0].body["messages"][1]["attachments"]) == 1
     assert (server.heard["upload"], server.heard["delete"], server.files, server.calls) == (1, 1, {}, 1)

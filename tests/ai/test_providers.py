@@ -1,7 +1,6 @@
 """The real SDKs against servers on loopback: what each variable turns, and what each failure becomes."""
 
 import asyncio
-import io
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +12,6 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from PIL import Image
 
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.protocols import Fetch, Instruction, Picture, TextKind
@@ -101,15 +99,14 @@ async def test_texts_and_pictures_go_to_their_models(server: FakeServer) -> None
     assert [one.body["model"] for one in server.asked] == ["GigaChat-2-Max", "GigaChat-2-Max-preview"]
 
 
-async def test_webp_is_uploaded_as_jpeg_and_deleted_even_when_the_question_fails(server: FakeServer) -> None:
-    written = io.BytesIO()
-    Image.new("RGBA", (4, 4)).save(written, "WEBP")
+async def test_a_picture_is_deleted_even_when_the_question_fails_and_only_jpeg_and_png_are_sent(server: FakeServer) -> None:
     server.status = 500
     async with source(server.gigachat()) as gigachat:
         with pytest.raises(ProviderFailed, match="outage"):
-            await gigachat.provider.look(TOLD, Picture(written.getvalue(), "image/webp"), model="GigaChat-2-Pro", timeout_seconds=20)
-        with pytest.raises(ProviderFailed, match="refused: this is no picture"):
-            await gigachat.provider.look(TOLD, Picture(b"nonsense", "image/webp"), model="GigaChat-2-Pro", timeout_seconds=20)
+            await gigachat.provider.look(TOLD, Picture(b"\xff\xd8", "image/jpeg"), model="GigaChat-2-Pro", timeout_seconds=20)
+        for refused in (Picture(b"RIFF", "image/webp"), Picture(bytes(15_000_001), "image/png")):
+            with pytest.raises(ProviderFailed, match="refused: GigaChat takes jpeg and png"):
+                await gigachat.provider.look(TOLD, refused, model="GigaChat-2-Pro", timeout_seconds=20)
     assert server.names[0].endswith(".jpg")
     assert (server.heard["upload"], server.heard["delete"], server.files) == (1, 1, {})
 

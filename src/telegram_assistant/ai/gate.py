@@ -4,7 +4,7 @@
 
 Stages and features ask here and nowhere else. They always get an answer in time; it says where it came from and why:
 
-    understood = await gate.picture(picture, caption=post.text, channel_id=post.channel_id, post_id=post.id)
+    understood = await gate.picture(picture, sha256=file.sha256, channel_id=post.channel_id, post_id=post.id)
     if understood.value is not None:
         print(understood.value.description, understood.tier, understood.model)
 
@@ -13,7 +13,6 @@ left for later. Only our own stores raise (Busy); a provider never does.
 """
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +31,7 @@ from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.near_copies import sketch_of
 from telegram_assistant.domain.spending import Tokens
-from telegram_assistant.domain.understanding import WORTH_TRYING_AGAIN, AiPolicy, Allowed, Asked, Failure, Reason, Tier, Urgency, Wanted, Work
+from telegram_assistant.domain.understanding import WORTH_TRYING_AGAIN, AiPolicy, Allowed, Asked, Eye, Failure, Reason, Tier, Urgency, Wanted, Work
 from telegram_assistant.domain.vocabulary import Vocabulary, language_for
 from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.telemetry.logging import get_logger
@@ -42,6 +41,8 @@ log = get_logger()
 
 WAIT_SECONDS = {Urgency.QUESTION: 60.0, Urgency.DIGEST: 120.0, Urgency.LIVE: 8.0, Urgency.RETAGGING: 30.0, Urgency.BACKFILL: 60.0}
 PICTURE_TOKENS = 1000
+PICTURE_SHOWN = "Here is the picture."
+OCR = "tesseract"
 SEEN_TOKENS = 4000
 """More than any model counts for one picture."""
 
@@ -118,27 +119,38 @@ class Gate:
         return await asyncio.gather(*asking)
 
     async def picture(
-        self, picture: Picture, *, caption: str, channel_id: ChannelId, urgency: Urgency = Urgency.LIVE, post_id: PostId | None = None
+        self, picture: Picture, *, sha256: bytes, channel_id: ChannelId, urgency: Urgency = Urgency.LIVE, post_id: PostId | None = None
     ) -> Understood[PictureFacts]:
-        """What a picture shows and what is written in it; locally only the latter."""
+        """What a provider sees in a jpeg or png, once for each file whoever shows it. `sha256` is that of the file as it came.
+
+        There is no local substitute: what can be read here is `text_in`. No value where nobody may be asked, or nobody answered.
+        """
         written = prompt("vision")
-        instruction = written.instruct(caption, most_tokens=PICTURE_TOKENS)
 
         async def look(source: Source, told: Instruction, timeout_seconds: float) -> Reply:
             return await source.provider.look(told, picture, model=source.models[Work.VISION], timeout_seconds=timeout_seconds)
 
-        question = Question(
-            work=Work.VISION,
-            prompt=written,
-            instruction=instruction,
-            content=hashlib.sha256(picture.data).hexdigest() + harmless(caption),
-            shape=PictureFacts,
-            check=lambda said: said,
-            highest=highest_of(instruction, SEEN_TOKENS),
-            send=look,
-        )
-        allowed = await self._policies.of_channel(channel_id)
-        return await self._understand(question, allowed, urgency, lambda: self._local.picture(picture), post_id)
+        instruction = Instruction(written.text.format(), PICTURE_SHOWN, PICTURE_TOKENS)
+        highest = highest_of(instruction, SEEN_TOKENS)
+        question = Question(Work.VISION, written, instruction, sha256.hex(), PictureFacts, lambda said: said, highest, look)
+        return await self._understand(question, await self._policies.of_channel(channel_id), urgency, None, post_id)
+
+    @property
+    def eyes(self) -> frozenset[Eye]:
+        """Those that `picture` looks with now."""
+        label = prompt("vision").label
+        return frozenset(Eye(source.name, source.models[Work.VISION], label) for source in self.sources if Work.VISION in source.models)
+
+    async def text_in(self, picture: Picture, *, channel_id: ChannelId) -> Understood[PictureFacts]:
+        """What is written in a jpeg or png, read on this machine. No value where policy forbids it, or nothing here can read."""
+        found: Understood[PictureFacts] = Understood(None, None, "", "", "", reason=Reason.POLICY)
+        if (await self._policies.of_channel(channel_id)).policy is not AiPolicy.OFF:
+            try:
+                found = Understood(await self._local.picture(picture), Tier.LOCAL, "local", OCR, "")
+            except ProviderFailed as error:
+                log.info("not_understood_locally", purpose="text_in", why=str(error))
+                found = replace(found, reason=Reason.NO_PROVIDER if error.failure == Failure.REFUSED else Reason.FAILED)
+        return _counted("text_in", found)
 
     async def answer[T: Output](
         self, written: Prompt, data: str, shape: type[T], *, tenant_id: TenantId, urgency: Urgency, most_tokens: int = 1000, **blanks: str
@@ -246,7 +258,7 @@ class Gate:
             return await chat(order.source, told, timeout_seconds)
 
         reply = await self._caller.call(again, send, progress=progress)
-        return parse(question.shape, reply.text, ours=question.prompt.text)
+        return parse(question.shape, reply.text, ours=f"{question.prompt.text}\n{prompt('repair').text}")
 
     async def _left_for_later[T](self, result: Understood[T], purpose: str, post_id: PostId | None) -> Understood[T]:
         if post_id is None or result.reason not in WORTH_TRYING_AGAIN:

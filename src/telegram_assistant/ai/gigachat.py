@@ -16,14 +16,13 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_gigachat import GigaChat
 from langsmith import tracing_context
 
-from telegram_assistant.ai.pictures import as_jpeg
 from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, SharedToken, TextKind, Vector
 from telegram_assistant.domain.spending import Tokens
 from telegram_assistant.domain.understanding import Failure
 from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.settings import GigaChatSettings
 
-TAKEN = {"image/jpeg": "jpg", "image/png": "png", "image/tiff": "tiff", "image/bmp": "bmp"}
+TAKEN = {"image/jpeg": "jpg", "image/png": "png"}
 MOST_BYTES = 15_000_000
 NO_MONEY, FIRST_SERVER_ERROR = 402, 500
 TOKEN_SECONDS = 20.0
@@ -52,12 +51,11 @@ class GigaChatProvider:
 
     async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
         """Upload, ask, and delete the file again, whatever happened."""
-        seen = picture if picture.mime in TAKEN else await as_jpeg(picture)
-        if len(seen.data) > MOST_BYTES:
-            raise ProviderFailed(Failure.REFUSED, "the picture is larger than GigaChat takes")
+        if picture.mime not in TAKEN or len(picture.data) > MOST_BYTES:
+            raise ProviderFailed(Failure.REFUSED, "GigaChat takes jpeg and png of up to 15 MB")
 
         async def show() -> Reply:
-            uploaded = await self._sdk.aupload_file((f"{uuid4()}.{TAKEN[seen.mime]}", seen.data, seen.mime))
+            uploaded = await self._sdk.aupload_file((f"{uuid4()}.{TAKEN[picture.mime]}", picture.data, picture.mime))
             try:
                 asked = HumanMessage(instruction.user, additional_kwargs={"attachments": [uploaded.id_]})
                 return await self._ask([SystemMessage(instruction.system), asked], model, instruction.most_tokens)

@@ -10,7 +10,6 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
 from langsmith import tracing_context
 
-from telegram_assistant.ai.pictures import as_jpeg
 from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, TextKind
 from telegram_assistant.domain.spending import Tokens
 from telegram_assistant.domain.understanding import Failure
@@ -39,8 +38,9 @@ class OpenAiProvider:
         return await self._ask(messages, model=model, most_tokens=instruction.most_tokens, timeout_seconds=timeout_seconds)
 
     async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
-        seen = picture if picture.mime in TAKEN else await as_jpeg(picture)
-        url = f"data:{seen.mime};base64,{base64.b64encode(seen.data).decode()}"
+        if picture.mime not in TAKEN:
+            raise ProviderFailed(Failure.REFUSED, "it takes jpeg and png")
+        url = f"data:{picture.mime};base64,{base64.b64encode(picture.data).decode()}"
         shown = HumanMessage(content=[{"type": "text", "text": instruction.user}, {"type": "image_url", "image_url": {"url": url}}])
         messages: list[BaseMessage] = [SystemMessage(instruction.system), shown]
         return await self._ask(messages, model=model, most_tokens=instruction.most_tokens, timeout_seconds=timeout_seconds)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from telegram_assistant.domain.language import language_of
 from telegram_assistant.domain.understanding import Failure
@@ -84,11 +84,18 @@ class Tags(Output):
         )
 
 
+def _storable(most: int) -> AfterValidator:
+    """No longer than that, and without characters that PostgreSQL cannot keep."""
+    return AfterValidator(lambda text: text.replace("\x00", "")[:most])
+
+
 class PictureFacts(Output):
     """What a picture shows, and what is written in it."""
 
-    description: str = Field(default="", max_length=2000)
-    text: str = Field(default="", max_length=10_000)
+    description: Annotated[str, _storable(2000)] = ""
+    text: Annotated[str, _storable(10_000)] = ""
+    is_meme: bool = False
+    is_document: bool = False
 
 
 def parse[T: Output](shape: type[T], said: str, *, ours: str) -> T:

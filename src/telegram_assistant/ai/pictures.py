@@ -1,31 +1,152 @@
-"""Pictures as providers take them: webp and gif become jpeg."""
+"""Pictures of strangers, made harmless: what is too large or broken is refused, the rest becomes what providers and readers take.
 
-import asyncio
+Runs as a process of its own, which picture_readers starts and kills: a decoder that a picture takes down takes nothing else with it.
+"""
+
 import io
+import json
+import resource
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from PIL import Image
-
-from telegram_assistant.ai.protocols import Picture
-from telegram_assistant.domain.understanding import Failure
-from telegram_assistant.errors import ProviderFailed
+from PIL import Image, ImageOps, ImageSequence
 
 MOST_PIXELS = 50_000_000
+MOST_MEMORY_BYTES = 1_000_000_000
+LONGEST_SIDE = 2000
+"""Nobody sees more in a larger one; it would only cost more."""
+MOST_FRAMES = 20
 QUALITY = 90
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+AS_THEY_ARE = {"JPEG": "image/jpeg", "PNG": "image/png"}
+COARSE, FINE = 8, 16
+LOOKED_AT = 128
 
 
-async def as_jpeg(picture: Picture) -> Picture:
-    """The first frame. ProviderFailed for what is no picture, or one that would fill the memory."""
-    return Picture(await asyncio.to_thread(_convert, picture.data), "image/jpeg")
+class NoPicture(Exception):
+    """The text says what is wrong with it."""
 
 
-def _convert(data: bytes) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Made:
+    """No data: the bytes can be taken as they are."""
+
+    width: int
+    height: int
+    coarse: int
+    fine: int
+    mime: str
+    data: bytes | None
+
+
+def make(data: bytes) -> Made:
+    """Its first good frame, upright, of a bearable size, without what cameras write about their owners."""
     try:
-        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            if image.width * image.height > MOST_PIXELS:
-                raise ProviderFailed(Failure.REFUSED, "the picture has too many pixels")
-            written = io.BytesIO()
-            image.convert("RGB").save(written, "JPEG", quality=QUALITY)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise ProviderFailed(Failure.REFUSED, "this is no picture that can be read") from error
-    return written.getvalue()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the limits are ours
+            Image.MAX_IMAGE_PIXELS = None
+            with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+                return _made(image)
+    except NoPicture:
+        raise
+    except MemoryError as error:
+        raise NoPicture("it takes too much memory") from error
+    except Exception as error:
+        raise NoPicture("this is no picture that can be read") from error
+
+
+def _made(image: Image.Image) -> Made:
+    width, height = image.size
+    if width * height > MOST_PIXELS:
+        raise NoPicture("it has too many pixels")
+    is_still = getattr(image, "n_frames", 1) == 1
+    if image.format in AS_THEY_ARE and is_still and max(width, height) <= LONGEST_SIDE and not image.getexif():
+        mime = AS_THEY_ARE[image.format]
+        image.draft("L", (LOOKED_AT, LOOKED_AT))
+        return Made(width, height, *_look(image), mime, None)
+    image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
+    frame = _opaque(ImageOps.exif_transpose(_first_good(image)))
+    frame.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    written = io.BytesIO()
+    frame.save(written, "JPEG", quality=QUALITY)
+    return Made(width, height, *_look(frame), "image/jpeg", written.getvalue())
+
+
+def _first_good(image: Image.Image) -> Image.Image:
+    """The first that is not of one colour: films begin in the dark."""
+    first: Image.Image | None = None
+    for frame in _frames(image):
+        first = first or frame
+        grey = frame.convert("L").getextrema()
+        if grey[0] != grey[1]:
+            return frame
+    if first is None:
+        raise NoPicture("it has no frame")
+    return first
+
+
+def _frames(image: Image.Image) -> Iterator[Image.Image]:
+    """Until one is broken: what came before it can be seen all the same."""
+    seen = 0
+    frames = iter(ImageSequence.Iterator(image))
+    while seen < MOST_FRAMES:
+        try:
+            frame = next(frames).convert("RGBA" if image.has_transparency_data else "RGB")
+        except StopIteration:
+            return
+        except Exception:
+            if not seen:
+                raise
+            return
+        seen += 1
+        yield frame
+
+
+def _opaque(image: Image.Image) -> Image.Image:
+    """On white, as readers see it."""
+    if image.mode != "RGBA":
+        return image.convert("RGB")
+    ground = Image.new("RGBA", image.size, "white")
+    return Image.alpha_composite(ground, image).convert("RGB")
+
+
+def _look(image: Image.Image) -> tuple[int, int]:
+    grey = image.convert("L")
+    return _brighter(grey, COARSE), _brighter(grey, FINE)
+
+
+def _brighter(grey: Image.Image, side: int) -> int:
+    """A bit for each point of a grid: whether its right neighbour is brighter."""
+    points = grey.resize((side + 1, side), Image.Resampling.BOX).tobytes()
+    bits = 0
+    for row in range(0, len(points), side + 1):
+        for place in range(row, row + side):
+            bits = bits << 1 | (points[place] < points[place + 1])
+    return bits
+
+
+def main() -> None:
+    """Picture after picture from standard input: a line with its size, then its bytes. A line of JSON for each, then what was made."""
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    Image.preinit()
+    out = sys.stdout.buffer
+    out.write(b"ready\n")
+    out.flush()
+    for line in sys.stdin.buffer:
+        data = sys.stdin.buffer.read(int(line))
+        try:
+            made = make(data)
+        except NoPicture as error:
+            out.write(json.dumps({"why": str(error)}).encode() + b"\n")
+        else:
+            size = len(made.data or b"")
+            told = {"width": made.width, "height": made.height, "coarse": made.coarse, "fine": str(made.fine), "mime": made.mime, "size": size}
+            out.write(json.dumps(told).encode() + b"\n" + (made.data or b""))
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()

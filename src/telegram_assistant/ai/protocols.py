@@ -13,7 +13,7 @@ from telegram_assistant.domain.spending import Tokens
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image as it came from Telegram."""
+    """A jpeg or png; see picture_readers for all others."""
 
     data: bytes = field(repr=False)
     mime: str

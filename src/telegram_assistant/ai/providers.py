@@ -15,7 +15,7 @@ from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import EmbeddingsBy, Settings
 
 INSTALL = "pip install 'telegram-assistant[ai]'"
-NEEDS = {"gigachat": ("langchain_gigachat", "gigachat", "PIL"), "openai": ("langchain_openai", "openai", "PIL")}
+NEEDS = {"gigachat": ("langchain_gigachat", "gigachat"), "openai": ("langchain_openai", "openai")}
 
 
 @dataclass(frozen=True, slots=True)

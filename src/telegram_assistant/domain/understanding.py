@@ -105,6 +105,15 @@ class Asked:
     prompt_version: str
 
 
+@dataclass(frozen=True, slots=True)
+class Eye:
+    """Who looks at pictures, and how."""
+
+    provider: str
+    model: str
+    prompt_version: str
+
+
 def policy_among(policies: tuple[AiPolicy, ...], *, is_private: bool, is_blocked: bool) -> AiPolicy:
     """A public channel is understood as the most generous subscriber wishes, a private one as the strictest."""
     if is_blocked or not policies:

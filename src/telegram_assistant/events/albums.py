@@ -9,8 +9,11 @@ class AlbumParsed(Event):
     """An album is complete, as far as can be known."""
 
     NAME: ClassVar[str] = "albums.parsed"
+    VERSION: ClassVar[int] = 2
     grouped_id: int
     message_ids: tuple[int, ...]
+    is_overdue: bool = False
+    """It has waited long enough for items that nobody has looked at."""
 
 
 class AlbumAssembled(Event):

@@ -1,4 +1,4 @@
-"""Watches for albums that are complete."""
+"""Watches for albums that are complete, and for those that wait too long to be summed up."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,6 +20,7 @@ async def close_albums(stopping: asyncio.Event, *, albums: Albums, clock: Callab
     while not stopping.is_set():
         try:
             closed = await albums.close(clock())
+            await albums.hurry(clock())
         except Busy as busy:
             log.info("albums_wait", why=str(busy))
             closed = 0

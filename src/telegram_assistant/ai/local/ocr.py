@@ -1,6 +1,7 @@
 """Text in pictures, read by tesseract in a process of its own with limits: pictures come from strangers."""
 
 import asyncio
+import os
 import resource
 import shutil
 
@@ -11,7 +12,9 @@ from telegram_assistant.errors import ProviderFailed
 LANGUAGES = "rus+eng"
 MOST_BYTES = 20_000_000
 MOST_MEMORY_BYTES = 2_000_000_000
-MOST_CPU_SECONDS = 60
+MOST_CPU_SECONDS = 20
+NICENESS = 10
+"""Reading pictures takes the processor when nothing else does."""
 MOST_CHARACTERS = 10_000
 
 
@@ -23,9 +26,10 @@ def ocr_command() -> str | None:
 def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_SECONDS, MOST_CPU_SECONDS))
+    os.nice(NICENESS)
 
 
-async def read_text(picture: Picture, *, command: str, timeout_seconds: float = 30.0) -> str:
+async def read_text(picture: Picture, *, command: str, timeout_seconds: float = 20.0) -> str:
     """What is written in the picture; ProviderFailed when it cannot be read."""
     if len(picture.data) > MOST_BYTES:
         raise ProviderFailed(Failure.UNUSABLE, "the picture is too large to be read")

@@ -1,6 +1,7 @@
 """The local provider: what can be understood on this machine, with as much of it as is installed."""
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -23,6 +24,8 @@ from telegram_assistant.errors import ProviderFailed, Rejected
 
 INSTALL = "pip install 'telegram-assistant[local-ai]'"
 SUBJECT = "local understanding"
+PICTURES_AT_ONCE = max(1, (os.cpu_count() or 1) // 2)
+"""Reading one keeps a processor busy for about a second."""
 
 type Embedder = Callable[[Sequence[str], TextKind], tuple[Vector, ...]]
 
@@ -38,6 +41,7 @@ class Local:
         self._models = models
         self._loading = asyncio.Lock()
         self._embedders: dict[str, Embedder] = {}
+        self._readings = asyncio.Semaphore(PICTURES_AT_ONCE)
 
     async def tags(self, materials: Sequence[Material], *, vocabulary: Vocabulary) -> list[Tags]:
         """What each is about, as far as words tell."""
@@ -54,7 +58,8 @@ class Local:
         command = ocr_command()
         if command is None:
             raise ProviderFailed(Failure.REFUSED, "tesseract is not installed")
-        return PictureFacts(text=await read_text(picture, command=command))
+        async with self._readings:
+            return PictureFacts(text=await read_text(picture, command=command))
 
     async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
         """Rejected when the model was not fetched; local work takes its time, so the timeout is for others."""

@@ -5,7 +5,9 @@ opens it again, as a new revision.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
@@ -18,6 +20,9 @@ SETTLED = timedelta(seconds=60)
 NEWS = timedelta(days=1)
 """An album older than that came with history: it travels in the other lane."""
 MOST_AT_ONCE = 500
+OVERDUE = timedelta(minutes=15)
+"""So long a closed album waits until all its items were looked at."""
+GIVEN_UP = timedelta(days=1)
 
 GATHER = """
 INSERT INTO media_groups AS g (channel_id, grouped_id, message_ids, posted_at, newest_item_at)
@@ -43,6 +48,11 @@ WITH due AS (
 UPDATE media_groups g SET closed_at = $1 FROM due
 WHERE g.channel_id = due.channel_id AND g.grouped_id = due.grouped_id
 RETURNING g.channel_id, g.grouped_id, g.message_ids, g.posted_at, g.revision
+"""
+
+WAITING = """
+SELECT channel_id, grouped_id, message_ids, posted_at, revision, closed_at FROM media_groups
+WHERE closed_at IS NOT NULL AND assembled_revision < revision AND closed_at BETWEEN $1 AND $2 ORDER BY closed_at LIMIT $3
 """
 
 
@@ -71,11 +81,20 @@ class Albums:
         """Tell of the albums that are complete, as far as can be known; how many."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CLOSE, now, SETTLED, MOST_AT_ONCE)
-            told = []
-            for row in rows:
-                first = PostId(ChannelId(row["channel_id"]), MessageId(row["message_ids"][0]))
-                facts = {"grouped_id": row["grouped_id"], "message_ids": tuple(row["message_ids"])}
-                lane = Lane.LIVE if now - row["posted_at"] < NEWS else Lane.BULK
-                told.append(Told(AlbumParsed.about(first, row["revision"], occurred_at=now, **facts), lane))
+            await write_notices(connection, [_told(row, now, occurred_at=now) for row in rows])
+        return len(rows)
+
+    async def hurry(self, now: datetime) -> int:
+        """Tell once more of albums that were not summed up in time: they shall do with the items that were looked at. How many wait."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(WAITING, now - GIVEN_UP, now - OVERDUE, MOST_AT_ONCE)
+            told = [_told(row, now, occurred_at=row["closed_at"].astimezone(UTC) + OVERDUE, is_overdue=True) for row in rows]
             await write_notices(connection, told)
         return len(rows)
+
+
+def _told(row: asyncpg.Record, now: datetime, *, occurred_at: datetime, is_overdue: bool = False) -> Told:
+    first = PostId(ChannelId(row["channel_id"]), MessageId(row["message_ids"][0]))
+    lane = Lane.LIVE if now - row["posted_at"] < NEWS else Lane.BULK
+    facts = {"grouped_id": row["grouped_id"], "message_ids": tuple(row["message_ids"]), "is_overdue": is_overdue}
+    return Told(AlbumParsed.about(first, row["revision"], occurred_at=occurred_at, **facts), lane)

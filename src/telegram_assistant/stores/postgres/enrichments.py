@@ -19,6 +19,7 @@ class Kind(StrEnum):
 
     TAGS = "tags"
     VISION = "vision"
+    ALBUM = "album"
 
 
 @dataclass(frozen=True, slots=True)

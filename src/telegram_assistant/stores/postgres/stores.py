@@ -6,6 +6,7 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.stores.postgres.accounts import Accounts
 from telegram_assistant.stores.postgres.ai_policies import AiPolicies
 from telegram_assistant.stores.postgres.ai_results import AiResults
+from telegram_assistant.stores.postgres.album_summaries import AlbumSummaries
 from telegram_assistant.stores.postgres.albums import Albums
 from telegram_assistant.stores.postgres.backfills import Backfills
 from telegram_assistant.stores.postgres.bell import Bell
@@ -25,6 +26,7 @@ from telegram_assistant.stores.postgres.landing import Landing
 from telegram_assistant.stores.postgres.limits import AccountLimits
 from telegram_assistant.stores.postgres.logins import Logins
 from telegram_assistant.stores.postgres.media import MediaQueue
+from telegram_assistant.stores.postgres.media_results import MediaResults
 from telegram_assistant.stores.postgres.media_upkeep import MediaUpkeep
 from telegram_assistant.stores.postgres.near_texts import NearTexts
 from telegram_assistant.stores.postgres.notices import Notices
@@ -68,7 +70,9 @@ class SystemStores:
     outbox: Outbox
     notices: Notices
     albums: Albums
+    album_summaries: AlbumSummaries
     media: MediaQueue
+    media_results: MediaResults
     media_upkeep: MediaUpkeep
     dead_letters: DeadLetters
     coverage: CoverageLedger
@@ -126,7 +130,9 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         outbox=Outbox(repeatable, bell),
         notices=Notices(repeatable),
         albums=Albums(transactions),
+        album_summaries=AlbumSummaries(transactions),
         media=MediaQueue(transactions),
+        media_results=MediaResults(transactions),
         media_upkeep=MediaUpkeep(transactions),
         dead_letters=DeadLetters(transactions),
         coverage=CoverageLedger(transactions),

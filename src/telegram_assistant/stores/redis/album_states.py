@@ -1,0 +1,85 @@
+"""How far albums are: which items each has, and which of them were looked at. Rebuilt from PostgreSQL wherever Redis has lost it."""
+
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.stores.redis.client import Redis, answered, text_of
+
+KEPT_SECONDS = 86_400
+
+# Everything only grows: items join, are looked at, and a newer revision replaces an older one. So it does not matter who writes first.
+NOTE = """
+for number = 3, #ARGV do redis.call('HSET', KEYS[1], ARGV[number], 1) end
+local revision = tonumber(ARGV[2])
+if revision > tonumber(redis.call('HGET', KEYS[1], 'revision') or -1) then redis.call('HSET', KEYS[1], 'revision', revision) end
+redis.call('EXPIRE', KEYS[1], ARGV[1])
+return redis.call('HGETALL', KEYS[1])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AlbumState:
+    """Revision 0: nobody has said yet that the album is complete."""
+
+    revision: int = 0
+    items: frozenset[int] = frozenset()
+    looked_at: frozenset[int] = frozenset()
+    assembled: int = 0
+    """The newest revision that was summed up."""
+    is_rebuilt: bool = False
+    """What PostgreSQL knows is in it."""
+
+    @property
+    def is_complete(self) -> bool:
+        return self.revision > 0 and self.items <= self.looked_at
+
+    @property
+    def was_assembled(self) -> bool:
+        """Without some of its items, if it was overdue: whatever comes now adds to it."""
+        return 0 < self.revision <= self.assembled
+
+
+class AlbumStates:
+    """One per process. Busy while Redis is away."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._note = redis.register_script(NOTE)
+
+    async def note(
+        self,
+        channel_id: ChannelId,
+        grouped_id: int,
+        *,
+        revision: int = 0,
+        items: Iterable[int] = (),
+        looked_at: Iterable[int] = (),
+        assembled: int = 0,
+        is_rebuilt: bool = False,
+    ) -> AlbumState:
+        """Add what is known now; the state with all that was known before."""
+        fields = [f"item:{one}" for one in items] + [f"looked:{one}" for one in looked_at]
+        fields += [f"assembled:{assembled}"] if assembled else []
+        fields += ["rebuilt"] if is_rebuilt else []
+        asked = cast("Awaitable[list[Any]]", self._note(keys=[_key(channel_id, grouped_id)], args=[KEPT_SECONDS, revision, *fields]))
+        return _state(await answered(asked))
+
+
+def _key(channel_id: ChannelId, grouped_id: int) -> str:
+    return f"album:{channel_id}:{grouped_id}"
+
+
+def _state(pairs: list[Any]) -> AlbumState:
+    known = {text_of(name): text_of(value) for name, value in zip(pairs[::2], pairs[1::2], strict=True)}
+    return AlbumState(
+        revision=int(known.get("revision", 0)),
+        items=_numbers("item:", known),
+        looked_at=_numbers("looked:", known),
+        assembled=max(_numbers("assembled:", known), default=0),
+        is_rebuilt="rebuilt" in known,
+    )
+
+
+def _numbers(prefix: str, known: Iterable[str]) -> frozenset[int]:
+    return frozenset(int(name.removeprefix(prefix)) for name in known if name.startswith(prefix))

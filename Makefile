@@ -28,10 +28,12 @@ servers:  ## start the real servers on loopback (scripts/servers says more)
 .PHONY: lock
 lock:  ## lock the dependencies again: hashes, no registry addresses
 	$(COMPILE) --upgrade -o requirements/run.txt
-	$(COMPILE) --upgrade -c requirements/run.txt --extra dev --extra simulator --extra ai --extra local-ai -o requirements/dev.txt
+	$(COMPILE) --upgrade -c requirements/run.txt --extra dev --extra simulator --extra ai --extra local-ai --extra vectors --extra qdrant -o requirements/dev.txt
 	$(COMPILE) --upgrade -c requirements/run.txt --extra crawler -o requirements/crawler.txt
 	$(COMPILE) --upgrade -c requirements/run.txt --extra ai -o requirements/ai.txt
 	$(COMPILE) --upgrade -c requirements/run.txt --extra local-ai -o requirements/local-ai.txt
+	$(COMPILE) --upgrade -c requirements/run.txt --extra vectors -o requirements/vectors.txt
+	$(COMPILE) --upgrade -c requirements/run.txt --extra qdrant -o requirements/qdrant.txt
 
 .PHONY: check
 check: install  ## ruff, mypy, the floors of the house, generated files

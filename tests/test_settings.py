@@ -20,6 +20,7 @@ EXAMPLES = {
     "PARSER_SCHEDULER_POLICY": "classic",
     "PREVIEWS_ENABLED": "true",
     "PREVIEWS_URL": "http://127.0.0.1:8446",
+    "QDRANT_URL": "http://127.0.0.1:6333",
     "CRAWL_ALLOW": "example.org",
     "CRAWL_DENY": "example.org",
     "CRAWLER_ADDRESS": "127.0.0.1:8013",

@@ -12,6 +12,7 @@
     ├── ProviderFailed  an AI provider gave no usable answer; another one, or the local result, takes its place
     ├── SettingsError   the environment does not make sense; every problem is listed at once
     └── CannotStart     a role cannot begin; the text says why and what to do
+        └── InUse       another process has what only one may have
 
 Anything else that is raised is a bug.
 """
@@ -91,3 +92,7 @@ class CannotStart(AssistantError):
         super().__init__(f"{why}. {remedy}")
         self.why = why
         self.remedy = remedy
+
+
+class InUse(CannotStart):
+    """Another process has what only one may have."""

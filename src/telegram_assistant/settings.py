@@ -302,6 +302,18 @@ class GraphSettings(Group):
     password: SecretStr = variable("NEO4J_PASSWORD", SecretStr(""), help="Its password.")
 
 
+class VectorSettings(Group):
+    """Qdrant: posts by their meaning. A server, or embedded when QDRANT_URL is empty. Optional."""
+
+    url: Annotated[str, AfterValidator(_web_address)] = variable(
+        "QDRANT_URL", "", help="Qdrant server, like http://host:6333; needed when worker and api are separate processes. Empty: VECTORS_DIR."
+    )
+    api_key: SecretStr = variable("QDRANT_API_KEY", SecretStr(""), help="Its key, if it asks for one.")
+    folder: Path | None = variable(
+        "VECTORS_DIR", None, help="Folder for vectors when QDRANT_URL is empty, for one process at a time. Neither: posts are found by words only."
+    )
+
+
 class GigaChatSettings(Group):
     """GigaChat, a provider of chat, vision and embeddings. Optional."""
 
@@ -422,6 +434,7 @@ class Settings(Group):
     files: FilesSettings
     crawl: CrawlSettings
     graph: GraphSettings
+    vectors: VectorSettings
     ai: AiSettings
     gigachat: GigaChatSettings
     openai: OpenAiSettings

@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from telegram_assistant.ai.protocols import Vector
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.near_copies import Sketch
 from telegram_assistant.domain.understanding import Allowed, Asked, Reason, Tier, Wanted
@@ -16,7 +17,7 @@ class Policies(Protocol):
 
     async def of_channel(self, channel_id: ChannelId) -> Allowed: ...
 
-    async def of_channels(self, channel_ids: Sequence[ChannelId]) -> Mapping[ChannelId, Allowed]: ...
+    async def of_channels(self, channel_ids: Collection[ChannelId]) -> Mapping[ChannelId, Allowed]: ...
 
     async def of_tenant(self, tenant_id: TenantId) -> Allowed: ...
 
@@ -77,6 +78,14 @@ class Understood[T]:
     """A provider may improve it later: a row was left."""
     local: T | None = None
     """What this machine says, also where a provider has answered; for tags only."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostVectors:
+    """Those that could be made, all by one model. A post that is missing has none: policy forbids it, or nobody could now."""
+
+    model: str
+    vectors: Mapping[PostId, Vector]
 
 
 def key_of(*parts: str) -> bytes:

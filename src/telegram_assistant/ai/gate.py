@@ -17,7 +17,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from telegram_assistant.ai.answers import Copies, Later, Material, Policies, Results, Understood
+from telegram_assistant.ai.answers import Copies, Later, Material, Policies, PostVectors, Results, Understood
 from telegram_assistant.ai.calling import Caller, Order, Progress, Withheld
 from telegram_assistant.ai.flights import Flights
 from telegram_assistant.ai.local.tagging import LOCAL_MODEL
@@ -177,6 +177,23 @@ class Gate:
         allowed = await (self._policies.of_channel(channel_id) if channel_id is not None else self._policies.of_tenant(TenantId(tenant_id or 0)))
         made = await self._vectors.make(texts, kind, allowed, urgency)
         return _counted("vectors", await self._left_for_later(made, "vectors", post_id))
+
+    async def post_vectors(self, texts: Mapping[PostId, str], *, urgency: Urgency = Urgency.LIVE) -> PostVectors:
+        """Of many posts at once, each as its own channel allows; what a provider may do later is left for later."""
+        allowed = await self._policies.of_channels({post_id.channel_id for post_id in texts})
+        together: dict[Allowed, list[PostId]] = {}
+        for post_id in texts:
+            together.setdefault(self._vectors.terms(allowed[post_id.channel_id]), []).append(post_id)
+        model, vectors = "", dict[PostId, Vector]()
+        for terms, posts in together.items():
+            made = _counted("vectors", await self._vectors.make([texts[post_id] for post_id in posts], TextKind.DOCUMENT, terms, urgency))
+            if made.value is not None:
+                model = made.model
+                vectors |= zip(posts, made.value, strict=True)
+            else:
+                for post_id in posts:
+                    await self._left_for_later(made, "vectors", post_id)
+        return PostVectors(model, vectors)
 
     async def _understand[T: Output](
         self, question: Question[T], allowed: Allowed, urgency: Urgency, locally: Callable[[], Awaitable[T]] | None, post_id: PostId | None

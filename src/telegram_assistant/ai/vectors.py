@@ -46,6 +46,10 @@ class VectorMaker:
         self._results = results
         self._wait_seconds = wait_seconds
 
+    def terms(self, allowed: Allowed) -> Allowed:
+        """Texts that may be done on the same terms are done together; here it does not matter who would pay elsewhere."""
+        return allowed if self._local_model is None or allowed.policy is AiPolicy.OFF else Allowed(AiPolicy.LOCAL)
+
     async def make(self, texts: Sequence[str], kind: TextKind, allowed: Allowed, urgency: Urgency) -> Made:
         if self._local_model is not None and allowed.policy is not AiPolicy.OFF:
             return await self._here(texts, kind, self._local_model)

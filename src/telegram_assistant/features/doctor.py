@@ -12,6 +12,7 @@ from telegram_assistant.stores import files, graph
 from telegram_assistant.stores.postgres import examination as postgres
 from telegram_assistant.stores.redis import examination as redis
 from telegram_assistant.telegram import encryption
+from telegram_assistant.vectors import opening
 
 OLDEST_PYTHON = (3, 12)
 
@@ -23,6 +24,7 @@ async def examine_servers(settings: Settings) -> AsyncIterator[Finding]:
         asyncio.create_task(redis.examine(settings.redis)),
         asyncio.create_task(files.examine(settings.files)),
         asyncio.create_task(graph.examine(settings.graph)),
+        asyncio.create_task(opening.examine(settings.vectors, settings.ai.embeddings_model_in_force)),
     ]
     for answer in asked:
         for finding in await answer:

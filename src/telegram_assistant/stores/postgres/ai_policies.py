@@ -1,7 +1,8 @@
 """Who may have a text understood by whom: policies of subscriptions, consents of owners."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 
 import asyncpg
 
@@ -21,7 +22,7 @@ class AiPolicies:
         """Among all active subscribers. `provider` without the owner's consent is `local`."""
         return (await self.of_channels([channel_id]))[channel_id]
 
-    async def of_channels(self, channel_ids: Sequence[ChannelId]) -> Mapping[ChannelId, Allowed]:
+    async def of_channels(self, channel_ids: Collection[ChannelId]) -> Mapping[ChannelId, Allowed]:
         """The same for many; a channel that nobody follows is `off`."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -30,11 +31,11 @@ class AiPolicies:
                        CASE WHEN s.ai_policy = 'provider' AND k.tenant_id IS NULL THEN 'local' ELSE s.ai_policy END AS policy
                 FROM channels c JOIN subscriptions s ON s.channel_id = c.channel_id AND s.active
                 LEFT JOIN ai_consents k ON k.tenant_id = s.tenant_id
-                WHERE c.channel_id = ANY($1::bigint[]) ORDER BY c.channel_id, s.tenant_id
+                WHERE c.channel_id = ANY ($1) ORDER BY c.channel_id, s.tenant_id
                 """,
                 list(channel_ids),
             )
-        followed = {ChannelId(channel_id): _allowed(list(of_one)) for channel_id, of_one in groupby(rows, key=lambda row: row["channel_id"])}
+        followed = {ChannelId(channel_id): _allowed(list(found)) for channel_id, found in groupby(rows, key=itemgetter("channel_id"))}
         return {channel_id: followed.get(channel_id, Allowed(AiPolicy.OFF)) for channel_id in channel_ids}
 
     async def of_tenant(self, tenant_id: TenantId) -> Allowed:

@@ -35,11 +35,13 @@ from telegram_assistant.stores.postgres.pages import Pages
 from telegram_assistant.stores.postgres.partitions import Partitions
 from telegram_assistant.stores.postgres.planning import Planning
 from telegram_assistant.stores.postgres.post_media import PostMedia
+from telegram_assistant.stores.postgres.post_states import PostStates
 from telegram_assistant.stores.postgres.posts import Posts
 from telegram_assistant.stores.postgres.previews import Previews
 from telegram_assistant.stores.postgres.provider_wanted import ProviderWanted
 from telegram_assistant.stores.postgres.push_states import PushStates
 from telegram_assistant.stores.postgres.raw_messages import RawArchive
+from telegram_assistant.stores.postgres.rebuilds import Rebuilds
 from telegram_assistant.stores.postgres.replays import Replays
 from telegram_assistant.stores.postgres.schedule import Schedule
 from telegram_assistant.stores.postgres.search import WordSearch
@@ -65,6 +67,8 @@ class SystemStores:
     landing: Landing
     counts: Counts
     posts: Posts
+    post_states: PostStates
+    rebuilds: Rebuilds
     pages: Pages
     enrichments: Enrichments
     outbox: Outbox
@@ -125,6 +129,8 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         landing=Landing(transactions, bell),
         counts=Counts(repeatable),
         posts=Posts(repeatable),
+        post_states=PostStates(transactions),
+        rebuilds=Rebuilds(transactions),
         pages=Pages(repeatable),
         enrichments=Enrichments(repeatable),
         outbox=Outbox(repeatable, bell),

@@ -1,0 +1,116 @@
+"""Projections that are made anew from PostgreSQL: wanted by a person, done by one process under a lease, taken over where it died."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import asyncpg
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.stores.postgres.database import SystemTransactions
+
+
+class Projection(StrEnum):
+    """What can be made anew."""
+
+    VECTORS = "vectors"
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """How far one is."""
+
+    target: str
+    last: PostId | None
+    done: int
+    total: int
+    finished_at: datetime | None
+    owner: str | None
+    error: str
+
+
+class Rebuilds:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def want(self, projection: Projection) -> None:
+        """One that is under way goes on; one that is over begins again."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                INSERT INTO rebuilds AS r (projection) VALUES ($1)
+                ON CONFLICT (projection) DO UPDATE SET wanted_at = now(), owner = NULL, leased_until = '-infinity', target = '', channel_id = 0,
+                    message_id = 0, done = 0, total = 0, finished_at = NULL, error = '' WHERE r.finished_at IS NOT NULL
+                """,
+                projection.value,
+            )
+
+    async def claim(self, projection: Projection, *, owner: str, lease: timedelta) -> Rebuild | None:
+        """None: nothing is wanted, or somebody does it."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                f"""
+                UPDATE rebuilds SET owner = $2, leased_until = now() + $3::interval
+                WHERE projection = $1 AND finished_at IS NULL AND (leased_until < now() OR owner = $2) RETURNING {COLUMNS}
+                """,
+                projection.value,
+                owner,
+                lease,
+            )
+        return _rebuild(row) if row else None
+
+    async def begin(self, projection: Projection, *, owner: str, target: str, total: int) -> None:
+        """From the first post on."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                "UPDATE rebuilds SET target = $3, total = $4, done = 0, channel_id = 0, message_id = 0 WHERE projection = $1 AND owner = $2",
+                projection.value,
+                owner,
+                target,
+                total,
+            )
+
+    async def note(self, projection: Projection, *, owner: str, last: PostId, done: int, lease: timedelta) -> bool:
+        """So many more are done. False: somebody else does it now."""
+        async with self._transactions.begin() as connection:
+            noted = await connection.execute(
+                """
+                UPDATE rebuilds SET channel_id = $3, message_id = $4, done = done + $5, leased_until = now() + $6::interval, error = ''
+                WHERE projection = $1 AND owner = $2 AND finished_at IS NULL
+                """,
+                projection.value,
+                owner,
+                last.channel_id,
+                last.message_id,
+                done,
+                lease,
+            )
+        return bool(noted == "UPDATE 1")
+
+    async def finish(self, projection: Projection, *, owner: str) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute("UPDATE rebuilds SET finished_at = now() WHERE projection = $1 AND owner = $2", projection.value, owner)
+
+    async def release(self, projection: Projection, *, owner: str, error: str = "") -> None:
+        """Somebody else may go on from here."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                "UPDATE rebuilds SET leased_until = '-infinity', error = $3 WHERE projection = $1 AND owner = $2", projection.value, owner, error
+            )
+
+    async def look(self, projection: Projection) -> Rebuild | None:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(f"SELECT {COLUMNS} FROM rebuilds WHERE projection = $1", projection.value)
+        return _rebuild(row) if row else None
+
+
+COLUMNS = (
+    "target, channel_id, message_id, done, total, finished_at, CASE WHEN leased_until > now() AND finished_at IS NULL THEN owner END AS owner, error"
+)
+
+
+def _rebuild(row: asyncpg.Record) -> Rebuild:
+    last = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) if row["channel_id"] else None
+    return Rebuild(row["target"], last, row["done"], row["total"], row["finished_at"], row["owner"], row["error"])

@@ -1,0 +1,185 @@
+"""Vectors inside this process: qdrant-edge, a shard in a folder for each collection.
+
+The engine lets nothing else run while it works: points go in a few at a time, so that others get their turn between them. An
+index is built by another process, on a copy; what was written meanwhile is carried over before the copy takes the shard's place.
+"""
+
+import asyncio
+import fcntl
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.errors import CannotStart, InUse
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.vectors.protocol import PREFIX, Hit, Point, Sought, Space
+from telegram_assistant.vectors.shard import AT_ONCE, Shard, index_in
+
+log = get_logger()
+
+INDEX_FROM = 20_000
+"""So many points are compared one by one in a few milliseconds."""
+INDEX_SHARE = 0.25
+"""Then an index is built again when a quarter of all points is not in it."""
+STATE = "shards.json"
+
+
+class EmbeddedVectors:
+    """One process at a time: opening a folder that another one has is InUse."""
+
+    def __init__(self, folder: Path, lock: TextIO, *, index_from: int) -> None:
+        self.where = f"embedded, in the folder {folder}"
+        self._folder = folder
+        self._lock = lock
+        self._index_from = index_from
+        self._shards: dict[str, Shard] = {}
+        self._shown: dict[str, str] = {}
+        self._writing = asyncio.Lock()
+        self._indexing: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, folder: Path, *, index_from: int = INDEX_FROM) -> "EmbeddedVectors":
+        store = cls(folder, _locked(folder), index_from=index_from)
+        try:
+            await store._load()
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    async def close(self) -> None:
+        if self._indexing is not None:
+            self._indexing.cancel()
+            await asyncio.wait([self._indexing])
+        for shard in self._shards.values():
+            await shard.close()
+        self._shards.clear()
+        self._lock.close()
+
+    async def collections(self) -> Mapping[str, str | None]:
+        shown = {collection: name for name, collection in self._shown.items()}
+        return {collection: shown.get(collection) for collection in self._shards}
+
+    async def create(self, space: Space, collection: str) -> None:
+        async with self._writing:
+            if collection not in self._shards:
+                self._shards[collection] = await Shard.create(self._folder / f"{collection}.1", space.dimension)
+                self._save()
+
+    async def switch(self, space: Space, collection: str) -> None:
+        self._shown[space.name] = collection
+        self._save()
+
+    async def drop(self, collection: str) -> None:
+        async with self._writing:
+            shard = self._shards.pop(collection, None)
+            self._shown = {name: shown for name, shown in self._shown.items() if shown != collection}
+            self._save()
+        if shard is not None:
+            await _remove(shard)
+
+    async def upsert(self, collection: str, points: Sequence[Point]) -> None:
+        for start in range(0, len(points), AT_ONCE):
+            async with self._writing:
+                if (shard := self._shards.get(collection)) is not None:
+                    await shard.upsert(points[start : start + AT_ONCE])
+        self._index_in_time(collection)
+
+    async def delete(self, collection: str, post_ids: Sequence[PostId]) -> None:
+        async with self._writing:
+            if post_ids and (shard := self._shards.get(collection)) is not None:
+                await shard.delete(post_ids)
+
+    async def search(self, space: Space, sought: Sought) -> tuple[Hit, ...]:
+        shard = self._shards.get(self._shown.get(space.name, ""))
+        return () if shard is None or sought.is_in_vain else await shard.search(sought)
+
+    async def count(self, collection: str) -> int:
+        shard = self._shards.get(collection)
+        return 0 if shard is None else await shard.count()
+
+    def _index_in_time(self, collection: str) -> None:
+        shard = self._shards.get(collection)
+        if shard is None or (self._indexing is not None and not self._indexing.done()):
+            return
+        if shard.points - shard.indexed >= max(self._index_from, INDEX_SHARE * shard.points):
+            self._indexing = asyncio.create_task(self._index(collection, shard))
+
+    async def _index(self, collection: str, shard: Shard) -> None:
+        """A failure costs nothing but time: searches go on without, and it is tried again when as much has been added again."""
+        shard.indexed = shard.points
+        copy = shard.folder.with_suffix(f".{int(shard.folder.suffix[1:]) + 1}")
+        is_taken = False
+        try:
+            async with self._writing:
+                await shard.flush()
+                await asyncio.to_thread(shutil.copytree, shard.folder, copy)
+                shard.touched = set()
+            await index_in(copy)
+            async with self._writing:
+                is_taken = await self._replace(collection, shard, copy)
+        except Exception as error:  # noqa: BLE001 -- the engine's are plain ones
+            log.warning("vectors_not_indexed", collection=collection, why=str(error), what_to_do="searches go on; look at the disk of VECTORS_DIR")
+        finally:
+            shard.touched = None
+            if not is_taken:
+                shutil.rmtree(copy, ignore_errors=True)
+        if is_taken:
+            await _remove(shard)
+
+    async def _replace(self, collection: str, shard: Shard, copy: Path) -> bool:
+        """False: the shard was dropped meanwhile."""
+        new = await Shard.load(copy)
+        if self._shards.get(collection) is not shard:
+            await new.close()
+            return False
+        await shard.carry_over(new)
+        self._shards[collection] = new
+        self._save()
+        log.info("vectors_indexed", collection=collection, points=new.points)
+        return True
+
+    async def _load(self) -> None:
+        """What the state does not name was not finished: it goes."""
+        file = self._folder / STATE
+        state = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"shards": {}, "shown": {}}
+        for left in self._folder.glob(f"{PREFIX}*"):
+            if left.name not in state["shards"].values():
+                await asyncio.to_thread(shutil.rmtree, left)
+        for collection, name in state["shards"].items():
+            try:
+                self._shards[collection] = await Shard.load(self._folder / name)
+            except Exception as error:
+                remedy = f"Remove the folder {self._folder} and run `tga rebuild vectors`"
+                raise CannotStart(f"the vectors in {self._folder / name} cannot be read ({error})", remedy=remedy) from error
+        self._shown = {name: collection for name, collection in state["shown"].items() if collection in self._shards}
+
+    def _save(self) -> None:
+        state = {"shards": {collection: shard.folder.name for collection, shard in self._shards.items()}, "shown": self._shown}
+        draft = self._folder / f"{STATE}.new"
+        draft.write_text(json.dumps(state, indent=1), encoding="utf-8")
+        draft.replace(self._folder / STATE)
+
+
+async def _remove(shard: Shard) -> None:
+    await shard.close()
+    await asyncio.to_thread(shutil.rmtree, shard.folder)
+
+
+def _locked(folder: Path) -> TextIO:
+    """The engine itself would let a second process make another shard in the same folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("a", encoding="utf-8")
+    except OSError as error:
+        raise CannotStart(f"the folder {folder} cannot be used ({error.strerror})", remedy="Make it writable, or correct VECTORS_DIR") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        remedy = "Run worker and api in one process (`tga run`), or start a Qdrant server and set QDRANT_URL"
+        raise InUse(f"another process has the vectors in {folder}, and only one can", remedy=remedy) from error
+    return lock

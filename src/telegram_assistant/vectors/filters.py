@@ -1,0 +1,88 @@
+"""What a search is limited to, said once for both engines."""
+
+from dataclasses import dataclass
+
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.meaning import BY_PROVIDER, IMAGE, LINK
+from telegram_assistant.domain.understanding import Tier
+from telegram_assistant.vectors.protocol import Sought
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """The field has one of these values."""
+
+    field: str
+    values: tuple[int, ...] | tuple[str, ...]
+
+    @property
+    def listed(self) -> list[int] | list[str]:
+        """As the engines want it."""
+        return [value for value in self.values if isinstance(value, int)] or [str(value) for value in self.values]
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The field is a moment from one to before the other."""
+
+    field: str
+    since: float | None
+    until: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """All of `must`, none of `must_not`, and if there are alternatives one of them at least."""
+
+    must: tuple["AnyOf | Between", ...] = ()
+    must_not: tuple["AnyOf | Between", ...] = ()
+    either: tuple["Where", ...] = ()
+
+
+def where(sought: Sought) -> Where | None:
+    """None: everything may be found. Who reaches no channel must not ask."""
+    must: list[AnyOf | Between] = []
+    if sought.since or sought.until:
+        since, until = (moment.timestamp() if moment else None for moment in (sought.since, sought.until))
+        must.append(Between("at", since, until))
+    if sought.languages:
+        must.append(AnyOf("lang", sought.languages))
+    must += [_flagged(flag) for flag, wanted in ((IMAGE, sought.with_image), (LINK, sought.with_link)) if wanted]
+    is_about_understanding = bool(sought.tags or sought.topics or sought.kinds or sought.without_ads)
+    if not is_about_understanding:
+        if sought.reach is not None:
+            must.append(_in(sought.reach.channels))
+        return Where(tuple(must)) if must else None
+    return Where(tuple(must), either=_by_tier(sought))
+
+
+def _by_tier(sought: Sought) -> tuple[Where, ...]:
+    """A provider's understanding where the asker may see it and there is one, else the local one."""
+    alternatives = []
+    reach = sought.reach
+    if reach is None or reach.provider:
+        seen = () if reach is None else (_in(reach.provider),)
+        better = _understood(sought, Tier.PROVIDER)
+        plain = _understood(sought, Tier.LOCAL)
+        alternatives += [
+            Where((*seen, _flagged(BY_PROVIDER), *better.must), better.must_not),
+            Where((*seen, *plain.must), (_flagged(BY_PROVIDER), *plain.must_not)),
+        ]
+    if reach is not None and (reach.local or not reach.provider):
+        plain = _understood(sought, Tier.LOCAL)
+        alternatives.append(Where((_in(reach.local), *plain.must), plain.must_not))
+    return tuple(alternatives)
+
+
+def _understood(sought: Sought, tier: Tier) -> Where:
+    asked = (("tags", sought.tags), ("topic", sought.topics), ("kind", sought.kinds))
+    must = tuple(AnyOf(f"{name}_{tier.value}", values) for name, values in asked if values)
+    return Where(must, (_flagged(f"ad_{tier.value}"),) if sought.without_ads else ())
+
+
+def _in(channels: frozenset[ChannelId]) -> AnyOf:
+    return AnyOf("channel", tuple(sorted(channels)))
+
+
+def _flagged(flag: str) -> AnyOf:
+    return AnyOf("flags", (flag,))

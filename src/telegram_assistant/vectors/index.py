@@ -1,0 +1,73 @@
+"""Keeps the vector store in step with PostgreSQL: whoever writes last leaves the newest state, in whatever order events come."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from telegram_assistant.ai.gate import Gate
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.meaning import facts_of, text_of
+from telegram_assistant.domain.understanding import Urgency
+from telegram_assistant.stores.postgres.post_states import PostState, PostStates, Version
+from telegram_assistant.vectors.protocol import Point, Space, Vectors
+
+
+class Index:
+    """One per process."""
+
+    def __init__(self, vectors: Vectors, *, gate: Gate, states: PostStates) -> None:
+        self.vectors = vectors
+        self._gate = gate
+        self._states = states
+
+    async def write(self, post_ids: Collection[PostId], *, into: str | None = None, urgency: Urgency = Urgency.LIVE) -> Mapping[PostId, Version]:
+        """Bring these posts up to date, in `into` or in every collection there is; the version that each was left in.
+
+        Load, write, look again: what moved meanwhile is written once more, and so is everything when a collection has appeared
+        that was not written to. So a rebuild that begins now, or another writer with an older reading, leaves nothing old behind.
+        A post that is deleted or has no vector has no point.
+        """
+        written: dict[PostId, Version] = {}
+        pending = list(dict.fromkeys(post_ids))
+        while pending:
+            before = await self._collections(into)
+            states = await self._states.load(pending)
+            before |= await self._write(pending, states, before, into=into, urgency=urgency)
+            versions = await self._states.versions(pending)
+            written |= versions
+            has_appeared = bool(await self._collections(into) - before)
+            pending = [one for one in pending if has_appeared or versions.get(one) != (states[one].version if one in states else None)]
+        return written
+
+    async def first_of(self, space: Space) -> str:
+        """A collection for the first vectors of a model, seen by searches at once."""
+        collection = space.collection(1)
+        await self.vectors.create(space, collection)
+        await self.vectors.switch(space, collection)
+        return collection
+
+    async def _collections(self, into: str | None) -> set[str]:
+        return {into} if into is not None else set(await self.vectors.collections())
+
+    async def _write(
+        self, post_ids: Sequence[PostId], states: Mapping[PostId, PostState], collections: set[str], *, into: str | None, urgency: Urgency
+    ) -> set[str]:
+        """And the collections that it has written to."""
+        shown = {post_id: state for post_id, state in states.items() if state.is_shown}
+        texts = {post_id: text for post_id, state in shown.items() if (text := text_of(state.stored.post, state.learnt))}
+        made = await self._gate.post_vectors(texts, urgency=urgency) if texts else None
+        points = [
+            Point(post_id, vector, facts_of(shown[post_id].stored.post, shown[post_id].learnt))
+            for post_id, vector in (made.vectors.items() if made else ())
+        ]
+        if made and points:
+            space = Space(made.model, len(points[0].vector))
+            fitting = {one for one in collections if space.holds(one)}
+            if not fitting and into is None:
+                fitting = {await self.first_of(space)}
+            for collection in fitting:
+                await self.vectors.upsert(collection, points)
+            collections = collections | fitting
+        without = list(set(post_ids) - {point.post_id for point in points})
+        if without:
+            for collection in collections:
+                await self.vectors.delete(collection, without)
+        return collections

@@ -1,0 +1,77 @@
+"""Which store is used: a server where QDRANT_URL is set, else the embedded one where VECTORS_DIR is, else none."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from telegram_assistant.domain.finding import Finding, bad, off, ok, warning
+from telegram_assistant.errors import Busy, CannotStart, InUse
+from telegram_assistant.settings import VectorSettings
+from telegram_assistant.vectors.protocol import Vectors
+
+SUBJECT = "vectors"
+
+
+class Used(StrEnum):
+    """Where vectors are."""
+
+    SERVER = "server"
+    EMBEDDED = "embedded"
+    OFF = "off"
+
+
+NEEDS = {
+    Used.EMBEDDED: ("qdrant_edge", "Install it: pip install 'telegram-assistant[vectors]', or empty VECTORS_DIR"),
+    Used.SERVER: ("qdrant_client", "Install it: pip install 'telegram-assistant[qdrant]', or empty QDRANT_URL"),
+}
+
+
+def used_by(settings: VectorSettings) -> Used:
+    return Used.SERVER if settings.url else Used.EMBEDDED if settings.folder else Used.OFF
+
+
+@asynccontextmanager
+async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None]:
+    """None: vectors are off. CannotStart where the store that is set cannot be used; InUse where another process has it."""
+    used = used_by(settings)
+    if used is Used.OFF:
+        yield None
+        return
+    library, remedy = NEEDS[used]
+    if find_spec(library) is None:
+        raise CannotStart(f"vectors need {library}, and it is not installed", remedy=remedy)
+    room = import_module(f"telegram_assistant.vectors.{used.value}")
+    store = room.ServerVectors(settings) if used is Used.SERVER else await room.EmbeddedVectors.open(settings.folder or Path())
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def examine(settings: VectorSettings, model: str) -> list[Finding]:
+    """What is used, by which model, and how many posts are in it."""
+    if used_by(settings) is Used.OFF:
+        return [off(SUBJECT, "no QDRANT_URL and no VECTORS_DIR: posts are found by their words only")]
+    try:
+        async with open_vectors(settings) as store:
+            assert store is not None  # they are not off
+            return [await _found(store, model)]
+    except InUse:
+        return [ok(SUBJECT, f"embedded, in the folder {settings.folder}, used by a process that runs now; for more processes set QDRANT_URL")]
+    except CannotStart as error:
+        return [bad(SUBJECT, error.why, remedy=error.remedy)]
+    except Busy as error:
+        remedy = "start Qdrant, or correct QDRANT_URL and QDRANT_API_KEY; until then posts wait to be indexed, and words find them"
+        return [bad(SUBJECT, str(error), remedy=remedy)]
+
+
+async def _found(store: Vectors, model: str) -> Finding:
+    collections = await store.collections()
+    shown = [f"{await store.count(one)} posts in {one}" for one, name in collections.items() if name is not None]
+    if len(shown) > 1:
+        remedy = "run `tga rebuild vectors`: it makes all of them by the model in force, and removes the others"
+        return warning(SUBJECT, f"{store.where}: {', '.join(sorted(shown))}; the model is {model}", remedy=remedy)
+    return ok(SUBJECT, f"{store.where}: {shown[0] if shown else 'empty'}; the model is {model}")

@@ -1,0 +1,138 @@
+"""Vectors in a Qdrant server, for any number of processes."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http import HTTPStatus
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from qdrant_client import AsyncQdrantClient, models
+from qdrant_client.common.client_exceptions import QdrantException
+from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.errors import Busy
+from telegram_assistant.settings import VectorSettings
+from telegram_assistant.vectors.filters import AnyOf, Between, Where, where
+from telegram_assistant.vectors.protocol import FIELDS, PREFIX, FieldType, Hit, Point, Sought, Space, post_id_in
+
+TIMEOUT_SECONDS = 10
+AWAY_SECONDS = 5.0
+
+
+class ServerVectors:
+    """One client per process."""
+
+    def __init__(self, settings: VectorSettings) -> None:
+        parts = urlsplit(settings.url)
+        self.where = f"Qdrant at {parts.hostname}:{parts.port}" if parts.port else f"Qdrant at {parts.hostname}"
+        key = settings.api_key.get_secret_value() or None
+        with warnings.catch_warnings(action="ignore"):  # a key over plain HTTP is the operator's choice: often it does not leave the machine
+            self._client = AsyncQdrantClient(url=settings.url, api_key=key, timeout=TIMEOUT_SECONDS, check_compatibility=False)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def collections(self) -> Mapping[str, str | None]:
+        with _busy(self.where):
+            listed = await self._client.get_collections()
+            aliases = await self._client.get_aliases()
+        shown = {alias.collection_name: alias.alias_name for alias in aliases.aliases}
+        return {one.name: shown.get(one.name) for one in listed.collections if one.name.startswith(PREFIX)}
+
+    async def create(self, space: Space, collection: str) -> None:
+        with _busy(self.where):
+            if await self._client.collection_exists(collection):
+                return
+        with _busy(self.where, unless=HTTPStatus.CONFLICT):
+            await self._client.create_collection(
+                collection,
+                vectors_config=models.VectorParams(size=space.dimension, distance=models.Distance.COSINE, on_disk=True),
+                quantization_config=models.ScalarQuantization(
+                    scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+                ),
+                on_disk_payload=True,
+            )
+        with _busy(self.where):
+            for name, kind in FIELDS.items():
+                await self._client.create_payload_index(collection, name, _index_of(kind), wait=True)
+
+    async def switch(self, space: Space, collection: str) -> None:
+        create = models.CreateAliasOperation(create_alias=models.CreateAlias(collection_name=collection, alias_name=space.name))
+        with _busy(self.where):
+            await self._client.update_collection_aliases([create])
+
+    async def drop(self, collection: str) -> None:
+        with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
+            await self._client.delete_collection(collection)
+
+    async def upsert(self, collection: str, points: Sequence[Point]) -> None:
+        sent = [models.PointStruct(id=str(point.post_id.uuid), vector=list(point.vector), payload=dict(point.payload)) for point in points]
+        with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
+            await self._client.upsert(collection, sent, wait=True)
+
+    async def delete(self, collection: str, post_ids: Sequence[PostId]) -> None:
+        if post_ids:
+            with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
+                await self._client.delete(collection, [str(post_id.uuid) for post_id in post_ids], wait=True)
+
+    async def search(self, space: Space, sought: Sought) -> tuple[Hit, ...]:
+        if sought.is_in_vain:
+            return ()
+        points: list[models.ScoredPoint] = []
+        with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
+            found = await self._client.query_points(
+                space.name, query=list(sought.vector), query_filter=_filter(where(sought)), limit=sought.limit, with_payload=False
+            )
+            points = found.points
+        return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in points)
+
+    async def count(self, collection: str) -> int:
+        counted = models.CountResult(count=0)
+        with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
+            counted = await self._client.count(collection, exact=True)
+        return counted.count
+
+
+@contextmanager
+def _busy(where: str, *, unless: HTTPStatus | None = None) -> Iterator[None]:
+    """`unless`: that answer is as good as yes. What the server calls our mistake is one."""
+    try:
+        yield
+    except UnexpectedResponse as error:
+        if error.status_code == unless:
+            return
+        if error.status_code == HTTPStatus.BAD_REQUEST:
+            raise
+        raise Busy(f"{where} refuses ({error.status_code} {error.reason_phrase})", retry_after_seconds=AWAY_SECONDS) from error
+    except (ApiException, QdrantException, OSError, TimeoutError) as error:
+        raise Busy(f"{where} does not answer ({type(error).__name__})", retry_after_seconds=AWAY_SECONDS) from error
+
+
+def _filter(wanted: Where | None) -> models.Filter | None:
+    if wanted is None:
+        return None
+    return models.Filter(
+        must=[_condition(one) for one in wanted.must] or None,
+        must_not=[_condition(one) for one in wanted.must_not] or None,
+        should=[one for alternative in wanted.either if (one := _filter(alternative)) is not None] or None,
+    )
+
+
+def _condition(one: AnyOf | Between) -> models.FieldCondition:
+    match one:
+        case AnyOf():
+            return models.FieldCondition(key=one.field, match=models.MatchAny(any=one.listed))
+        case Between():
+            return models.FieldCondition(key=one.field, range=models.Range(gte=one.since, lt=one.until))
+
+
+def _index_of(kind: FieldType) -> models.IntegerIndexParams | models.KeywordIndexParams:
+    match kind:
+        case FieldType.NUMBER:
+            return models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=True, range=False)
+        case FieldType.MOMENT:
+            return models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True)
+        case FieldType.WORD:
+            return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD)

@@ -1,0 +1,212 @@
+"""One shard of the embedded engine, in our words. Its library holds Python's lock while it works, and raises plain Exceptions."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+from qdrant_edge import (
+    CountRequest,
+    Distance,
+    EdgeConfig,
+    EdgeOptimizersConfig,
+    EdgeShard,
+    EdgeVectorParams,
+    FieldCondition,
+    Filter,
+    HnswIndexConfig,
+    IntegerIndexParams,
+    KeywordIndexParams,
+    MatchAny,
+    Memory,
+    Query,
+    QueryRequest,
+    RangeFloat,
+    ScalarQuantizationConfig,
+    ScalarType,
+    UpdateOperation,
+)
+from qdrant_edge import Point as EdgePoint
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.errors import Busy
+from telegram_assistant.vectors.filters import AnyOf, Between, Where, where
+from telegram_assistant.vectors.protocol import FIELDS, FieldType, Hit, Point, Sought, post_id_in
+
+AWAY_SECONDS = 15.0
+FLUSH_EVERY = 5_000
+"""Points; until then they are in the engine's own log, which a crash leaves behind."""
+AT_ONCE = 50
+INDEX_ONE = """
+import os, sys, qdrant_edge
+os.nice(10)
+shard = qdrant_edge.EdgeShard.load(sys.argv[1])
+shard.optimize()
+shard.flush()
+shard.close()
+"""
+
+
+@dataclass(slots=True)
+class Shard:
+    """An open one. Calls may overlap, closing waits for them."""
+
+    engine: EdgeShard
+    folder: Path
+    points: int = 0
+    """About: what is written again counts again."""
+    indexed: int = 0
+    touched: set[PostId] | None = None
+    """What was written since a copy was taken; None: there is no copy."""
+    unflushed: int = 0
+    users: int = 0
+    idle: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @classmethod
+    async def create(cls, folder: Path, dimension: int) -> "Shard":
+        return cls(await _call(_created, folder, dimension), folder)
+
+    @classmethod
+    async def load(cls, folder: Path) -> "Shard":
+        engine = await _call(EdgeShard.load, str(folder))
+        known = await _call(engine.info)
+        return cls(engine, folder, known.points_count, known.indexed_vectors_count)
+
+    async def upsert(self, points: Sequence[Point]) -> None:
+        await self._update([point.post_id for point in points], lambda: UpdateOperation.upsert_points(_points(points)))
+
+    async def delete(self, post_ids: Sequence[PostId]) -> None:
+        await self._update(post_ids, lambda: UpdateOperation.delete_points([post_id.uuid for post_id in post_ids]))
+
+    async def search(self, sought: Sought) -> tuple[Hit, ...]:
+        with self._used():
+            return await _call(_found, self.engine, sought)
+
+    async def count(self) -> int:
+        with self._used():
+            return await _call(self.engine.count, CountRequest(exact=True))
+
+    async def flush(self) -> None:
+        with self._used():
+            await _call(self.engine.flush)
+            self.unflushed = 0
+
+    async def carry_over(self, new: "Shard") -> None:
+        """What was written here since the copy was taken, as it is now."""
+        await _call(_carried_over, self.engine, new.engine, self.touched or set())
+
+    async def close(self) -> None:
+        if self.users:
+            await self.idle.wait()
+        await asyncio.to_thread(self.engine.close)
+
+    async def _update(self, post_ids: Sequence[PostId], operation: Callable[[], UpdateOperation]) -> None:
+        with self._used():
+            await _call(lambda: self.engine.update(operation()))
+        if self.touched is not None:
+            self.touched.update(post_ids)
+        self.points += len(post_ids)
+        self.unflushed += len(post_ids)
+        if self.unflushed >= FLUSH_EVERY:
+            await self.flush()
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        self.users += 1
+        self.idle.clear()
+        try:
+            yield
+        finally:
+            self.users -= 1
+            if not self.users:
+                self.idle.set()
+
+
+async def index_in(folder: Path) -> None:
+    """In a process of its own, gently: it takes a minute for 50,000 points, and here nothing else would get its turn."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", INDEX_ONE, str(folder), stdin=asyncio.subprocess.DEVNULL)
+    try:
+        if await process.wait():
+            raise Busy("the process that builds the index has failed")
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _call[**P, T](function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """In a thread. What it says with these words is about this machine, not about what it was given."""
+    try:
+        return await asyncio.to_thread(function, *args, **kwargs)
+    except Exception as error:
+        if str(error).startswith("Service"):
+            raise Busy(f"the embedded vectors cannot be used ({str(error)[:160]})", retry_after_seconds=AWAY_SECONDS) from error
+        raise
+
+
+def _created(folder: Path, dimension: int) -> EdgeShard:
+    engine = EdgeShard.create(
+        str(folder),
+        EdgeConfig(
+            vectors=EdgeVectorParams(size=dimension, distance=Distance.Cosine, memory=Memory.Cold),
+            quantization_config=ScalarQuantizationConfig(type=ScalarType.Int8, quantile=0.99, memory=Memory.Cached),
+            hnsw_config=HnswIndexConfig(m=16, ef_construct=100, full_scan_threshold=10_000, max_indexing_threads=1),
+            optimizers=EdgeOptimizersConfig(default_segment_number=2),
+            payload_memory=Memory.Cold,
+        ),
+    )
+    for name, kind in FIELDS.items():
+        engine.update(UpdateOperation.create_field_index(name, _index_of(kind)))
+    return engine
+
+
+def _index_of(kind: FieldType) -> IntegerIndexParams | KeywordIndexParams:
+    match kind:
+        case FieldType.NUMBER:
+            return IntegerIndexParams(lookup=True, range=False)
+        case FieldType.MOMENT:
+            return IntegerIndexParams(lookup=False, range=True)
+        case FieldType.WORD:
+            return KeywordIndexParams()
+
+
+def _points(points: Sequence[Point]) -> list[EdgePoint]:
+    return [EdgePoint(point.post_id.uuid, list(point.vector), dict(point.payload)) for point in points]
+
+
+def _found(engine: EdgeShard, sought: Sought) -> tuple[Hit, ...]:
+    asked = QueryRequest(limit=sought.limit, query=Query.Nearest(list(sought.vector)), filter=_filter(where(sought)))
+    return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in engine.query(asked))
+
+
+def _filter(wanted: Where | None) -> Filter | None:
+    if wanted is None:
+        return None
+    return Filter(
+        must=[_condition(one) for one in wanted.must] or None,
+        must_not=[_condition(one) for one in wanted.must_not] or None,
+        should=[one for alternative in wanted.either if (one := _filter(alternative)) is not None] or None,
+    )
+
+
+def _condition(one: AnyOf | Between) -> FieldCondition:
+    match one:
+        case AnyOf():
+            return FieldCondition(one.field, match=MatchAny(one.listed))
+        case Between():
+            return FieldCondition(one.field, range=RangeFloat(gte=one.since, lt=one.until))
+
+
+def _carried_over(old: EdgeShard, new: EdgeShard, touched: Collection[PostId]) -> None:
+    ids = [post_id.uuid for post_id in touched]
+    for start in range(0, len(ids), AT_ONCE):
+        some = set(ids[start : start + AT_ONCE])
+        found = old.retrieve([*some], with_payload=True, with_vector=True)
+        points = [EdgePoint(one.id, one.vector, one.payload) for one in found if one.vector is not None]
+        if points:
+            new.update(UpdateOperation.upsert_points(points))
+        if gone := some - {one.id for one in found}:
+            new.update(UpdateOperation.delete_points([*gone]))

@@ -1,0 +1,137 @@
+"""What every vector store must do, embedded or a server."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from telegram_assistant.domain.ids import ChannelId, PostId
+from telegram_assistant.vectors.protocol import Hit, Reach, Sought, Space, Vectors
+from tests.vectors.conftest import directions, make_point
+
+LOCAL = Reach(local=frozenset({ChannelId(1), ChannelId(2)}))
+
+
+def ids(hits: tuple[Hit, ...]) -> list[str]:
+    return [str(hit.post_id) for hit in hits]
+
+
+async def test_the_nearest_comes_first_and_is_the_same_post(vectors: Vectors, space: Space) -> None:
+    given = directions(1)
+    points = [make_point(1, number, next(given)) for number in range(1, 30)]
+    await vectors.upsert(space.collection(1), points)
+    found = await vectors.search(space, Sought(vector=points[6].vector, reach=LOCAL, limit=3))
+    assert found[0].post_id == points[6].post_id
+    assert found[0].score == pytest.approx(1, abs=0.02)
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+    assert await vectors.count(space.collection(1)) == 29
+
+
+async def test_a_post_is_one_point_however_often_it_is_written(vectors: Vectors, space: Space) -> None:
+    first, second = (vector for vector, _ in zip(directions(2), range(2), strict=False))
+    await vectors.upsert(space.collection(1), [make_point(1, 1, first, lang="ru")])
+    await vectors.upsert(space.collection(1), [make_point(1, 1, second, lang="en")])
+    found = await vectors.search(space, Sought(vector=second, reach=LOCAL, limit=5, languages=("en",)))
+    assert ids(found) == ["1/1"]
+    assert found[0].score == pytest.approx(1, abs=0.02)
+    assert await vectors.search(space, Sought(vector=second, reach=LOCAL, limit=5, languages=("ru",))) == ()
+
+
+async def test_nothing_is_found_outside_of_the_channels_that_are_reached(vectors: Vectors, space: Space) -> None:
+    vector = next(directions(3))
+    await vectors.upsert(space.collection(1), [make_point(channel, 1, vector) for channel in (1, 2, 3, 1 << 40)])
+    assert set(ids(await vectors.search(space, Sought(vector=vector, reach=LOCAL, limit=10)))) == {"1/1", "2/1"}
+    assert await vectors.search(space, Sought(vector=vector, reach=Reach(), limit=10)) == ()
+    assert await vectors.search(space, Sought(vector=vector, reach=Reach(), limit=10, without_ads=True)) == ()
+    assert len(await vectors.search(space, Sought(vector=vector, reach=None, limit=10))) == 4
+
+
+async def test_what_is_deleted_is_not_found_and_may_be_deleted_again(vectors: Vectors, space: Space) -> None:
+    vector = next(directions(4))
+    points = [make_point(1, number, vector) for number in (1, 2)]
+    await vectors.upsert(space.collection(1), points)
+    for _ in range(2):
+        await vectors.delete(space.collection(1), [points[0].post_id])
+    assert ids(await vectors.search(space, Sought(vector=vector, reach=LOCAL, limit=5))) == ["1/2"]
+
+
+async def test_facts_limit_what_is_found(vectors: Vectors, space: Space) -> None:
+    vector = next(directions(5))
+    at = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
+    await vectors.upsert(
+        space.collection(1),
+        [
+            make_point(1, 1, vector, at=at, lang="ru", flags=["image"], tags_local=["снег", "город"], topic_local="погода", kind_local="news"),
+            make_point(1, 2, vector, at=at + 3600, lang="en", flags=["link", "ad_local"], tags_local=["snow"], kind_local="opinion"),
+        ],
+    )
+
+    async def found(**asked: Any) -> list[str]:
+        return sorted(ids(await vectors.search(space, Sought(vector=vector, reach=LOCAL, limit=5, **asked))))
+
+    moment = datetime(2026, 11, 1, 1, tzinfo=UTC)
+    assert await found(since=moment) == ["1/2"]
+    assert await found(until=moment) == ["1/1"]
+    assert await found(since=moment - timedelta(hours=1), until=moment + timedelta(hours=1)) == ["1/1", "1/2"]
+    assert await found(languages=("en", "de")) == ["1/2"]
+    assert await found(with_image=True) == ["1/1"]
+    assert await found(with_link=True) == ["1/2"]
+    assert await found(tags=("город", "чай")) == ["1/1"]
+    assert await found(topics=("погода",)) == ["1/1"]
+    assert await found(kinds=("opinion",)) == ["1/2"]
+    assert await found(without_ads=True) == ["1/1"]
+    assert await found(tags=("снег",), with_link=True) == []
+
+
+async def test_a_providers_understanding_counts_only_for_who_may_see_it(vectors: Vectors, space: Space) -> None:
+    vector = next(directions(6))
+    both = make_point(1, 1, vector, flags=["by_provider", "ad_provider"], tags_local=["снег"], tags_provider=["авария"])
+    await vectors.upsert(space.collection(1), [both, make_point(1, 2, vector, tags_local=["снег"])])
+    payer, other = Reach(provider=frozenset({ChannelId(1)})), Reach(local=frozenset({ChannelId(1)}))
+
+    async def found(reach: Reach, **asked: Any) -> list[str]:
+        return sorted(ids(await vectors.search(space, Sought(vector=vector, reach=reach, limit=5, **asked))))
+
+    assert await found(other, tags=("снег",)) == ["1/1", "1/2"]
+    assert await found(other, tags=("авария",)) == []
+    assert await found(other, without_ads=True) == ["1/1", "1/2"]
+    assert await found(payer, tags=("снег",)) == ["1/2"]
+    assert await found(payer, tags=("авария",)) == ["1/1"]
+    assert await found(payer, without_ads=True) == ["1/2"]
+
+
+async def test_searches_see_a_new_collection_from_one_moment_to_the_next(vectors: Vectors, space: Space) -> None:
+    vector = next(directions(7))
+    await vectors.upsert(space.collection(1), [make_point(1, 1, vector)])
+    await vectors.create(space, space.collection(2))
+    await vectors.create(space, space.collection(2))  # it is there already
+    await vectors.upsert(space.collection(2), [make_point(1, 2, vector)])
+    sought = Sought(vector=vector, reach=LOCAL, limit=5)
+    assert ids(await vectors.search(space, sought)) == ["1/1"]
+    ours = {name: shown for name, shown in (await vectors.collections()).items() if space.holds(name)}
+    assert ours == {space.collection(1): space.name, space.collection(2): None}
+    await vectors.switch(space, space.collection(2))
+    assert ids(await vectors.search(space, sought)) == ["1/2"]
+    await vectors.drop(space.collection(1))
+    await vectors.drop(space.collection(1))  # it is gone already
+    assert ids(await vectors.search(space, sought)) == ["1/2"]
+
+
+async def test_what_is_asked_of_a_collection_that_is_gone_is_no_error(vectors: Vectors, space: Space) -> None:
+    nowhere, vector = Space("tests/nowhere", space.dimension), next(directions(8))
+    await vectors.upsert(nowhere.collection(1), [make_point(1, 1, vector)])
+    await vectors.delete(nowhere.collection(1), [make_point(1, 1, vector).post_id])
+    assert await vectors.search(nowhere, Sought(vector=vector, reach=None, limit=5)) == ()
+    assert await vectors.count(nowhere.collection(1)) == 0
+
+
+def test_a_collection_bears_its_model_and_dimension() -> None:
+    space = Space("intfloat/multilingual-e5-small", 384)
+    assert space.collection(3) == "posts-intfloat-multilingual-e5-small-384-g3"
+    assert space.holds(space.collection(12))
+    assert not Space("intfloat/multilingual-e5-small", 38).holds(space.collection(1))
+    assert not Space("e5-small", 384).holds(space.collection(1))
+
+
+def test_the_id_of_a_point_is_made_of_channel_and_message() -> None:
+    assert str(PostId.parse("5/7").uuid) == "00000000-0000-0005-0000-000000000007"

@@ -38,6 +38,8 @@ from telegram_assistant.stores.redis.client import Redis, open_redis
 from telegram_assistant.stores.redis.pacing import Pacing
 from telegram_assistant.telemetry.health import Probe
 from telegram_assistant.telemetry.tracing import start_tracing
+from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.opening import open_vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +58,19 @@ class App:
     gate: Gate
     """In front of every call to a model."""
     tagger: Tagger
+    index: Index | None
+    """None: vectors are off, or nobody said that this process uses them."""
     collaborators: Mapping[str, object]
     """What stages may ask for, by name."""
     probes: Mapping[str, Probe]
 
 
 @asynccontextmanager
-async def assemble(settings: Settings) -> AsyncIterator[App]:
-    """Connect to everything that is needed, or raise CannotStart; disconnect at the end."""
+async def assemble(settings: Settings, *, with_vectors: bool = False) -> AsyncIterator[App]:
+    """Connect to everything that is needed, or raise CannotStart; disconnect at the end.
+
+    Embedded vectors can be used by one process at a time, so only who says so opens them.
+    """
     instance = f"{settings.process.instance_name}#{secrets.token_hex(2)}"
     async with AsyncExitStack() as stack:
         tracing = start_tracing(settings.telemetry, instance=instance)
@@ -83,6 +90,7 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
         stack.push_async_callback(picture_readers.close)
         gate = await stack.enter_async_context(open_gate(settings, system=system, redis=redis))
         tagger = Tagger(gate, system.enrichments, system.vocabularies)
+        index = await stack.enter_async_context(open_index(settings, system=system, gate=gate)) if with_vectors else None
         yield App(
             settings=settings,
             instance=instance,
@@ -93,6 +101,7 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
             media_rules=rules,
             gate=gate,
             tagger=tagger,
+            index=index,
             collaborators={
                 "posts": system.posts,
                 "media": system.media,
@@ -111,6 +120,8 @@ async def assemble(settings: Settings) -> AsyncIterator[App]:
                 "media_results": system.media_results,
                 "files": files,
                 "picture_readers": picture_readers,
+                "post_states": system.post_states,
+                "index": index,
             },
             probes={"postgres": system.tenants.answers, "redis": redis.ping},
         )
@@ -171,3 +182,10 @@ async def open_gate(
             yield gate
         finally:
             await gate.close()
+
+
+@asynccontextmanager
+async def open_index(settings: Settings, *, system: SystemStores, gate: Gate) -> AsyncIterator[Index | None]:
+    """Posts by meaning; None where vectors are off."""
+    async with open_vectors(settings.vectors) as vectors:
+        yield None if vectors is None else Index(vectors, gate=gate, states=system.post_states)

@@ -5,11 +5,13 @@ landing -> outbox -> posts.parsed -> post_persistence
             posts.vision.analyzed -> retagging ----^         -> crawl_trigger -> posts.crawl -> enrichment -> posts.enriched
 files   -> notices -> posts.vision.uploaded -> vision_analysis -> posts.vision.analyzed
 albums  -> notices -> albums.parsed, posts.vision.analyzed -> album_assembler -> album.assembled
+posts.enriched, album.assembled -> indexing -> posts.indexed
 """
 
 from telegram_assistant.stages.album_assembler import album_assembler
 from telegram_assistant.stages.crawl_trigger import crawl_trigger
 from telegram_assistant.stages.enrichment import enrichment
+from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stages.retagging import retagging
 from telegram_assistant.stages.tag_persistence import tag_persistence
@@ -17,7 +19,17 @@ from telegram_assistant.stages.tagging import tagging
 from telegram_assistant.stages.vision_analysis import vision_analysis
 from telegram_assistant.streams.stage import Stage
 
-PIPELINE: tuple[Stage, ...] = (post_persistence, vision_analysis, tagging, retagging, tag_persistence, crawl_trigger, enrichment, album_assembler)
+PIPELINE: tuple[Stage, ...] = (
+    post_persistence,
+    vision_analysis,
+    tagging,
+    retagging,
+    tag_persistence,
+    crawl_trigger,
+    enrichment,
+    album_assembler,
+    indexing,
+)
 
-LAST = enrichment
+LAST = indexing
 """A post's row leaves the outbox when this stage has passed it."""

@@ -47,12 +47,13 @@ class Role:
     port: Callable[[HttpSettings], int]
     loops: Callable[[App, Health], tuple[Loop, ...]]
     pages: Callable[[App], Pages] = lambda _app: Pages()
+    uses_vectors: bool = False
 
 
 ROLES = (
     Role(RoleName.INGEST, lambda http: http.ingest_port, follow.loops, ingest_pages),
-    Role(RoleName.WORKER, lambda http: http.worker_port, work.loops),
-    Role(RoleName.API, lambda http: http.api_port, lambda app, health: (clock.keep_time(app, health),)),
+    Role(RoleName.WORKER, lambda http: http.worker_port, work.loops, uses_vectors=True),
+    Role(RoleName.API, lambda http: http.api_port, lambda app, health: (clock.keep_time(app, health),), uses_vectors=True),
 )
 """In the order in which they drain."""
 
@@ -73,7 +74,7 @@ async def run_roles(settings: Settings, roles: Sequence[Role], *, told_to_stop: 
     BUILD.info({"version": __version__})
     CHANNEL_BOUND.channels = settings.telemetry.max_channel_series
     with _listening(settings.http, roles) as sockets:
-        async with assemble(settings) as app, asyncio.TaskGroup() as group:
+        async with assemble(settings, with_vectors=any(role.uses_vectors for role in roles)) as app, asyncio.TaskGroup() as group:
             running = [_start(role, sockets[role.name], app=app, group=group) for role in roles]
             log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
             await (told_to_stop or _signalled)()

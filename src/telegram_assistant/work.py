@@ -1,8 +1,10 @@
 """The worker role: every stage of the pipeline, the relay that feeds them, the watch over both, and what a provider shall do later."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from telegram_assistant.assembly import App
+from telegram_assistant.features.rebuilding import keep_vectors
 from telegram_assistant.pipeline import LAST, PIPELINE
 from telegram_assistant.stages.improving import improving
 from telegram_assistant.streams.gathering import Gathering
@@ -18,7 +20,15 @@ from telegram_assistant.telemetry.health import Health
 def loops(app: App, health: Health) -> tuple[Loop, ...]:
     """What the worker runs; CannotStart where a stage needs what the App does not have."""
     later = improving(wanted=app.system.provider_wanted, posts=app.system.posts, tagger=app.tagger)
-    return (*loops_of(PIPELINE, LAST, app, health, Options(partitions=app.settings.streams.partitions)), later)
+    return (*loops_of(PIPELINE, LAST, app, health, Options(partitions=app.settings.streams.partitions)), later, vectors_loop(app, health))
+
+
+def vectors_loop(app: App, health: Health) -> Loop:
+    """Rebuilds of vectors, and how they are."""
+    model = app.settings.ai.embeddings_model_in_force
+    system = app.system
+    run = partial(keep_vectors, index=app.index, states=system.post_states, rebuilds=system.rebuilds, model=model, owner=app.instance, health=health)
+    return Loop("vectors", run)
 
 
 def loops_of(stages: Sequence[Stage], last: Stage, app: App, health: Health, options: Options) -> tuple[Loop, ...]:

@@ -1,5 +1,5 @@
-"""The program in front of a server that speaks the providers' protocols."""
+"""The program in front of a server that speaks the providers' protocols, and what several stages are tested with."""
 
-from tests.ai.conftest import app, opened, prices, redis, server
+from tests.ai.conftest import app, minilm, opened, prices, redis, server
 
-__all__ = ["app", "opened", "prices", "redis", "server"]
+__all__ = ["app", "minilm", "opened", "prices", "redis", "server"]

@@ -42,6 +42,7 @@ COMMANDS = {
     "tags": Lazy("tags:app", "Tags: list, hide, rename, show again."),
     "retag": Lazy("retag:retag", "Tag stored posts again."),
     "models": Lazy("models:app", "Sentence models on this machine: fetch, list."),
+    "rebuild": Lazy("rebuild:app", "Make an index anew from PostgreSQL: vectors."),
     "doctor": Lazy("install:doctor", "Check settings, Python and every server; say what to do."),
     "migrate": Lazy("install:migrate", "Create or update roles, grants and tables."),
     "config": Lazy("install:config", "Show the settings in force, secrets hidden."),

@@ -28,7 +28,7 @@ from telegram_assistant.telemetry.tracing import span, traceparent
 log = get_logger()
 
 type Finished = Callable[[Sequence[tuple[PostId, int]]], Awaitable[None]]
-"""Told which revisions a stage has passed, before they are acknowledged."""
+"""Told which revisions a stage has passed, before they are acknowledged. What it consumes besides, like albums, counts revisions of its own."""
 type Understood = tuple[Entry, Event]
 
 
@@ -107,7 +107,7 @@ class Handling:
             try:
                 told = await self._call(events)
                 if self._finished is not None:
-                    await self._finished([(event.post, event.revision) for event in events])
+                    await self._finished([(event.post, event.revision) for event in events if isinstance(event, self._stage.consumes[0])])
             except Busy as busy:
                 if await self._hold(busy):
                     continue

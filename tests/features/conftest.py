@@ -1,0 +1,5 @@
+"""What several features are tested with."""
+
+from tests.ai.conftest import minilm
+
+__all__ = ["minilm"]

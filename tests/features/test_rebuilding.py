@@ -1,0 +1,174 @@
+"""Vectors are made anew while searches go on; what is stored meanwhile is in the new collection too."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from telegram_assistant.assembly import App
+from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.features.rebuilding import keep_vectors, rebuild_vectors
+from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.migrating import migrate
+from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuild
+from telegram_assistant.telemetry.health import Health
+from telegram_assistant.vectors.protocol import Space
+from tests.ai.models import MINILM
+from tests.conftest import Admin, scratch_database
+from tests.factories import make_page, make_post
+from tests.vectors.indexed import SPACE, found, index_of, land, make_followed_channel, opened_with_vectors
+
+type Known = tuple[ChannelId, TenantId, list[PostId]]
+
+TEXTS = [f"The cat number {number} sleeps on the roof" for number in range(30)]
+
+
+@pytest.fixture(scope="module")
+async def own(environ: dict[str, str], worker: str) -> AsyncIterator[dict[str, str]]:
+    """A rebuild reads all posts that there are, so these are in a database of their own."""
+    async with scratch_database(environ, f"tga_rebuild_{worker}") as database:
+        await migrate(read_settings(database).database, tell=lambda _: None)
+        yield database
+
+
+@pytest.fixture
+async def admin(own: dict[str, str]) -> AsyncIterator[Admin]:
+    connection = await asyncpg.connect(own["DATABASE_ADMIN_URL"])
+    await connection.execute("TRUNCATE posts, rebuilds")
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def app(own: dict[str, str], admin: Admin, minilm: Path, tmp_path: Path) -> AsyncIterator[App]:
+    assert admin is not None  # the tables are empty now
+    async with opened_with_vectors(own, models=minilm, folder=tmp_path) as built:
+        yield built
+
+
+@pytest.fixture
+async def posts(app: App) -> Known:
+    channel_id, tenant_id = await make_followed_channel(app.system)
+    posts = await land(app.system, channel_id, *TEXTS)
+    await index_of(app).write(posts)
+    return channel_id, tenant_id, posts
+
+
+async def rebuild(app: App, *, owner: str = "here#0001", stopping: asyncio.Event | None = None, batch: int = 7) -> bool:
+    return await rebuild_vectors(
+        index=index_of(app),
+        states=app.system.post_states,
+        rebuilds=app.system.rebuilds,
+        model=MINILM,
+        owner=owner,
+        stopping=stopping or asyncio.Event(),
+        batch=batch,
+    )
+
+
+async def looked_at(app: App) -> Rebuild:
+    known = await app.system.rebuilds.look(Projection.VECTORS)
+    assert known is not None
+    return known
+
+
+async def test_afterwards_the_same_posts_are_found_in_the_same_order(app: App, posts: Known) -> None:
+    channel_id, tenant_id, _ = posts
+    before = await found(app, "a kitten", channel_id, tenant_id)
+    assert len(before) == len(TEXTS)
+    assert not await rebuild(app)  # nobody has asked for it
+    await app.system.rebuilds.want(Projection.VECTORS)
+    assert await rebuild(app)
+    assert await found(app, "a kitten", channel_id, tenant_id) == before
+    assert await index_of(app).vectors.collections() == {SPACE.collection(2): SPACE.name}
+    assert (await looked_at(app)).done == len(TEXTS)
+    assert not await rebuild(app)
+
+
+async def test_searches_never_fail_and_what_is_stored_meanwhile_is_not_lost(app: App, posts: Known) -> None:
+    channel_id, tenant_id, known = posts
+    await app.system.rebuilds.want(Projection.VECTORS)
+    rebuilding = asyncio.create_task(rebuild(app, batch=2))
+    searched = 0
+    for number in range(100, 106):
+        new = make_post(channel_id=channel_id, message_id=number, text=f"The dog number {number} barks")
+        edited = make_post(channel_id=channel_id, message_id=number - 99, text=f"Rates rise in round {number}", edited_at=datetime.now(UTC))
+        await app.system.landing.land(make_page(new, edited, read_at=datetime.now(UTC) + timedelta(seconds=number)), Claim(channel_id, 0))
+        await index_of(app).write([new.id, edited.id])
+        assert len(await found(app, "a kitten", channel_id, tenant_id)) >= len(TEXTS)
+        searched += not rebuilding.done()
+    assert await rebuilding
+    assert searched > 0
+    assert sorted(await found(app, "dog", channel_id, tenant_id)) == sorted([*(post.message_id for post in known), *range(100, 106)])
+    assert set((await found(app, "interest rates rise", channel_id, tenant_id))[:6]) == {1, 2, 3, 4, 5, 6}
+
+
+async def test_what_is_deleted_meanwhile_is_not_in_the_new_collection(app: App, posts: Known, admin: Admin) -> None:
+    channel_id, tenant_id, known = posts
+    await app.system.rebuilds.want(Projection.VECTORS)
+    rebuilding = asyncio.create_task(rebuild(app, batch=2))
+    while not (await looked_at(app)).done:
+        await asyncio.sleep(0.01)
+    await admin.execute("UPDATE posts SET deleted_at = now(), state_version = state_version + 1 WHERE message_id > 2")
+    await index_of(app).write(known)
+    await rebuilding
+    assert sorted(await found(app, "a kitten", channel_id, tenant_id)) == [1, 2]
+
+
+async def test_another_process_goes_on_where_one_was_stopped(app: App, posts: Known) -> None:
+    channel_id, tenant_id, _ = posts
+    await app.system.rebuilds.want(Projection.VECTORS)
+    stopping = asyncio.Event()
+    first = asyncio.create_task(rebuild(app, owner="here#0001", stopping=stopping, batch=5))
+    while not (await looked_at(app)).done:
+        await asyncio.sleep(0.01)
+    assert not await rebuild(app, owner="there#0002")  # it is being done
+    stopping.set()
+    assert not await first
+    done_before = (await looked_at(app)).done
+    assert 0 < done_before < len(TEXTS)
+    await app.system.rebuilds.want(Projection.VECTORS)  # asked for again, it is still the same one
+    assert await rebuild(app, owner="there#0002")
+    assert (await looked_at(app)).done == len(TEXTS)
+    assert len(await found(app, "a kitten", channel_id, tenant_id)) == len(TEXTS)
+
+
+@pytest.mark.usefixtures("posts")
+async def test_vectors_of_another_model_go_when_all_are_made_by_this_one(app: App) -> None:
+    older = Space("tests/older", 8)
+    await index_of(app).vectors.create(older, older.collection(4))
+    await index_of(app).vectors.switch(older, older.collection(4))
+    await app.system.rebuilds.want(Projection.VECTORS)
+    assert await rebuild(app)
+    assert list(await index_of(app).vectors.collections()) == [SPACE.collection(2)]
+
+
+async def test_where_there_are_no_vectors_yet_they_are_made(app: App) -> None:
+    channel_id, tenant_id = await make_followed_channel(app.system)
+    await land(app.system, channel_id, *TEXTS)
+    await app.system.rebuilds.want(Projection.VECTORS)
+    assert await rebuild(app)
+    assert len(await found(app, "a kitten", channel_id, tenant_id)) == len(TEXTS)
+    assert await index_of(app).vectors.collections() == {SPACE.collection(1): SPACE.name}
+
+
+@pytest.mark.usefixtures("posts")
+async def test_the_worker_does_what_is_asked_for_and_health_tells_what_is_used(app: App) -> None:
+    health, stopping = Health(probes={}), asyncio.Event()
+    await app.system.rebuilds.want(Projection.VECTORS)
+    keep = partial(keep_vectors, states=app.system.post_states, rebuilds=app.system.rebuilds, model=MINILM, owner="here#0001", health=health)
+    keeping = asyncio.create_task(keep(stopping, index=app.index))
+    while (await looked_at(app)).finished_at is None:
+        await asyncio.sleep(0.02)
+    stopping.set()
+    await keeping
+    told = health.parts()["vectors"]
+    assert (told["points"], told["model"]) == (len(TEXTS), MINILM)
+    assert str(told["used"]).startswith("embedded, in the folder")
+    await keep(stopping, index=None)
+    assert health.parts()["vectors"]["used"] == "off"

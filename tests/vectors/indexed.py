@@ -1,0 +1,52 @@
+"""The program with vectors: a real sentence model in front of the embedded engine."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from telegram_assistant.ai.protocols import TextKind
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.protocol import Reach, Sought, Space
+from tests.ai.models import MINILM
+from tests.factories import make_channel, make_page, make_post, make_tenant
+
+SPACE = Space(MINILM, 384)
+
+
+@asynccontextmanager
+async def opened_with_vectors(database: dict[str, str], *, models: Path, folder: Path, **more: str) -> AsyncIterator[App]:
+    variables = {"MODELS_DIR": str(models), "AI_EMBEDDINGS_MODEL": MINILM, "VECTORS_DIR": str(folder), **more}
+    async with assemble(read_settings({**database, **variables}), with_vectors=True) as app:
+        yield app
+
+
+def index_of(app: App) -> Index:
+    assert app.index is not None
+    return app.index
+
+
+async def make_followed_channel(system: SystemStores, **how: Any) -> tuple[ChannelId, TenantId]:
+    channel_id, tenant_id = await make_channel(system), await make_tenant(system)
+    await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, **how))
+    return channel_id, tenant_id
+
+
+async def land(system: SystemStores, channel_id: ChannelId, *texts: str) -> list[PostId]:
+    posts = [make_post(channel_id=channel_id, message_id=number, text=text) for number, text in enumerate(texts, start=1)]
+    await system.landing.land(make_page(*posts), Claim(channel_id, 0))
+    return [post.id for post in posts]
+
+
+async def found(app: App, question: str, channel_id: ChannelId, tenant_id: TenantId, **asked: Any) -> list[int]:
+    """Message ids, the nearest first."""
+    made = await app.gate.vectors([question], kind=TextKind.QUERY, tenant_id=tenant_id)
+    assert made.value is not None
+    sought = Sought(vector=made.value[0], reach=Reach(local=frozenset({channel_id})), limit=50, **asked)
+    return [hit.post_id.message_id for hit in await index_of(app).vectors.search(SPACE, sought)]

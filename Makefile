@@ -73,6 +73,7 @@ bench: install  ## the benchmarks at their small size
 	$(SERVERS_ENV) && scripts/suite bench-lanes $(BIN)/python -m bench.lanes --rounds 2 --json
 	$(SERVERS_ENV) && scripts/suite chaos-streams $(BIN)/python -m bench.chaos_streams --seconds 120 --json
 	$(SERVERS_ENV) && scripts/suite soak-streams $(BIN)/python -m bench.soak_streams --seconds 120 --json
+	$(SERVERS_ENV) && scripts/suite bench-vectors $(BIN)/python -m bench.vectors --points 10000 --posts 2000 --json
 	scripts/suite bench-freshness $(BIN)/python -m bench.freshness --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-due-queue $(BIN)/python -m bench.due_queue --channels 200000 --seconds 45 --json
 	$(SERVERS_ENV) && scripts/suite bench-ingest $(BIN)/python -m bench.ingest --rounds 3 --json

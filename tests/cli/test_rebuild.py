@@ -1,0 +1,67 @@
+"""`tga rebuild`."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from telegram_assistant.cli import app
+from telegram_assistant.features.rebuilding import keep_vectors
+from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.postgres.migrating import migrate
+from telegram_assistant.telemetry.health import Health
+from tests.ai.conftest import MINILM, minilm
+from tests.vectors.indexed import SPACE, index_of, land, make_followed_channel, opened_with_vectors
+
+__all__ = ["minilm"]
+
+
+def test_without_vectors_there_is_nothing_to_rebuild(runner: CliRunner) -> None:
+    told = runner.invoke(app, ["rebuild", "vectors"])
+    assert told.exit_code == 1
+    assert "vectors are off: set QDRANT_URL or VECTORS_DIR" in told.stderr
+
+
+@pytest.mark.parametrize("is_running", [False, True], ids=["nobody has them", "a process that runs has them"])
+async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, empty_database: dict[str, str], minilm: Path, tmp_path: Path) -> None:
+    await migrate(read_settings(empty_database).database, tell=lambda _: None)
+    variables = {"MODELS_DIR": str(minilm), "AI_EMBEDDINGS_MODEL": MINILM, "VECTORS_DIR": str(tmp_path / "vectors")}
+
+    async def command() -> str:
+        environ = {**os.environ, **empty_database, **variables}
+        called = (sys.executable, "-m", "telegram_assistant", "rebuild", "vectors")
+        process = await asyncio.create_subprocess_exec(*called, env=environ, stdout=asyncio.subprocess.PIPE, cwd=tmp_path)
+        said, _ = await process.communicate()
+        assert process.returncode == 0
+        return said.decode()
+
+    async with opened_with_vectors(empty_database, models=minilm, folder=tmp_path / "vectors") as running:
+        channel_id, _ = await make_followed_channel(running.system)
+        await index_of(running).write(await land(running.system, channel_id, "Snow", "Rain", "Ice"))
+        if is_running:
+            stores, stopping = running.system, asyncio.Event()
+            keeping = asyncio.create_task(
+                keep_vectors(
+                    stopping,
+                    index=running.index,
+                    states=stores.post_states,
+                    rebuilds=stores.rebuilds,
+                    model=MINILM,
+                    owner=running.instance,
+                    health=Health(probes={}),
+                )
+            )
+            try:
+                said = await command()
+            finally:
+                stopping.set()
+                await keeping
+    if not is_running:
+        said = await command()
+    assert said.strip() == "3 posts are in the new collection, and searches use it."
+    async with opened_with_vectors(empty_database, models=minilm, folder=tmp_path / "vectors") as again:
+        assert await index_of(again).vectors.collections() == {SPACE.collection(2): SPACE.name}
+        assert await index_of(again).vectors.count(SPACE.collection(2)) == 3

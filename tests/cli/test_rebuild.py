@@ -13,7 +13,8 @@ from telegram_assistant.features.rebuilding import keep_vectors
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.telemetry.health import Health
-from tests.ai.conftest import MINILM, minilm
+from tests.ai.conftest import minilm
+from tests.ai.models import MINILM
 from tests.vectors.indexed import SPACE, index_of, land, make_followed_channel, opened_with_vectors
 
 __all__ = ["minilm"]

@@ -13,16 +13,16 @@ left for later. Only our own stores raise (Busy); a provider never does.
 """
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from telegram_assistant.ai.answers import Copies, Later, Material, Policies, PostVectors, Results, Understood
-from telegram_assistant.ai.calling import Caller, Order, Progress, Withheld
+from telegram_assistant.ai.asking import Asker
+from telegram_assistant.ai.calling import Caller
 from telegram_assistant.ai.flights import Flights
 from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.local.understanding import Local
-from telegram_assistant.ai.outputs import Output, PictureFacts, Tags, parse
+from telegram_assistant.ai.outputs import Output, PictureFacts, Tags
 from telegram_assistant.ai.prompting import Prompt, harmless, prompt
 from telegram_assistant.ai.protocols import Instruction, Picture, Reply, TextKind, Vector
 from telegram_assistant.ai.providers import Source
@@ -30,8 +30,7 @@ from telegram_assistant.ai.questions import TAGGING, Found, Question, about_tags
 from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.near_copies import sketch_of
-from telegram_assistant.domain.spending import Tokens
-from telegram_assistant.domain.understanding import WORTH_TRYING_AGAIN, AiPolicy, Allowed, Asked, Eye, Failure, Reason, Tier, Urgency, Wanted, Work
+from telegram_assistant.domain.understanding import WORTH_TRYING_AGAIN, AiPolicy, Allowed, Eye, Failure, Reason, Tier, Urgency, Wanted, Work
 from telegram_assistant.domain.vocabulary import Vocabulary, language_for
 from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.telemetry.logging import get_logger
@@ -66,13 +65,12 @@ class Gate:
         """`local_model` makes the vectors; None when a provider does."""
         self.sources = tuple(sources)
         self._local = local
-        self._caller = caller
         self._policies = policies
         self._results = results
         self._later = later
         self._copies = copies
-        self._wait_seconds = wait_seconds
         self._flights = Flights(caller)
+        self._asker = Asker(self.sources, caller=caller, flights=self._flights, results=results, wait_seconds=wait_seconds)
         self._vectors = VectorMaker(
             next((source for source in self.sources if Work.EMBEDDINGS in source.models), None),
             local=local,
@@ -113,7 +111,7 @@ class Gate:
         chats = [source for source in self.sources if Work.CHAT in source.models]
         kept = await self._results.find(list({question.key(source) for question in questions for source in chats})) if chats else {}
         asking = (
-            self._by_provider(question, allowed[one.channel_id], urgency, kept=kept, only_known=one.is_history)
+            self._asker.ask(question, allowed[one.channel_id], urgency, kept=kept, only_known=one.is_history)
             for one, question in zip(materials, questions, strict=True)
         )
         return await asyncio.gather(*asking)
@@ -133,7 +131,7 @@ class Gate:
         instruction = Instruction(written.text.format(), PICTURE_SHOWN, PICTURE_TOKENS)
         highest = highest_of(instruction, SEEN_TOKENS)
         question = Question(Work.VISION, written, instruction, sha256.hex(), PictureFacts, lambda said: said, highest, look)
-        return await self._understand(question, await self._policies.of_channel(channel_id), urgency, None, post_id)
+        return await self._understand(question, await self._policies.of_channel(channel_id), urgency, post_id)
 
     @property
     def eyes(self) -> frozenset[Eye]:
@@ -160,7 +158,7 @@ class Gate:
         question = Question(
             Work.CHAT, written, instruction, instruction.system + harmless(data), shape, lambda said: said, highest_of(instruction), chat
         )
-        return await self._understand(question, await self._policies.of_tenant(tenant_id), urgency, None, None)
+        return await self._understand(question, await self._policies.of_tenant(tenant_id), urgency, None)
 
     async def vectors(
         self,
@@ -195,87 +193,17 @@ class Gate:
                     await self._left_for_later(made, "vectors", post_id)
         return PostVectors(model, vectors)
 
-    async def _understand[T: Output](
-        self, question: Question[T], allowed: Allowed, urgency: Urgency, locally: Callable[[], Awaitable[T]] | None, post_id: PostId | None
-    ) -> Understood[T]:
+    async def _understand[T: Output](self, question: Question[T], allowed: Allowed, urgency: Urgency, post_id: PostId | None) -> Understood[T]:
         written, purpose = question.prompt.label, question.prompt.name
-        if allowed.policy is AiPolicy.OFF:
-            return _counted(purpose, Understood(None, None, "", "", written, reason=Reason.POLICY))
         found: Found[T] | Reason = Reason.POLICY
         if allowed.policy is AiPolicy.PROVIDER:
-            found = await self._by_provider(question, allowed, urgency)
+            found = await self._asker.ask(question, allowed, urgency)
         if isinstance(found, Found):
             model = found.source.models[question.work]
             told = Understood(found.value, Tier.PROVIDER, found.source.name, model, written, None, found.is_cached, found.cost_micro)
             return _counted(purpose, told)
         result: Understood[T] = Understood(None, None, "", "", written, reason=found)
-        if locally is not None:
-            try:
-                result = Understood(await locally(), Tier.LOCAL, "local", "", written, reason=found)
-            except ProviderFailed as error:
-                log.info("not_understood_locally", purpose=purpose, why=str(error))
         return _counted(purpose, await self._left_for_later(result, purpose, post_id))
-
-    async def _by_provider[T: Output](
-        self, question: Question[T], allowed: Allowed, urgency: Urgency, *, kept: Mapping[bytes, str | None] | None = None, only_known: bool = False
-    ) -> Found[T] | Reason:
-        until = asyncio.get_running_loop().time() + self._wait_seconds[urgency]
-        sources = {question.key(source): source for source in self.sources if question.work in source.models}
-        if kept is None:
-            kept = await self._results.find(list(sources))
-        for key, source in sources.items():
-            if (known := kept.get(key)) is not None:
-                return Found(question.check(question.shape.model_validate_json(known)), source, is_cached=True, cost_micro=0)
-        if only_known and sources:
-            return Reason.HISTORY
-        reasons = []
-        for key, source in sources.items():
-            if key in kept:
-                reasons.append(Reason.BLACKLIST)
-                continue
-            order = Order(source, question.work, question.prompt.name, question.highest, allowed.payers, urgency)
-            try:
-                value, cost = await self._flights.join(key, order, _flight(self, question, order, key), until=until)
-                return Found(question.check(value), source, is_cached=False, cost_micro=cost)
-            except Withheld as withheld:
-                reasons.append(withheld.reason)
-            except ProviderFailed as error:
-                reasons.append(Reason.BLACKLIST if error.failure == Failure.BLACKLIST else Reason.FAILED)
-        return next((reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[-1] if reasons else Reason.NO_PROVIDER)
-
-    async def _fly[T: Output](self, question: Question[T], order: Order, key: bytes, progress: Progress) -> T:
-        """Ask; an answer of the wrong shape is mended once, by the same model."""
-        asked = Asked(order.work, order.source.name, order.model, question.prompt.label)
-
-        async def known() -> Reply | None:
-            kept = await self._results.find([key])
-            return Reply(kept[key] or "", Tokens(), is_blacklisted=kept[key] is None) if key in kept else None
-
-        async def send(timeout_seconds: float) -> Reply:
-            return await question.send(order.source, question.instruction, timeout_seconds)
-
-        reply = await self._caller.call(order, send, progress=progress, known=known)
-        if reply.is_blacklisted:
-            await self._results.keep(asked, {key: None})
-            raise ProviderFailed(Failure.BLACKLIST, "it does not speak about this")
-        try:
-            value = parse(question.shape, reply.text, ours=question.prompt.text)
-        except ProviderFailed:
-            value = await self._mended(question, order, reply.text, progress)
-        value = question.check(value)
-        await self._results.keep(asked, {key: value.model_dump_json()})
-        return value
-
-    async def _mended[T: Output](self, question: Question[T], order: Order, said: str, progress: Progress) -> T:
-        schema = json.dumps(question.shape.model_json_schema(), ensure_ascii=False)
-        told = prompt("repair").instruct(said, most_tokens=question.instruction.most_tokens, schema=schema)
-        again = replace(order, work=Work.CHAT, purpose="repair", highest=highest_of(told))
-
-        async def send(timeout_seconds: float) -> Reply:
-            return await chat(order.source, told, timeout_seconds)
-
-        reply = await self._caller.call(again, send, progress=progress)
-        return parse(question.shape, reply.text, ours=f"{question.prompt.text}\n{prompt('repair').text}")
 
     async def _left_for_later[T](self, result: Understood[T], purpose: str, post_id: PostId | None) -> Understood[T]:
         if post_id is None or result.reason not in WORTH_TRYING_AGAIN:
@@ -301,10 +229,6 @@ def _best(local: Tags | None, found: Found[Tags] | Reason) -> Understood[Tags]:
     return Understood(
         said, Tier.PROVIDER, found.source.name, found.source.models[Work.CHAT], written, None, found.is_cached, found.cost_micro, local=local
     )
-
-
-def _flight[T: Output](gate: Gate, question: Question[T], order: Order, key: bytes) -> Callable[[Progress], Awaitable[T]]:
-    return lambda progress: gate._fly(question, order, key, progress)  # noqa: SLF001 -- a closure over one of several sources
 
 
 def _counted[T](purpose: str, result: Understood[T]) -> Understood[T]:

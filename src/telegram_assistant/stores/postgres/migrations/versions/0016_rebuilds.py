@@ -4,8 +4,8 @@ from alembic import op
 
 from telegram_assistant.stores.postgres.migrations.classes import system_table
 
-revision = "0017"
-down_revision = "0013"
+revision = "0016"
+down_revision = "0015"
 
 
 def upgrade() -> None:

@@ -17,7 +17,7 @@ from telegram_assistant.ai.prompting import Prompt
 from telegram_assistant.ai.protocols import Picture, TextKind
 from telegram_assistant.assembly import App, open_gate
 from telegram_assistant.domain.ids import MessageId, PostId
-from telegram_assistant.domain.understanding import AiPolicy, Reason, Tier, Urgency
+from telegram_assistant.domain.understanding import AiPolicy, Reason, Tier, Urgency, Wanted
 from telegram_assistant.settings import read_settings
 from tests.ai.conftest import Opened, make_followed, make_paid_channel, make_payer, tags_of
 from tests.ai.models import MINILM
@@ -249,6 +249,30 @@ async def test_vectors_are_made_here_for_everybody_who_does_not_forbid_it(opened
         missing = await app.gate.vectors(["snow"], channel_id=channel_id)
         assert (missing.value, missing.reason) == (None, Reason.NO_PROVIDER)
     assert server.heard.total() == 0
+
+
+async def test_posts_of_many_channels_get_their_vectors_together_each_as_its_channel_allows(
+    opened: Opened, server: FakeServer, prices: Path, minilm: Path
+) -> None:
+    async with opened(**server.gigachat(AI_EMBEDDINGS="gigachat", AI_PRICES_FILE=str(prices))) as app:
+        (paid, payer), (other, _) = await make_paid_channel(app.system), await make_paid_channel(app.system)
+        same_payer = await make_followed(app.system, (payer, AiPolicy.PROVIDER))
+        local, off = await make_followed(app.system, (payer, AiPolicy.LOCAL)), await make_followed(app.system, (payer, AiPolicy.OFF))
+        texts = {PostId(channel_id, MessageId(1)): fresh_text() for channel_id in (paid, local, other, off, same_payer)}
+        made = await app.gate.post_vectors(texts)
+        assert {post_id.channel_id for post_id in made.vectors} == {paid, other, same_payer}
+        assert all(vector[0] == len(texts[post_id]) for post_id, vector in made.vectors.items())
+        assert server.heard["embeddings"] == 2  # one call for each that pays
+        server.status = 500
+        none = await app.gate.post_vectors({PostId(paid, MessageId(2)): fresh_text()})
+        assert (none.model, none.vectors) == ("", {})
+        assert Wanted(PostId(paid, MessageId(2)), "vectors") in await app.system.provider_wanted.take(
+            "vectors", limit=1000, lease=timedelta(seconds=1)
+        )
+    async with opened(MODELS_DIR=str(minilm), AI_EMBEDDINGS_MODEL=MINILM) as app:
+        made = await app.gate.post_vectors(texts)
+        assert {post_id.channel_id for post_id in made.vectors} == {paid, other, same_payer, local}
+        assert made.model == MINILM
 
 
 async def test_a_tenants_own_question_is_paid_by_it_alone(gate: Gate, app: App, server: FakeServer) -> None:

@@ -37,7 +37,7 @@ class Index:
             pending = [one for one in pending if has_appeared or versions.get(one) != (states[one].version if one in states else None)]
         return written
 
-    async def first_of(self, space: Space) -> str:
+    async def _first_of(self, space: Space) -> str:
         """A collection for the first vectors of a model, seen by searches at once."""
         collection = space.collection(1)
         await self.vectors.create(space, collection)
@@ -62,7 +62,7 @@ class Index:
             space = Space(made.model, len(points[0].vector))
             fitting = {one for one in collections if space.holds(one)}
             if not fitting and into is None:
-                fitting = {await self.first_of(space)}
+                fitting = {await self._first_of(space)}
             for collection in fitting:
                 await self.vectors.upsert(collection, points)
             collections = collections | fitting

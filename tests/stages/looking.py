@@ -130,7 +130,7 @@ async def looking_at(database: dict[str, str], folder: Path, **variables: str) -
     admin = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
     async with fake_server() as server:
         asked = variables or server.gigachat(GIGACHAT_STREAMS="10")
-        known = {**database, "FILES_DIR": str(folder / "files"), "AI_PRICES_FILE": str(prices), **asked}
+        known = {**database, "S3_ENDPOINT": "", "FILES_DIR": str(folder / "files"), "AI_PRICES_FILE": str(prices), **asked}
         async with assemble(read_settings(known)) as app:
             yield Looking(app, server, admin, folder)
     await admin.close()

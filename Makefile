@@ -82,4 +82,8 @@ bench: install  ## the benchmarks at their small size
 	$(SERVERS_ENV) && scripts/suite soak-ingest $(BIN)/python -m bench.soak_ingest --seconds 120 --channels 150 --json
 	$(SERVERS_ENV) && scripts/suite bench-push $(BIN)/python -m bench.push --seconds 20 --channels 20 --accounts 4 --json
 	$(SERVERS_ENV) && scripts/suite bench-demo $(BIN)/python -m bench.demo --channels 8 --accounts 4 --json
+	$(SERVERS_ENV) && scripts/suite bench-pipeline $(BIN)/python -m bench.pipeline --posts 4000 --json
+	$(SERVERS_ENV) && scripts/suite bench-tagging $(BIN)/python -m bench.tagging --json
+	$(SERVERS_ENV) && scripts/suite outage $(BIN)/python -m bench.outage --seconds 60 --json
+	scripts/suite one-person $(BIN)/python -m bench.one_person --seconds 45 --channels 200 --json
 	scripts/suite bench-simulator $(BIN)/python -m bench.simulator --rounds 2 --channels 20000 --pages 400 --changes 50000 --json

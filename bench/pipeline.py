@@ -1,8 +1,8 @@
 """The pipeline from a landed post to `posts.enriched`: how many posts a second, and the CPU of each stage, servers included.
 
-The model answers at once (`--ai instant`: policy, cache, budget, stream and bill are real), or this machine understands alone
-(`--ai local`). A quarter of the posts link to pages that were read before. First every stage works alone, one after the other,
-so that its CPU is its own; then all of them work together, and that is what counts.
+This machine understands alone (`--ai local`), or a provider that answers at once is asked for every post (`--ai provider`:
+policy, cache, budget, stream and bill are real). A quarter of the posts link to pages that were read before. First every
+stage works alone, one after the other, so that its CPU is its own; then all work together, and that is what counts.
 """
 
 import asyncio
@@ -223,9 +223,9 @@ async def run(posts: int, ai: str) -> dict[str, object]:
         async with own_database("tga_bench_pipeline") as settings:
             admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
             async with assemble(_with_redis(settings, engine.url)) as plain, instant_gate(plain) as gate:
-                is_instant = ai == "instant"
-                app = _asking(plain, gate) if is_instant else plain
-                world = World(app, AiPolicy.PROVIDER if is_instant else AiPolicy.LOCAL)
+                is_asked = ai == "provider"
+                app = _asking(plain, gate) if is_asked else plain
+                world = World(app, AiPolicy.PROVIDER if is_asked else AiPolicy.LOCAL)
                 await world.open()
                 meter = Meter(await postmaster_of(admin), engine)
                 landed = await world.land(max(CHANNELS, posts // 4))
@@ -262,7 +262,7 @@ def _with_redis(settings: Settings, url: str) -> Settings:
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--posts", type=int, default=20_000)
-    parser.add_argument("--ai", choices=("instant", "local"), default="instant")
+    parser.add_argument("--ai", choices=("local", "provider"), default="local")
     parser.add_argument("--until", choices=("enriched",), default="enriched")
     options = parser.parse_args()
     report(asyncio.run(run(options.posts, options.ai)), as_json=options.json)

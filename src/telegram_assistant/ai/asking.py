@@ -18,6 +18,9 @@ from telegram_assistant.domain.spending import Tokens
 from telegram_assistant.domain.understanding import WORTH_TRYING_AGAIN, Allowed, Asked, Failure, Reason, Urgency, Work
 from telegram_assistant.errors import ProviderFailed
 
+TRIAL_SECONDS = 1.5
+"""How long live work waits for a provider that was away and is tried again; the trial itself goes on."""
+
 
 class Asker:
     """Asks nobody whom policy does not allow: that is decided before."""
@@ -35,7 +38,8 @@ class Asker:
         self, question: Question[T], allowed: Allowed, urgency: Urgency, *, kept: Mapping[bytes, str | None] | None = None, only_known: bool = False
     ) -> Found[T] | Reason:
         """The first of the providers that answers, or why none did. `kept` are answers that were looked up before."""
-        until = asyncio.get_running_loop().time() + self._wait_seconds[urgency]
+        now = asyncio.get_running_loop().time()
+        until = now + self._wait_seconds[urgency]
         sources = {question.key(source): source for source in self._sources if question.work in source.models}
         if kept is None:
             kept = await self._results.find(list(sources))
@@ -51,7 +55,8 @@ class Asker:
                 continue
             order = Order(source, question.work, question.prompt.name, question.highest, allowed.payers, urgency)
             try:
-                value, cost = await self._flights.join(key, order, partial(self._fly, question, order, key), until=until)
+                leave_at = min(until, now + TRIAL_SECONDS) if urgency is Urgency.LIVE and self._caller.breaker(order).has_tripped else until
+                value, cost = await self._flights.join(key, order, partial(self._fly, question, order, key), until=leave_at)
                 return Found(question.check(value), source, is_cached=False, cost_micro=cost)
             except Withheld as withheld:
                 reasons.append(withheld.reason)

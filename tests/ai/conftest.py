@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from redis.asyncio import Redis
@@ -91,6 +92,11 @@ def prices(tmp_path: Path) -> Path:
 def minilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of models with one in it."""
     return packaged_models(tmp_path_factory.mktemp("models"))
+
+
+def fresh_text(about: str = "Экономика страны выросла на три процента") -> str:
+    """A post that nobody has asked about before."""
+    return f"{about} {uuid4()}"
 
 
 async def make_payer(system: SystemStores, *, micro: int = PLENTY, tokens: int | None = None, consents: bool = True) -> TenantId:

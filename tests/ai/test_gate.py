@@ -6,7 +6,6 @@ import os
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 from PIL import Image
@@ -14,13 +13,12 @@ from PIL import Image
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.outputs import Output, PictureFacts
 from telegram_assistant.ai.prompting import Prompt
-from telegram_assistant.ai.protocols import Picture, TextKind
+from telegram_assistant.ai.protocols import Picture
 from telegram_assistant.assembly import App, open_gate
 from telegram_assistant.domain.ids import MessageId, PostId
-from telegram_assistant.domain.understanding import AiPolicy, Reason, Tier, Urgency, Wanted
+from telegram_assistant.domain.understanding import AiPolicy, Reason, Tier, Urgency
 from telegram_assistant.settings import read_settings
-from tests.ai.conftest import Opened, make_followed, make_paid_channel, make_payer, tags_of
-from tests.ai.models import MINILM
+from tests.ai.conftest import Opened, fresh_text, make_followed, make_paid_channel, make_payer, tags_of
 from tests.ai.wire import FakeServer, saying
 from tests.conftest import Admin
 
@@ -34,11 +32,6 @@ def png() -> bytes:
     written = io.BytesIO()
     Image.frombytes("RGB", (8, 8), os.urandom(192)).save(written, "PNG")
     return written.getvalue()
-
-
-def fresh_text(about: str = "Экономика страны выросла на три процента") -> str:
-    """A post that nobody has asked about before."""
-    return f"{about} {uuid4()}"
 
 
 async def test_a_provider_tags_a_post_within_the_vocabulary(gate: Gate, app: App, server: FakeServer) -> None:
@@ -217,62 +210,6 @@ async def test_a_picture_is_uploaded_looked_at_and_deleted_again(gate: Gate, app
     assert found.model == "GigaChat-2-Pro"
     assert len(server.asked[0].body["messages"][1]["attachments"]) == 1
     assert (server.heard["upload"], server.heard["delete"], server.files, server.calls) == (1, 1, {}, 1)
-
-
-async def test_vectors_of_a_provider_are_paid_once_and_have_no_local_substitute(opened: Opened, server: FakeServer, prices: Path) -> None:
-    async with opened(**server.gigachat(AI_EMBEDDINGS="gigachat", AI_PRICES_FILE=str(prices))) as app:
-        channel_id, _ = await make_paid_channel(app.system)
-        one, two, three = (fresh_text("a" * number) for number in (1, 2, 3))
-        first = await app.gate.vectors([one, two], channel_id=channel_id)
-        again = await app.gate.vectors([two, three, one], channel_id=channel_id)
-        assert (first.value, again.value) == (
-            tuple((float(len(text)), 1.0, 0.5) for text in (one, two)),
-            tuple((float(len(text)), 1.0, 0.5) for text in (two, three, one)),
-        )
-        cached = await app.gate.vectors([three], channel_id=channel_id)
-        assert (cached.is_cached, server.heard["embeddings"]) == (True, 2)
-        server.status = 500
-        post_id = PostId(channel_id, MessageId(1))
-        none = await app.gate.vectors([fresh_text()], channel_id=channel_id, post_id=post_id)
-        assert (none.value, none.reason, none.is_wanted) == (None, Reason.FAILED, True)
-
-
-async def test_vectors_are_made_here_for_everybody_who_does_not_forbid_it(opened: Opened, minilm: Path, server: FakeServer) -> None:
-    async with opened(MODELS_DIR=str(minilm), AI_EMBEDDINGS_MODEL=MINILM, **server.gigachat()) as app:
-        tenant_id = await make_payer(app.system, consents=False)
-        channel_id = await make_followed(app.system, (tenant_id, AiPolicy.LOCAL))
-        made = await app.gate.vectors(["snow"], channel_id=channel_id)
-        asked = await app.gate.vectors(["snow"], tenant_id=tenant_id, kind=TextKind.QUERY)
-        assert made.value == asked.value
-        assert (made.tier, made.model) == (Tier.LOCAL, MINILM)
-    async with opened() as app:
-        missing = await app.gate.vectors(["snow"], channel_id=channel_id)
-        assert (missing.value, missing.reason) == (None, Reason.NO_PROVIDER)
-    assert server.heard.total() == 0
-
-
-async def test_posts_of_many_channels_get_their_vectors_together_each_as_its_channel_allows(
-    opened: Opened, server: FakeServer, prices: Path, minilm: Path
-) -> None:
-    async with opened(**server.gigachat(AI_EMBEDDINGS="gigachat", AI_PRICES_FILE=str(prices))) as app:
-        (paid, payer), (other, _) = await make_paid_channel(app.system), await make_paid_channel(app.system)
-        same_payer = await make_followed(app.system, (payer, AiPolicy.PROVIDER))
-        local, off = await make_followed(app.system, (payer, AiPolicy.LOCAL)), await make_followed(app.system, (payer, AiPolicy.OFF))
-        texts = {PostId(channel_id, MessageId(1)): fresh_text() for channel_id in (paid, local, other, off, same_payer)}
-        made = await app.gate.post_vectors(texts)
-        assert {post_id.channel_id for post_id in made.vectors} == {paid, other, same_payer}
-        assert all(vector[0] == len(texts[post_id]) for post_id, vector in made.vectors.items())
-        assert server.heard["embeddings"] == 2  # one call for each that pays
-        server.status = 500
-        none = await app.gate.post_vectors({PostId(paid, MessageId(2)): fresh_text()})
-        assert (none.model, none.vectors) == ("", {})
-        assert Wanted(PostId(paid, MessageId(2)), "vectors") in await app.system.provider_wanted.take(
-            "vectors", limit=1000, lease=timedelta(seconds=1)
-        )
-    async with opened(MODELS_DIR=str(minilm), AI_EMBEDDINGS_MODEL=MINILM) as app:
-        made = await app.gate.post_vectors(texts)
-        assert {post_id.channel_id for post_id in made.vectors} == {paid, other, same_payer, local}
-        assert made.model == MINILM
 
 
 async def test_a_tenants_own_question_is_paid_by_it_alone(gate: Gate, app: App, server: FakeServer) -> None:

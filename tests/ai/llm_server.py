@@ -11,8 +11,7 @@ from telegram_assistant.ai.protocols import Instruction
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.understanding import Tier, Urgency, Work
 from telegram_assistant.errors import ProviderFailed
-from tests.ai.conftest import VOCABULARY, Opened, make_paid_channel, tags_of
-from tests.ai.test_gate import fresh_text
+from tests.ai.conftest import VOCABULARY, Opened, fresh_text, make_paid_channel, tags_of
 
 
 @pytest.fixture(scope="session")

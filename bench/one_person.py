@@ -51,7 +51,14 @@ async def run(seconds: float, channels: int) -> dict[str, object]:
         control = stack.enter_context(ControlClient(running.where["control"]))
         ports = {name: str(free_port()) for name in ("INGEST_PORT", "WORKER_PORT", "API_PORT")}
         models = {"MODELS_DIR": str(packaged_models(folder / "models")), "AI_EMBEDDINGS_MODEL": MINILM}
-        environ = {**servers.environ(), **telegram_at(running, None), **ports, **models, "FILES_DIR": str(folder / "files")}
+        environ = {
+            **servers.environ(),
+            **telegram_at(running, None),
+            **ports,
+            **models,
+            "FILES_DIR": str(folder / "files"),
+            "VECTORS_DIR": str(folder / "vectors"),
+        }
         settings = read_settings(environ)
         await migrate(settings.database, tell=lambda _: None)
         async with assemble(settings) as app:

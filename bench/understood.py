@@ -114,6 +114,7 @@ async def run(channels: list[int], ai: str) -> dict[str, object]:
         environ = {
             **os.environ,
             **telegram_at(running, None),
+            "TELEGRAM_DC_PUBLIC_KEY": running.where["key"],
             **(fake.gigachat(GIGACHAT_STREAMS="10") if ai == "provider" else {}),
             "DATABASE_URL": database.url.get_secret_value(),
             "REDIS_URL": engine.url,

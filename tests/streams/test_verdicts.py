@@ -34,6 +34,20 @@ async def test_what_a_stage_tells_goes_out_with_its_acknowledgement_and_continue
             assert (told.post.message_id, told.tags, told.trace_id) == (number, ("снег",), trace)
 
 
+async def test_in_a_batch_every_post_continues_its_own_trace(bench: Bench) -> None:
+    @stage(consumes=PostParsed, emits=PostTagged, batch=10, concurrency=1)
+    async def together(events: list[PostParsed]) -> list[PostTagged]:
+        return [PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger="initial") for event in events]
+
+    traces = {number: f"00-{number:032x}-{number:016x}-01" for number in range(1, 6)}
+    await publish(bench.redis, [parsed(number, trace_id=trace) for number, trace in traces.items()])
+    async with bench.working(together):
+        await until(lambda: length_is(bench, stream_key(PostTagged, Lane.LIVE), 5))
+    entries: Any = await bench.redis.xrange(stream_key(PostTagged, Lane.LIVE))
+    told = [PostTagged.model_validate_json(fields[PAYLOAD]) for _, fields in entries]
+    assert {event.post.message_id: event.trace_id for event in told} == traces
+
+
 async def test_busy_holds_the_entry_and_uses_no_attempt(bench: Bench) -> None:
     calls: list[float] = []
 

@@ -136,7 +136,8 @@ class Handling:
         for event in events_told:
             if type(event) not in self._stage.emits:
                 raise TypeError(f"{self._stage.name} tells {type(event).__name__}, which it does not declare in emits")
-        return tuple(_traced(event, here) for event in events_told)
+        own = {event.post_id: event.trace_id for event in events[1:]}  # the span is the first one's
+        return tuple(_traced(event, own.get(event.post_id) or here) for event in events_told)
 
 
 def _traced(event: Event, here: str | None) -> Event:

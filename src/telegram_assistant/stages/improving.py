@@ -8,6 +8,7 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.understanding import Reason, Tier, Urgency
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostTagged, Trigger
+from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stages.tags import NEWS, Tagger
 from telegram_assistant.stores.postgres.notices import Told
 from telegram_assistant.stores.postgres.posts import Posts
@@ -50,7 +51,8 @@ async def improve(*, wanted: ProviderWanted, posts: Posts, tagger: Tagger) -> in
         if result.tier is Tier.PROVIDER:
             one = stored[post_id]
             tags = result.local.tags if result.local is not None else ()
-            event = PostTagged.about(post_id, one.revision, occurred_at=now, trigger=Trigger.PROVIDER_RETAG, tags=tags)
+            trace = trace_of(post_id, one.revision)
+            event = PostTagged.about(post_id, one.revision, occurred_at=now, trace_id=trace, trigger=Trigger.PROVIDER_RETAG, tags=tags)
             told.append(Told(event, Lane.LIVE if now - one.post.posted_at < NEWS else Lane.BULK))
     await wanted.put_back([one for one, reason in reasons.items() if reason in NOT_TRIED], pause=PAUSE)
     await wanted.done([one for one, reason in reasons.items() if reason not in NOT_TRIED and reason is not Reason.FAILED], told)

@@ -12,6 +12,7 @@ import asyncpg
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import AlbumParsed
+from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.notices import Told, write_notices
 from telegram_assistant.stores.postgres.rows import StoredPost
@@ -97,4 +98,4 @@ def _told(row: asyncpg.Record, now: datetime, *, occurred_at: datetime, is_overd
     first = PostId(ChannelId(row["channel_id"]), MessageId(row["message_ids"][0]))
     lane = Lane.LIVE if now - row["posted_at"] < NEWS else Lane.BULK
     facts = {"grouped_id": row["grouped_id"], "message_ids": tuple(row["message_ids"]), "is_overdue": is_overdue}
-    return Told(AlbumParsed.about(first, row["revision"], occurred_at=occurred_at, **facts), lane)
+    return Told(AlbumParsed.about(first, row["revision"], occurred_at=occurred_at, trace_id=trace_of(first, 1), **facts), lane)

@@ -24,6 +24,7 @@ from bench.harness import arguments, cpu_seconds, memory_bytes, own_database, re
 from bench.simulator import Running, simulator
 from bench.soak_ingest import add_joined, assistant, telegram_at
 from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.ingest.accounts import FIRST_TENANT
 from telegram_assistant.settings import read_settings
 from telegram_simulator.control.client import ControlClient
@@ -51,10 +52,16 @@ class Read:
     """Stored with another text than the post has."""
 
 
-async def furnish(app: App, control: ControlClient, channels: list[int], accounts: int) -> None:
+def busiest(channels: int) -> list[int]:
+    manners = sorted(packs().channels, key=lambda manner: -manner.per_day)[:channels]
+    return [channel_id_of(manner) for manner in manners]
+
+
+async def furnish(app: App, control: ControlClient, channels: list[int], accounts: int) -> TenantId:
     tenant_id = (await app.system.tenants.ensure(FIRST_TENANT, is_operator=True)).tenant_id
     sessions = [control.session(f"7999000{number:04}", joined=channels) for number in range(accounts)]
     await asyncio.gather(*(add_joined(app, tenant_id, session, history_days=DAYS["demo"] + 1) for session in sessions))
+    return tenant_id
 
 
 def expected(control: ControlClient, channels: list[int]) -> dict[PostKey, str]:
@@ -136,8 +143,7 @@ def main() -> None:
     parser.add_argument("--channels", type=int, default=len(packs().channels), help="so many of them, the busiest first")
     parser.add_argument("--accounts", type=int, default=4)
     options = parser.parse_args()
-    busiest = sorted(packs().channels, key=lambda manner: -manner.per_day)[: options.channels]
-    result = asyncio.run(run([channel_id_of(manner) for manner in busiest], options.accounts))
+    result = asyncio.run(run(busiest(options.channels), options.accounts))
     report(result, as_json=options.json)
     sys.exit(1 if is_wrong(result) else 0)
 

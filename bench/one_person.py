@@ -39,10 +39,6 @@ def with_children(pid: int) -> list[int]:
     return [pid, *(one for child in children for one in with_children(int(child)))]
 
 
-def server_pid(servers: OwnServers, name: str) -> int:
-    return int((servers.folder / name / "pid").read_text(encoding="ascii").split()[0])
-
-
 async def run(seconds: float, channels: int) -> dict[str, object]:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -77,7 +73,7 @@ async def run(seconds: float, channels: int) -> dict[str, object]:
 
 
 async def watch(process: asyncio.subprocess.Process, servers: OwnServers, seconds: float) -> dict[str, list[float]]:
-    parts = {"tga": process.pid, "postgres": server_pid(servers, "postgres"), "redis": server_pid(servers, "redis")}
+    parts = {"tga": process.pid, "postgres": servers.pid("postgres"), "redis": servers.pid("redis")}
     seen: dict[str, list[float]] = {name: [] for name in parts}
     until = time.monotonic() + seconds
     while time.monotonic() < until and process.returncode is None:

@@ -8,8 +8,8 @@ stage works alone, one after the other, so that its CPU is its own; then all wor
 import asyncio
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,13 +22,11 @@ from redis.asyncio import Redis
 from bench.engines import Engine, running_engine
 from bench.harness import Versions, arguments, cpu_seconds, own_cpu_seconds, own_database, postgres_cpu, postmaster_of, report
 from bench.rows import make_writer, page_of, posts_of
-from telegram_assistant.ai.calling import Caller
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.local.understanding import Local
-from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, TextKind
 from telegram_assistant.ai.providers import Source
-from telegram_assistant.assembly import App, assemble
+from telegram_assistant.assembly import App, assemble, gate_before
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.links import urls_of
@@ -41,13 +39,11 @@ from telegram_assistant.settings import Settings
 from telegram_assistant.stages.tags import Tagger
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.redis.ai_streams import AiStreams
-from telegram_assistant.streams.gathering import Gathering
-from telegram_assistant.streams.runner import Options, Runner
-from telegram_assistant.streams.stage import Stage, bind
+from telegram_assistant.streams.runner import Options
+from telegram_assistant.streams.stage import Stage
 from telegram_assistant.streams.watching import look
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.work import loops_of, relay_of
+from telegram_assistant.work import loops_of, relay_of, runner_of
 
 CHANNELS = 200
 PAGE = 100
@@ -97,23 +93,10 @@ class Used:
         return {name: round(used / posts * 1e6) for name, used in {**shares, "all": sum(shares.values())}.items()}
 
 
-@asynccontextmanager
-async def instant_gate(app: App) -> AsyncIterator[Gate]:
+def instant_gate(app: App) -> AbstractAsyncContextManager[Gate]:
     source = Source("openai", Instant(), {Work.CHAT: "instant"}, streams=64, per_minute=10_000_000)
-    gate = Gate(
-        [source],
-        local=Local(models=app.settings.ai.models),
-        local_model=None,
-        caller=Caller(ledger=app.system.spending, streams=AiStreams(app.redis), prices=read_prices(app.settings.ai.prices)),
-        policies=app.system.ai_policies,
-        results=app.system.ai_results,
-        later=app.system.provider_wanted,
-        copies=app.system.near_texts,
-    )
-    try:
-        yield gate
-    finally:
-        await gate.close()
+    local = Local(models=app.settings.ai.models)
+    return gate_before([source], app.settings, system=app.system, redis=app.redis, local=local, local_model=None)
 
 
 class World:
@@ -168,18 +151,7 @@ async def measured(meter: Meter, work: Callable[[], Awaitable[None]]) -> Used:
 async def alone(app: App, stage: Stage) -> None:
     """Let one stage work until nothing is left for it."""
     stopping = asyncio.Event()
-    finished = Gathering(app.system.outbox.done) if stage is LAST else None
-    runner = Runner(
-        stage,
-        bind(stage, app.collaborators),
-        redis=app.redis,
-        dead_letters=app.system.dead_letters,
-        instance=app.instance,
-        health=Health(probes={}),
-        options=Options(),
-        finished=finished,
-    )
-    running = asyncio.create_task(runner.run(stopping))
+    running = asyncio.create_task(runner_of(stage, LAST, app, Health(probes={}), Options()).run(stopping))
     await until_idle(app.redis, (stage,))
     stopping.set()
     await running

@@ -17,25 +17,21 @@ from typing import Any
 import asyncpg
 from redis.asyncio import Redis
 
-from bench.demo import TICK_SECONDS, all_stored, expected
+from bench.demo import TICK_SECONDS, all_stored, busiest, expected, furnish
 from bench.engines import free_port, running_engine
 from bench.harness import arguments, own_database, report
 from bench.simulator import simulator
-from bench.soak_ingest import add_joined, assistant, telegram_at
-from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.ids import TenantId
+from bench.soak_ingest import assistant, telegram_at
+from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostIndexed
 from telegram_assistant.events.envelope import trace_of
-from telegram_assistant.ingest.accounts import FIRST_TENANT
 from telegram_assistant.pipeline import PIPELINE
 from telegram_assistant.settings import read_settings
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.watching import look
 from telegram_simulator.control.client import ControlClient
-from telegram_simulator.world.demo.demo import DAYS, channel_id_of
-from telegram_simulator.world.demo.packs import packs
 from tests.ai.wire import fake_server, saying
 
 ACCOUNTS = 4
@@ -65,15 +61,6 @@ SELECT (SELECT count(*) FROM posts p WHERE deleted_at IS NULL AND NOT EXISTS (
 """
 
 type Database = "asyncpg.Connection[asyncpg.Record]"
-
-
-async def furnish(app: App, control: ControlClient, channels: list[int], *, with_provider: bool) -> None:
-    tenant_id: TenantId = (await app.system.tenants.ensure(FIRST_TENANT, is_operator=True)).tenant_id
-    sessions = [control.session(f"7999000{number:04}", joined=channels) for number in range(ACCOUNTS)]
-    await asyncio.gather(*(add_joined(app, tenant_id, session, history_days=DAYS["demo"] + 1) for session in sessions))
-    if with_provider:
-        await app.system.ai_policies.consent(tenant_id, given_by="bench")
-        await app.system.spending.set_budget(tenant_id, micro=10**12, tokens=None)
 
 
 async def at_rest(admin: Database, redis: Redis) -> bool:
@@ -129,7 +116,10 @@ async def run(channels: list[int], ai: str) -> dict[str, object]:
             **{name: str(free_port()) for name in ("INGEST_PORT", "WORKER_PORT")},
         }
         async with assemble(read_settings(environ)) as app:
-            await furnish(app, control, channels, with_provider=ai == "provider")
+            tenant_id = await furnish(app, control, channels, ACCOUNTS)
+            if ai == "provider":
+                await app.system.ai_policies.consent(tenant_id, given_by="bench")
+                await app.system.spending.set_budget(tenant_id, micro=10**12, tokens=None)
         admin = await asyncpg.connect((database.admin_url or database.url).get_secret_value())
         stack.push_async_callback(admin.close)
         await admin.execute("UPDATE subscriptions SET wants_media = true, ai_policy = $1", "provider" if ai == "provider" else "local")
@@ -169,8 +159,7 @@ def main() -> None:
     parser.add_argument("--channels", type=int, default=10, help="so many of them, the busiest first")
     parser.add_argument("--ai", choices=("provider", "none"), default="provider")
     options = parser.parse_args()
-    busiest = sorted(packs().channels, key=lambda manner: -manner.per_day)[: options.channels]
-    result = asyncio.run(run([channel_id_of(manner) for manner in busiest], options.ai))
+    result = asyncio.run(run(busiest(options.channels), options.ai))
     report(result, as_json=options.json)
     sys.exit(1 if is_wrong(result) else 0)
 

@@ -18,13 +18,12 @@ import numpy as np
 
 from bench.harness import arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, report
 from bench.rows import make_writer, page_of, posts_of
-from telegram_assistant.ai.calling import Caller
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.local.models import folder_of
 from telegram_assistant.ai.local.sentence_model import SentenceModel
 from telegram_assistant.ai.local.understanding import Local
-from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.protocols import Embedded, TextKind, Vector
+from telegram_assistant.assembly import gate_before
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.spending import Tokens
@@ -36,7 +35,6 @@ from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
-from telegram_assistant.stores.redis.ai_streams import AiStreams
 from telegram_assistant.stores.redis.client import open_redis
 from telegram_assistant.vectors.index import Index
 from telegram_assistant.vectors.opening import open_vectors
@@ -139,20 +137,9 @@ async def land(system: SystemStores, posts: int) -> tuple[list[PostId], list[str
 
 @asynccontextmanager
 async def opened_gate(settings: Settings, system: SystemStores, drawn: Drawn) -> AsyncIterator[Gate]:
-    async with open_redis(settings.redis) as redis:
-        caller = Caller(ledger=system.spending, streams=AiStreams(redis), prices=read_prices(None))
-        gate = Gate(
-            (),
-            local=InstantLocal(drawn),
-            local_model=SPACE.model,
-            caller=caller,
-            policies=system.ai_policies,
-            results=system.ai_results,
-            later=system.provider_wanted,
-            copies=system.near_texts,
-        )
+    local, model = InstantLocal(drawn), SPACE.model
+    async with open_redis(settings.redis) as redis, gate_before((), settings, system=system, redis=redis, local=local, local_model=model) as gate:
         yield gate
-        await gate.close()
 
 
 def model_figure(texts: list[str], scratch: Path) -> int:

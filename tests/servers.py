@@ -27,8 +27,10 @@ class OwnServers:
 
     def kill(self, name: str) -> None:
         """Without a word of warning."""
-        pid = int((self.folder / name / "pid").read_text(encoding="ascii").split()[0])
-        os.kill(pid, signal.SIGKILL)
+        os.kill(self.pid(name), signal.SIGKILL)
+
+    def pid(self, name: str) -> int:
+        return int((self.folder / name / "pid").read_text(encoding="ascii").split()[0])
 
     def environ(self) -> dict[str, str]:
         """What these servers export, on top of a machine that exports no other server."""

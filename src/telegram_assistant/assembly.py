@@ -1,7 +1,7 @@
 """The only place that builds things: Settings in, App out."""
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +12,7 @@ from telegram_assistant.ai.local.understanding import Local
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.ai.picture_readers import PictureReaders
 from telegram_assistant.ai.prices import read_prices
-from telegram_assistant.ai.providers import open_sources
+from telegram_assistant.ai.providers import Source, open_sources
 from telegram_assistant.domain.crawling import CrawlRules
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.media import MediaRules
@@ -167,21 +167,39 @@ async def open_gate(
     """The gate with everything behind it; at its end, what was not sent is called off."""
     token = AiToken(redis, credentials=settings.gigachat.credentials.get_secret_value(), scope=settings.gigachat.scope.value)
     async with open_sources(settings, token=token) as sources:
-        gate = Gate(
-            sources,
-            local=Local(models=settings.ai.models),
-            local_model=settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingsBy.LOCAL else None,
-            caller=Caller(ledger=system.spending, streams=AiStreams(redis), prices=read_prices(settings.ai.prices)),
-            policies=system.ai_policies,
-            results=system.ai_results,
-            later=system.provider_wanted,
-            copies=system.near_texts,
-            wait_seconds=wait_seconds,
-        )
-        try:
+        model = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingsBy.LOCAL else None
+        local = Local(models=settings.ai.models)
+        async with gate_before(sources, settings, system=system, redis=redis, local=local, local_model=model, wait_seconds=wait_seconds) as gate:
             yield gate
-        finally:
-            await gate.close()
+
+
+@asynccontextmanager
+async def gate_before(
+    sources: Sequence[Source],
+    settings: Settings,
+    *,
+    system: SystemStores,
+    redis: Redis,
+    local: Local,
+    local_model: str | None,
+    wait_seconds: Mapping[Urgency, float] = WAIT_SECONDS,
+) -> AsyncIterator[Gate]:
+    """The same before these providers and this local understanding."""
+    gate = Gate(
+        sources,
+        local=local,
+        local_model=local_model,
+        caller=Caller(ledger=system.spending, streams=AiStreams(redis), prices=read_prices(settings.ai.prices)),
+        policies=system.ai_policies,
+        results=system.ai_results,
+        later=system.provider_wanted,
+        copies=system.near_texts,
+        wait_seconds=wait_seconds,
+    )
+    try:
+        yield gate
+    finally:
+        await gate.close()
 
 
 @asynccontextmanager

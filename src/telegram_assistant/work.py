@@ -34,21 +34,23 @@ def vectors_loop(app: App, health: Health) -> Loop:
 def loops_of(stages: Sequence[Stage], last: Stage, app: App, health: Health, options: Options) -> tuple[Loop, ...]:
     """The same for any pipeline."""
     partitions = options.partitions
-    runners = [
-        Runner(
-            stage,
-            bind(stage, app.collaborators),
-            redis=app.redis,
-            dead_letters=app.system.dead_letters,
-            instance=app.instance,
-            health=health,
-            options=options,
-            finished=Gathering(app.system.outbox.done) if stage is last else None,
-        )
-        for stage in stages
-    ]
+    runners = [runner_of(stage, last, app, health, options) for stage in stages]
     relays = (*relay_of(stages, app, health).loops(), notices_of(stages, app, health).loop())
     return (*(runner.loop() for runner in runners), *relays, watch(app.redis, stages, partitions, health))
+
+
+def runner_of(stage: Stage, last: Stage, app: App, health: Health, options: Options) -> Runner:
+    """One stage at work; a post that has passed the last one leaves the outbox."""
+    return Runner(
+        stage,
+        bind(stage, app.collaborators),
+        redis=app.redis,
+        dead_letters=app.system.dead_letters,
+        instance=app.instance,
+        health=health,
+        options=options,
+        finished=Gathering(app.system.outbox.done) if stage is last else None,
+    )
 
 
 def relay_of(stages: Sequence[Stage], app: App, health: Health) -> Relay:

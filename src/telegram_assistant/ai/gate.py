@@ -188,9 +188,8 @@ class Gate:
             if made.value is not None:
                 model = made.model
                 vectors |= zip(posts, made.value, strict=True)
-            else:
-                for post_id in posts:
-                    await self._left_for_later(made, "vectors", post_id)
+            elif made.reason in WORTH_TRYING_AGAIN:
+                await self._later.add(*(Wanted(post_id, "vectors") for post_id in posts))
         return PostVectors(model, vectors)
 
     async def _understand[T: Output](self, question: Question[T], allowed: Allowed, urgency: Urgency, post_id: PostId | None) -> Understood[T]:

@@ -12,14 +12,13 @@ from telegram_assistant.ai.flights import Flights
 from telegram_assistant.ai.local.understanding import Local
 from telegram_assistant.ai.protocols import Embedded, TextKind, Vector
 from telegram_assistant.ai.providers import Source
+from telegram_assistant.ai.questions import OVERHEAD_TOKENS
 from telegram_assistant.domain.spending import Tokens
 from telegram_assistant.domain.understanding import AiPolicy, Allowed, Asked, Failure, Reason, Tier, Urgency, Work
 from telegram_assistant.errors import ProviderFailed, Rejected
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
-
-OVERHEAD_TOKENS = 100
 
 type Made = Understood[tuple[Vector, ...]]
 

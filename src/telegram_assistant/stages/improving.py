@@ -4,12 +4,12 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.ai.questions import TAGGING
-from telegram_assistant.domain.lane import Lane
+from telegram_assistant.domain.lane import lane_of
 from telegram_assistant.domain.understanding import Reason, Tier, Urgency
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostTagged, Trigger
 from telegram_assistant.events.envelope import trace_of
-from telegram_assistant.stages.tags import NEWS, Tagger
+from telegram_assistant.stages.tags import Tagger
 from telegram_assistant.stores.postgres.notices import Told
 from telegram_assistant.stores.postgres.posts import Posts
 from telegram_assistant.stores.postgres.provider_wanted import ProviderWanted
@@ -53,7 +53,8 @@ async def improve(*, wanted: ProviderWanted, posts: Posts, tagger: Tagger) -> in
             tags = result.local.tags if result.local is not None else ()
             trace = trace_of(post_id, one.revision)
             event = PostTagged.about(post_id, one.revision, occurred_at=now, trace_id=trace, trigger=Trigger.PROVIDER_RETAG, tags=tags)
-            told.append(Told(event, Lane.LIVE if now - one.post.posted_at < NEWS else Lane.BULK))
-    await wanted.put_back([one for one, reason in reasons.items() if reason in NOT_TRIED], pause=PAUSE)
+            told.append(Told(event, lane_of(one.post.posted_at, now)))
+    if not_tried := [one for one, reason in reasons.items() if reason in NOT_TRIED]:
+        await wanted.put_back(not_tried, pause=PAUSE)
     await wanted.done([one for one, reason in reasons.items() if reason not in NOT_TRIED and reason is not Reason.FAILED], told)
     return len(told)

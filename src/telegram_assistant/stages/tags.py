@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from telegram_assistant.ai.answers import Material, Understood
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.lane import NEWS
 from telegram_assistant.domain.near_copies import sketch_of
 from telegram_assistant.domain.post import PostKind
 from telegram_assistant.domain.understanding import Tier, Urgency
@@ -17,8 +18,6 @@ from telegram_assistant.stores.postgres.enrichments import Enrichment, Enrichmen
 from telegram_assistant.stores.postgres.rows import StoredPost
 from telegram_assistant.stores.postgres.vocabularies import Proposal, Vocabularies
 
-NEWS = timedelta(days=1)
-"""What was posted before that came with history."""
 WITHOUT_PICTURES = {PostKind.TEXT, PostKind.POLL, PostKind.SERVICE}
 SEEN = ("description", "text")
 

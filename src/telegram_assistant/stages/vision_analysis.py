@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from telegram_assistant.ai.answers import Understood
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.outputs import PictureFacts
 from telegram_assistant.ai.picture_readers import Opened, PictureReaders
+from telegram_assistant.domain.lane import NEWS
 from telegram_assistant.domain.seen import Seen, Sight, post_in_sum, status_of
 from telegram_assistant.domain.understanding import Eye, Reason, Tier, Urgency
 from telegram_assistant.domain.vision import MOST_BYTES, ShownFile, Verdict, decide, is_too_small
@@ -26,9 +27,8 @@ from telegram_assistant.telemetry.logging import get_logger
 log = get_logger()
 
 LONGEST_SECONDS = 120.0
-NEWS = timedelta(days=1)
-"""An older post came with history: nothing new is paid for it, what was paid for before is used."""
 HISTORY = "history"
+"""Nothing new is paid for it; what was paid for before is used."""
 NO_READER = "nothing here can read it: tesseract is not installed"
 NOT_READ = "nobody could read it now"
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.lane import Lane
+from telegram_assistant.domain.lane import lane_of
 from telegram_assistant.events import AlbumParsed
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
@@ -18,8 +18,6 @@ from telegram_assistant.stores.postgres.notices import Told, write_notices
 from telegram_assistant.stores.postgres.rows import StoredPost
 
 SETTLED = timedelta(seconds=60)
-NEWS = timedelta(days=1)
-"""An album older than that came with history: it travels in the other lane."""
 MOST_AT_ONCE = 500
 OVERDUE = timedelta(minutes=15)
 """So long a closed album waits until all its items were looked at."""
@@ -96,6 +94,7 @@ class Albums:
 
 def _told(row: asyncpg.Record, now: datetime, *, occurred_at: datetime, is_overdue: bool = False) -> Told:
     first = PostId(ChannelId(row["channel_id"]), MessageId(row["message_ids"][0]))
-    lane = Lane.LIVE if now - row["posted_at"] < NEWS else Lane.BULK
     facts = {"grouped_id": row["grouped_id"], "message_ids": tuple(row["message_ids"]), "is_overdue": is_overdue}
-    return Told(AlbumParsed.about(first, row["revision"], occurred_at=occurred_at, trace_id=trace_of(first, 1), **facts), lane)
+    return Told(
+        AlbumParsed.about(first, row["revision"], occurred_at=occurred_at, trace_id=trace_of(first, 1), **facts), lane_of(row["posted_at"], now)
+    )

@@ -26,9 +26,7 @@ class ProviderWanted:
                 INSERT INTO provider_wanted (channel_id, message_id, work)
                 SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[]) ON CONFLICT DO NOTHING
                 """,
-                [one.post_id.channel_id for one in ordered],
-                [one.post_id.message_id for one in ordered],
-                [one.work for one in ordered],
+                *_columns(ordered),
             )
 
     async def take(self, work: str, *, limit: int, lease: timedelta) -> tuple[Wanted, ...]:
@@ -62,9 +60,7 @@ class ProviderWanted:
                 FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS d (channel_id, message_id, work)
                 WHERE (w.channel_id, w.message_id, w.work) = (d.channel_id, d.message_id, d.work)
                 """,
-                [one.post_id.channel_id for one in wanted],
-                [one.post_id.message_id for one in wanted],
-                [one.work for one in wanted],
+                *_columns(wanted),
                 pause,
             )
 
@@ -78,11 +74,13 @@ class ProviderWanted:
                 DELETE FROM provider_wanted w USING unnest($1::bigint[], $2::bigint[], $3::text[]) AS d (channel_id, message_id, work)
                 WHERE (w.channel_id, w.message_id, w.work) = (d.channel_id, d.message_id, d.work)
                 """,
-                [one.post_id.channel_id for one in finished],
-                [one.post_id.message_id for one in finished],
-                [one.work for one in finished],
+                *_columns(finished),
             )
 
     async def waiting(self) -> int:
         async with self._transactions.begin() as connection:
             return int(await connection.fetchval("SELECT count(*) FROM provider_wanted WHERE attempts < $1", MOST_ATTEMPTS))
+
+
+def _columns(wanted: Sequence[Wanted]) -> tuple[list[int], list[int], list[str]]:
+    return [one.post_id.channel_id for one in wanted], [one.post_id.message_id for one in wanted], [one.work for one in wanted]

@@ -1,9 +1,6 @@
 """Turns at other people's servers, shared by all processes: one request per site and interval."""
 
-from redis.exceptions import RedisError
-
-from telegram_assistant.errors import Busy
-from telegram_assistant.stores.redis.client import Redis
+from telegram_assistant.stores.redis.client import Redis, answered
 
 # Whoever would have to wait too long takes no turn, so that those who do not wait do not keep others waiting.
 TURN = """
@@ -25,8 +22,5 @@ class Pacing:
 
     async def turn(self, site: str, *, every_seconds: float, most_seconds: float) -> float | None:
         """Take the next turn at a site, and learn how many seconds it is away; None: too many, and none is taken."""
-        try:
-            waits = int(await self._turn(keys=[f"crawl:turn:{site}"], args=[round(every_seconds * 1000), round(most_seconds * 1000)]))
-        except (RedisError, OSError) as error:
-            raise Busy(f"Redis does not answer ({type(error).__name__})", retry_after_seconds=5) from error
+        waits = int(await answered(self._turn(keys=[f"crawl:turn:{site}"], args=[round(every_seconds * 1000), round(most_seconds * 1000)])))
         return None if waits < 0 else waits / 1000

@@ -1,15 +1,18 @@
-"""The pipeline from a landed post to `posts.enriched`: how many posts a second, and the CPU of each stage, servers included.
+"""The pipeline from a landed post to its index: how many posts a second, and the CPU of each stage, servers included.
 
-This machine understands alone (`--ai local`), or a provider that answers at once is asked for every post (`--ai provider`:
-policy, cache, budget, stream and bill are real). A quarter of the posts link to pages that were read before. First every
-stage works alone, one after the other, so that its CPU is its own; then all work together, and that is what counts.
+Understanding takes no time: this machine looks at the words alone (`--ai local`), or a provider that answers at once is asked
+for every post (`--ai provider`: policy, cache, budget, stream and bill are real); vectors were drawn before and go into the
+server where QDRANT_URL is set, else into the embedded engine. A quarter of the posts link to pages that were read before.
+First every stage works alone, one after the other, so that its CPU is its own; then all work together, and that is what
+counts; then posts come in at half that rate, and each one's time from stored to searchable is taken.
+`--until enriched` leaves the vectors out.
 """
 
 import asyncio
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -20,22 +23,19 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from bench.engines import Engine, running_engine
-from bench.harness import Versions, arguments, cpu_seconds, own_cpu_seconds, own_database, postgres_cpu, postmaster_of, report
+from bench.harness import Versions, arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
+from bench.instant import SPACE, Drawn, InstantLocal, InstantModel
 from bench.rows import make_writer, page_of, posts_of
-from telegram_assistant.ai.gate import Gate
-from telegram_assistant.ai.local.understanding import Local
-from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, TextKind
 from telegram_assistant.ai.providers import Source
-from telegram_assistant.assembly import App, assemble, gate_before
+from telegram_assistant.assembly import App, assemble, gate_before, open_index
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.links import urls_of
 from telegram_assistant.domain.pages import Page, PageStatus
 from telegram_assistant.domain.post import Post
-from telegram_assistant.domain.spending import Tokens
 from telegram_assistant.domain.understanding import AiPolicy, Work
 from telegram_assistant.pipeline import LAST, PIPELINE
-from telegram_assistant.settings import Settings
+from telegram_assistant.settings import Settings, VectorSettings, read_group
 from telegram_assistant.stages.tags import Tagger
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
@@ -47,25 +47,17 @@ from telegram_assistant.work import loops_of, relay_of, runner_of
 
 CHANNELS = 200
 PAGE = 100
-ANSWER = '{"tags": ["экономика", "economy", "погода", "weather"], "topic": "economy", "kind": "news", "entities": []}'
+AT_ONCE = 16
+HALF_LOAD_SECONDS = 15.0
+WATCH_OUTBOX = """
+CREATE TABLE bench_passed (took double precision);
+CREATE FUNCTION bench_passed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+    INSERT INTO bench_passed SELECT extract(epoch FROM clock_timestamp() - gone.created_at) FROM gone;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER bench_passed AFTER DELETE ON outbox REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION bench_passed();
+"""
 TEXT = "Подробности на странице, которую уже кто-то прочёл. " * 30
-
-
-class Instant:
-    """A model that answers at once."""
-
-    async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float) -> Reply:
-        del model, timeout_seconds
-        return Reply(ANSWER, Tokens(len(instruction.user) // 4, 40))
-
-    async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
-        raise NotImplementedError
-
-    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +85,19 @@ class Used:
         return {name: round(used / posts * 1e6) for name, used in {**shares, "all": sum(shares.values())}.items()}
 
 
-def instant_gate(app: App) -> AbstractAsyncContextManager[Gate]:
-    source = Source("openai", Instant(), {Work.CHAT: "instant"}, streams=64, per_minute=10_000_000)
-    local = Local(models=app.settings.ai.models)
-    return gate_before([source], app.settings, system=app.system, redis=app.redis, local=local, local_model=None)
+@asynccontextmanager
+async def understanding_at_once(app: App, *, asks: bool, vectors: VectorSettings | None) -> AsyncIterator[App]:
+    """The same installation before models that take no time."""
+    sources = [Source("openai", InstantModel(), {Work.CHAT: "instant"}, streams=64, per_minute=10_000_000)] if asks else []
+    local = InstantLocal(Drawn())
+    settings = app.settings.model_copy(update={"vectors": vectors or VectorSettings()})
+    async with AsyncExitStack() as stack:
+        opened = gate_before(sources, settings, system=app.system, redis=app.redis, local=local, local_model=SPACE.model if vectors else None)
+        gate = await stack.enter_async_context(opened)
+        index = await stack.enter_async_context(open_index(settings, system=app.system, gate=gate))
+        tagger = Tagger(gate, app.system.enrichments, app.system.vocabularies)
+        changed = {"gate": gate, "tagger": tagger, "index": index}
+        yield replace(app, gate=gate, tagger=tagger, index=index, collaborators={**app.collaborators, **changed})
 
 
 class World:
@@ -124,12 +125,25 @@ class World:
         for channel_id in range(1, CHANNELS + 1):
             for start in range(self._next_id, self._next_id + each, PAGE):
                 count = min(PAGE, self._next_id + each - start)
-                made = tuple(posts_of(self._writer, channel_id, first_id=start, count=count, newest=datetime.now(UTC), span=timedelta(hours=1)))
-                await self._know_pages(made)
-                await self._app.system.landing.land(page_of(made), Claim(ChannelId(channel_id), 0))
+                await self._land(channel_id, start, count)
                 landed += count
         self._next_id += each
         return landed
+
+    async def land_evenly(self, per_second: float, seconds: float) -> int:
+        """One in each channel in turn, at this rate."""
+        began, landed = time.perf_counter(), 0
+        while (passed := time.perf_counter() - began) < seconds:
+            due = range(landed, min(int(passed * per_second), landed + AT_ONCE))
+            await asyncio.gather(asyncio.sleep(0.005), *(self._land(one % CHANNELS + 1, self._next_id + one // CHANNELS, 1) for one in due))
+            landed += len(due)
+        self._next_id += landed // CHANNELS + 1
+        return landed
+
+    async def _land(self, channel_id: int, first_id: int, count: int) -> None:
+        made = tuple(posts_of(self._writer, channel_id, first_id=first_id, count=count, newest=datetime.now(UTC), span=timedelta(hours=1)))
+        await self._know_pages(made)
+        await self._app.system.landing.land(page_of(made), Claim(ChannelId(channel_id), 0))
 
     async def _know_pages(self, posts: Sequence[Post]) -> None:
         pages, urls = self._app.system.pages, {url for post in posts for url in urls_of(post.text, post.entities)} - self._read
@@ -162,7 +176,7 @@ async def until_idle(redis: Redis, stages: Sequence[Stage]) -> None:
         await asyncio.sleep(0.05)
 
 
-async def by_stage(app: App, meter: Meter, posts: int) -> dict[str, dict[str, float]]:
+async def by_stage(app: App, meter: Meter) -> dict[str, Used]:
     relay = relay_of(PIPELINE, app, Health(probes={}))
     await relay.check()
 
@@ -170,61 +184,87 @@ async def by_stage(app: App, meter: Meter, posts: int) -> dict[str, dict[str, fl
         while await relay.step():
             pass
 
-    costs = {"relay": (await measured(meter, announce)).each_us(posts)}
+    costs = {"relay": await measured(meter, announce)}
     for stage in PIPELINE:
-        costs[stage.name] = (await measured(meter, partial(alone, app, stage))).each_us(posts)
+        costs[stage.name] = await measured(meter, partial(alone, app, stage))
     return costs
 
 
-async def together(app: App, meter: Meter, admin: "asyncpg.Connection[asyncpg.Record]") -> Used:
+@asynccontextmanager
+async def at_work(app: App) -> AsyncIterator[None]:
     stopping = asyncio.Event()
-
-    async def work() -> None:
-        loops = loops_of(PIPELINE, LAST, app, Health(probes={}), Options())
-        tasks = [asyncio.create_task(loop.run(stopping)) for loop in loops]
-        while await admin.fetchval("SELECT EXISTS (SELECT 1 FROM outbox)"):
-            await asyncio.sleep(0.1)
+    tasks = [asyncio.create_task(loop.run(stopping)) for loop in loops_of(PIPELINE, LAST, app, Health(probes={}), Options())]
+    try:
+        yield
+    finally:
         stopping.set()
         await asyncio.gather(*tasks)
+
+
+async def until_passed(admin: "asyncpg.Connection[asyncpg.Record]") -> None:
+    while await admin.fetchval("SELECT EXISTS (SELECT 1 FROM outbox)"):
+        await asyncio.sleep(0.1)
+
+
+async def together(app: App, meter: Meter, admin: "asyncpg.Connection[asyncpg.Record]") -> Used:
+    async def work() -> None:
+        async with at_work(app):
+            await until_passed(admin)
 
     return await measured(meter, work)
 
 
-async def run(posts: int, ai: str) -> dict[str, object]:
-    with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder)) as engine:
-        async with own_database("tga_bench_pipeline") as settings:
-            admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
-            async with assemble(_with_redis(settings, engine.url)) as plain, instant_gate(plain) as gate:
-                is_asked = ai == "provider"
-                app = _asking(plain, gate) if is_asked else plain
-                world = World(app, AiPolicy.PROVIDER if is_asked else AiPolicy.LOCAL)
-                await world.open()
-                meter = Meter(await postmaster_of(admin), engine)
-                landed = await world.land(max(CHANNELS, posts // 4))
-                costs = await by_stage(app, meter, landed)
-                landed = await world.land(posts)
-                used = await together(app, meter, admin)
-                dead = await admin.fetchval("SELECT count(*) FROM dead_letters")
-            versions = await Versions.read(admin)
-            await admin.close()
+async def half_load(app: App, world: World, per_second: float, admin: "asyncpg.Connection[asyncpg.Record]") -> dict[str, float]:
+    """How long posts take that come in evenly. A post leaves the outbox when the last stage has passed it, so no sooner than it can be found."""
+    await admin.execute(WATCH_OUTBOX)
+    async with at_work(app):
+        landed = await world.land_evenly(per_second / 2, HALF_LOAD_SECONDS)
+        await until_passed(admin)
+    times = [row["took"] for row in await admin.fetch("SELECT took FROM bench_passed")]
     return {
-        "bench": "pipeline",
-        "until": "enriched",
-        "ai": ai,
-        "posts_per_s": round(landed / used.seconds),
-        "cpu_us_per_post": used.each_us(landed)["all"],
-        "cpu_us_by_part": used.each_us(landed),
-        "cpu_us_by_stage": costs,
-        "dead_letters": dead,
-        "posts": landed,
-        **versions.as_json(),
+        "half_load_posts_per_s": round(landed / HALF_LOAD_SECONDS),
+        "p50_s_at_half_load": round(percentile(times, 0.5), 3),
+        "p95_s_at_half_load": round(percentile(times, 0.95), 3),
     }
 
 
-def _asking(app: App, gate: Gate) -> App:
-    """The same with another gate."""
-    tagger = Tagger(gate, app.system.enrichments, app.system.vocabularies)
-    return replace(app, gate=gate, tagger=tagger, collaborators={**app.collaborators, "gate": gate, "tagger": tagger})
+async def run(posts: int, ai: str, until: str) -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder)) as engine:
+        async with own_database("tga_bench_pipeline") as settings:
+            admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
+            embedded = read_group(VectorSettings, {"VECTORS_DIR": f"{folder}/vectors"})
+            vectors = None if until == "enriched" else settings.vectors if settings.vectors.url else embedded
+            async with (
+                assemble(_with_redis(settings, engine.url)) as plain,
+                understanding_at_once(plain, asks=ai == "provider", vectors=vectors) as app,
+            ):
+                world = World(app, AiPolicy(ai))
+                await world.open()
+                meter = Meter(await postmaster_of(admin), engine)
+                first = await world.land(max(CHANNELS, posts // 4))
+                costs = await by_stage(app, meter)
+                landed = await world.land(posts)
+                used = await together(app, meter, admin)
+                waits = await half_load(app, world, landed / used.seconds, admin)
+                dead = await admin.fetchval("SELECT count(*) FROM dead_letters")
+            versions = await Versions.read(admin)
+            await admin.close()
+    index_seconds = sum(costs[name].seconds for name in ("post_persistence", "indexing"))
+    return {
+        "bench": "pipeline",
+        "until": until,
+        "ai": ai,
+        "posts_per_s": round(landed / used.seconds),
+        **waits,
+        "words_and_vectors_per_s": round(first / index_seconds),
+        "cpu_us_per_post": used.each_us(landed)["all"],
+        "cpu_us_by_part": used.each_us(landed),
+        "cpu_us_by_stage": {name: cost.each_us(first) for name, cost in costs.items()},
+        "dead_letters": dead,
+        "posts": landed,
+        "vectors": "off" if vectors is None else "server" if vectors.url else "embedded",
+        **versions.as_json(),
+    }
 
 
 def _with_redis(settings: Settings, url: str) -> Settings:
@@ -235,9 +275,9 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--posts", type=int, default=20_000)
     parser.add_argument("--ai", choices=("local", "provider"), default="local")
-    parser.add_argument("--until", choices=("enriched",), default="enriched")
+    parser.add_argument("--until", choices=("enriched", "searchable"), default="searchable")
     options = parser.parse_args()
-    report(asyncio.run(run(options.posts, options.ai)), as_json=options.json)
+    report(asyncio.run(run(options.posts, options.ai, options.until)), as_json=options.json)
 
 
 if __name__ == "__main__":

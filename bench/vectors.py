@@ -8,25 +8,22 @@ import asyncio
 import random
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import numpy as np
-
 from bench.harness import arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, report
+from bench.instant import SPACE, Drawn, InstantLocal
 from bench.rows import make_writer, page_of, posts_of
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.local.models import folder_of
 from telegram_assistant.ai.local.sentence_model import SentenceModel
-from telegram_assistant.ai.local.understanding import Local
-from telegram_assistant.ai.protocols import Embedded, TextKind, Vector
+from telegram_assistant.ai.protocols import TextKind, Vector
 from telegram_assistant.assembly import gate_before
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.spending import Tokens
 from telegram_assistant.events import Event, PostEnriched
 from telegram_assistant.settings import Settings, VectorSettings, read_group
 from telegram_assistant.stages.indexing import indexing
@@ -38,39 +35,13 @@ from telegram_assistant.stores.postgres.stores import SystemStores, system_store
 from telegram_assistant.stores.redis.client import open_redis
 from telegram_assistant.vectors.index import Index
 from telegram_assistant.vectors.opening import open_vectors
-from telegram_assistant.vectors.protocol import Payload, Point, Reach, Sought, Space, Vectors
+from telegram_assistant.vectors.protocol import Payload, Point, Reach, Sought, Vectors
 from tests.ai.models import MINILM, packaged_models
 
-DIMENSION = 384
 CHANNELS = 20_000
 FOLLOWED = 500
 BATCH = 100
 STAGE_CHANNELS = 40
-SPACE = Space("bench/instant", DIMENSION)
-
-
-class Drawn:
-    """Vectors in heaps, like those of texts: the near ones of one are the rest of its heap."""
-
-    def __init__(self) -> None:
-        self._hand = np.random.default_rng(1)
-        self._heaps = self._hand.normal(size=(500, DIMENSION))
-
-    def some(self, count: int) -> list[Vector]:
-        vectors = self._heaps[self._hand.integers(0, len(self._heaps), count)] + 0.7 * self._hand.normal(size=(count, DIMENSION))
-        return [tuple(one) for one in (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).tolist()]
-
-
-class InstantLocal(Local):
-    """A model that takes no time: its vectors were drawn before."""
-
-    def __init__(self, drawn: Drawn) -> None:
-        super().__init__(models=Path())
-        self._vectors = drawn.some(BATCH)
-
-    async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
-        del kind, model, timeout_seconds
-        return Embedded(tuple(self._vectors[: len(texts)]), Tokens())
 
 
 @dataclass

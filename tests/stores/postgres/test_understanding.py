@@ -1,16 +1,20 @@
 """Policies, consents, kept answers, and what a provider shall do later."""
 
-from datetime import timedelta
+import asyncio
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.understanding import AiPolicy, Allowed, Asked, Wanted, Work
 from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.provider_wanted import HOLDS_UP, MOST_ATTEMPTS
 from telegram_assistant.stores.postgres.stores import SystemStores
 from tests.conftest import Admin
-from tests.factories import fresh_number, make_channel, make_tenant
+from tests.factories import fresh_number, make_channel, make_page, make_post, make_tenant
 
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 OFF, LOCAL, PROVIDER = AiPolicy.OFF, AiPolicy.LOCAL, AiPolicy.PROVIDER
 
 
@@ -54,17 +58,71 @@ async def test_the_first_answer_is_kept_and_a_refusal_is_an_answer(system: Syste
     assert await system.ai_results.find([one, two, b"unknown"]) == {one: '{"tags": ["a"]}', two: None}
 
 
+async def posted(system: SystemStores, *ages: timedelta, work: str) -> list[Wanted]:
+    """Stored posts of these ages that a provider shall improve."""
+    channel_id, now = await make_channel(system), datetime.now(UTC)
+    posts = [make_post(channel_id=channel_id, message_id=number, posted_at=now - age) for number, age in enumerate(ages, start=1)]
+    await system.landing.land(make_page(*posts), Claim(channel_id, 0))
+    wanted = [Wanted(post.id, work) for post in posts]
+    await system.provider_wanted.add(*wanted)
+    return wanted
+
+
 async def test_what_is_wanted_is_given_out_newest_first_once_and_again_when_it_was_not_done(system: SystemStores, admin: Admin) -> None:
     work = f"tags {fresh_number()}"
-    wanted = [Wanted(PostId(ChannelId(fresh_number()), MessageId(number)), work) for number in range(3)]
-    for one in (*wanted, *wanted):
-        await system.provider_wanted.add(one)
-    minute = timedelta(minutes=1)
-    assert await system.provider_wanted.take(work, limit=2, lease=minute) == (wanted[2], wanted[1])
-    assert await system.provider_wanted.take(work, limit=2, lease=minute) == (wanted[0],)
-    await system.provider_wanted.done([wanted[2]])
-    for _ in range(4):
+    old, middle, new = await posted(system, 3 * HOUR, 2 * HOUR, HOUR, work=work)
+    await system.provider_wanted.add(new, old, middle)
+    assert await system.provider_wanted.take(work, limit=2, lease=MINUTE) == (new, middle)
+    assert await system.provider_wanted.take(work, limit=2, lease=MINUTE) == (old,)
+    await system.provider_wanted.done([new])
+    for _ in range(MOST_ATTEMPTS - 1):
         await admin.execute("UPDATE provider_wanted SET taken_until = now() - interval '1 s' WHERE work = $1", work)
-        assert await system.provider_wanted.take(work, limit=9, lease=minute) == (wanted[1], wanted[0])
+        assert await system.provider_wanted.take(work, limit=9, lease=MINUTE) == (middle, old)
     await admin.execute("UPDATE provider_wanted SET taken_until = now() - interval '1 s' WHERE work = $1", work)
-    assert await system.provider_wanted.take(work, limit=9, lease=minute) == ()
+    assert await system.provider_wanted.take(work, limit=9, lease=MINUTE) == ()
+
+
+async def test_history_waits_for_news_in_whoever_s_hands_they_are(system: SystemStores) -> None:
+    store, work = system.provider_wanted, f"tags {fresh_number()}"
+    history, news, newest = await posted(system, 30 * HOUR, 2 * HOUR, HOUR, work=work)
+    assert await store.take(work, limit=1, lease=MINUTE) == (newest,)
+    assert await store.take(work, limit=9, lease=MINUTE) == (news,)
+    assert await store.take(work, limit=9, lease=MINUTE) == ()
+    await store.done([newest])
+    assert await store.take(work, limit=9, lease=MINUTE) == ()
+    await store.put_back([news], pause=MINUTE)  # the provider is away
+    assert await store.take(work, limit=9, lease=MINUTE) == ()
+    await store.done([news])
+    assert await store.take(work, limit=9, lease=MINUTE) == (history,)
+
+
+async def test_history_does_not_wait_for_news_that_are_set_aside_or_fail_again_and_again(system: SystemStores, admin: Admin) -> None:
+    store, work = system.provider_wanted, f"tags {fresh_number()}"
+    poor, broken, history = await posted(system, HOUR, 2 * HOUR, 30 * HOUR, work=work)
+    for _ in range(HOLDS_UP):
+        assert await store.take(work, limit=9, lease=MINUTE) == (poor, broken)
+        await store.put_back([poor], pause=timedelta(), is_set_aside=True)
+        await store.put_back([broken], pause=MINUTE, was_tried=True)
+        await admin.execute("UPDATE provider_wanted SET taken_until = now() - interval '1 s' WHERE work = $1", work)
+    assert await store.take(work, limit=1, lease=MINUTE) == (poor,)
+    await store.put_back([poor], pause=MINUTE, is_set_aside=True)
+    assert await store.take(work, limit=9, lease=MINUTE) == (broken, history)
+
+
+async def test_many_that_take_at_once_get_all_news_before_any_history_and_nothing_twice(system: SystemStores) -> None:
+    store, work, given = system.provider_wanted, f"tags {fresh_number()}", list[Wanted]()
+    wanted = await posted(
+        system, *[number * timedelta(minutes=1) for number in range(60)], *[(30 + number) * HOUR for number in range(40)], work=work
+    )
+
+    async def work_off() -> None:
+        while len(given) < len(wanted):
+            taken = await store.take(work, limit=3, lease=MINUTE)
+            given.extend(taken)
+            await asyncio.sleep(0)
+            await store.done(taken)
+
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(work_off() for _ in range(8)))
+    assert set(given[:60]) == set(wanted[:60])
+    assert sorted(given, key=lambda one: one.post_id) == wanted

@@ -86,6 +86,6 @@ AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.channel_id = p.channel_id AND o.m
 """
 
 WANT = f"""
-INSERT INTO provider_wanted (channel_id, message_id, work, wanted_at)
+INSERT INTO provider_wanted (channel_id, message_id, work, posted_at)
 SELECT p.channel_id, p.message_id, $5, p.posted_at {_POSTS} AND {_OLD_PAID} ORDER BY 1, 2 ON CONFLICT DO NOTHING
 """

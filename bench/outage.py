@@ -2,7 +2,8 @@
 
 Posts land at a steady pace in channels whose follower pays for a provider. The provider (an HTTP server that speaks GigaChat's
 protocol, so the real SDK asks) hears everything and answers nothing for as long as the outage lasts. The worker is the
-program's own: relay, all stages, and what it works off later. A post has passed when its row has left the outbox.
+program's own: relay, all stages, and what it works off later. A post has passed when its row has left the outbox. History that
+somebody has asked for waits as well when the provider is back; all news come before the first of it.
 """
 
 import asyncio
@@ -21,10 +22,11 @@ import asyncpg
 from bench.engines import running_engine
 from bench.harness import arguments, own_database, percentile, report
 from bench.rows import Writer, make_writer, page_of, posts_of
+from telegram_assistant.ai.questions import TAGGING
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.understanding import AiPolicy, Wanted
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
@@ -35,6 +37,7 @@ from telegram_assistant.work import loops
 from tests.ai.wire import FakeServer, fake_server, saying
 
 CHANNELS, PER_SECOND, AT_ONCE = 50, 50, 5
+OLD_CHANNEL, OLD_POSTS = ChannelId(CHANNELS + 1), 100
 CALM_SECONDS = 5.0
 """Before the outage: the provider is there."""
 PATIENCE_SECONDS = 1200.0
@@ -46,6 +49,10 @@ type Admin = asyncpg.Connection[asyncpg.Record]
 
 TAGGED = "SELECT tier, count(*) AS posts FROM post_enrichment WHERE kind = 'tags' GROUP BY tier"
 PAID = "SELECT count(*) AS calls, count(DISTINCT call_id) AS different FROM usage WHERE status = 'ok'"
+BEFORE_HISTORY = """
+SELECT count(*) FROM post_enrichment WHERE kind = 'tags' AND tier = 'provider' AND channel_id <> $1
+AND made_at < (SELECT min(made_at) FROM post_enrichment WHERE kind = 'tags' AND tier = 'provider' AND channel_id = $1)
+"""
 
 
 @dataclass
@@ -70,7 +77,7 @@ async def furnish(app: App) -> None:
     tenant_id = (await system.tenants.ensure("bench")).tenant_id
     await system.ai_policies.consent(tenant_id, given_by="bench")
     await system.spending.set_budget(tenant_id, micro=10**12, tokens=None)
-    for number in range(1, CHANNELS + 1):
+    for number in (*range(1, CHANNELS + 1), OLD_CHANNEL):
         await system.channels.register(Channel(channel_id=ChannelId(number), title=f"bench {number}"))
         await system.channels.subscribe(tenant_id, Subscription(channel_id=ChannelId(number), ai_policy=AiPolicy.PROVIDER))
 
@@ -86,6 +93,14 @@ async def land(app: App, writer: Writer, passing: Passing, until: float) -> None
         passing.landed |= {(channel_id, post.message_id): now for post in made}
         number += 1
         await asyncio.sleep(max(0.0, began + number * AT_ONCE / PER_SECOND - time.monotonic()))
+
+
+async def want_history(app: App, writer: Writer) -> None:
+    """As `tga retag --yes` does."""
+    newest = datetime.now(UTC) - timedelta(days=3)
+    made = tuple(posts_of(writer, OLD_CHANNEL, first_id=1, count=OLD_POSTS, newest=newest, span=timedelta(hours=1)))
+    await app.system.landing.land(page_of(made), Claim(OLD_CHANNEL, 0))
+    await app.system.provider_wanted.add(*(Wanted(post.id, TAGGING) for post in made))
 
 
 async def watch(admin: Admin, passing: Passing) -> None:
@@ -130,12 +145,14 @@ async def observe(app: App, admin: Admin, looker: Admin, fake: FakeServer, secon
     watching = asyncio.create_task(watch(looker, passing))
     began = time.monotonic()
     ends = began + CALM_SECONDS + seconds
-    landing = asyncio.create_task(land(app, make_writer(5), passing, ends))
+    writer = make_writer(5)
+    landing = asyncio.create_task(land(app, writer, passing, ends))
     await asyncio.sleep(CALM_SECONDS)
     fake.hangs = True
     await landing
     while len(passing.took) < len(passing.landed) and time.monotonic() < ends + 60:
         await asyncio.sleep(LOOK_SECONDS)
+    await want_history(app, writer)
     fake.hangs = False
     recovery = await recovered(admin)
     stopping.set()
@@ -155,6 +172,8 @@ async def observe(app: App, admin: Admin, looker: Admin, fake: FakeServer, secon
         "posts_breaker_open": len(shut_out),
         "local_tags": tiers.get("local", 0),
         "provider_tags": tiers.get("provider", 0),
+        "history": OLD_POSTS,
+        "news_before_history": await admin.fetchval(BEFORE_HISTORY, OLD_CHANNEL),
         "paid": paid["calls"],
         "paid_twice": paid["calls"] - paid["different"],
         "recovery_s": recovery,
@@ -166,10 +185,10 @@ async def observe(app: App, admin: Admin, looker: Admin, fake: FakeServer, secon
 
 def is_wrong(result: dict[str, Any]) -> bool:
     """How late posts were depends on the machine, and is for whoever reads it, unless it is absurd."""
-    lacking = any(result[name] < result["posts"] for name in ("passed", "local_tags", "provider_tags"))
-    return bool(
-        lacking or result["paid"] != result["posts"] or result["paid_twice"] or result["dead_letters"] or result["slowest_s"] > ABSURD_SECONDS
-    )
+    everything = result["posts"] + result["history"]
+    lacking = any(result[name] < result["posts"] for name in ("passed", "news_before_history"))
+    lacking |= any(result[name] < everything for name in ("local_tags", "provider_tags"))
+    return bool(lacking or result["paid"] != everything or result["paid_twice"] or result["dead_letters"] or result["slowest_s"] > ABSURD_SECONDS)
 
 
 def main() -> None:

@@ -96,8 +96,9 @@ async def understanding_at_once(app: App, *, asks: bool, vectors: VectorSettings
         gate = await stack.enter_async_context(opened)
         index = await stack.enter_async_context(open_index(settings, system=app.system, gate=gate))
         tagger = Tagger(gate, app.system.enrichments, app.system.vocabularies)
-        changed = {"gate": gate, "tagger": tagger, "index": index}
-        yield replace(app, gate=gate, tagger=tagger, index=index, collaborators={**app.collaborators, **changed})
+        looker = replace(app.looker, gate=gate)
+        changed = {"tagger": tagger, "looker": looker, "index": index}
+        yield replace(app, gate=gate, tagger=tagger, looker=looker, index=index, collaborators={**app.collaborators, **changed})
 
 
 class World:

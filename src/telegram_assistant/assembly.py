@@ -25,6 +25,7 @@ from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Renderer
 from telegram_assistant.pages.robots import Robots
 from telegram_assistant.settings import CrawlSettings, EmbeddingsBy, FilesSettings, Settings
+from telegram_assistant.stages.sights import Looker
 from telegram_assistant.stages.tags import Tagger
 from telegram_assistant.stores.files import Files, open_files
 from telegram_assistant.stores.postgres.bell import hung_bell
@@ -58,6 +59,7 @@ class App:
     gate: Gate
     """In front of every call to a model."""
     tagger: Tagger
+    looker: Looker
     index: Index | None
     """None: vectors are off, or nobody said that this process uses them."""
     collaborators: Mapping[str, object]
@@ -90,6 +92,7 @@ async def assemble(settings: Settings, *, with_vectors: bool = False) -> AsyncIt
         stack.push_async_callback(picture_readers.close)
         gate = await stack.enter_async_context(open_gate(settings, system=system, redis=redis))
         tagger = Tagger(gate, system.enrichments, system.vocabularies)
+        looker = Looker(system.ai_policies, system.enrichments, system.media_results, files, picture_readers, gate)
         index = await stack.enter_async_context(open_index(settings, system=system, gate=gate)) if with_vectors else None
         yield App(
             settings=settings,
@@ -101,6 +104,7 @@ async def assemble(settings: Settings, *, with_vectors: bool = False) -> AsyncIt
             media_rules=rules,
             gate=gate,
             tagger=tagger,
+            looker=looker,
             index=index,
             collaborators={
                 "posts": system.posts,
@@ -112,14 +116,11 @@ async def assemble(settings: Settings, *, with_vectors: bool = False) -> AsyncIt
                 "pages": system.pages,
                 "page_reader": page_reader,
                 "crawl_rules": crawl_rules(settings.crawl),
-                "gate": gate,
                 "ai_policies": system.ai_policies,
                 "enrichments": system.enrichments,
                 "vocabularies": system.vocabularies,
                 "tagger": tagger,
-                "media_results": system.media_results,
-                "files": files,
-                "picture_readers": picture_readers,
+                "looker": looker,
                 "post_states": system.post_states,
                 "index": index,
             },

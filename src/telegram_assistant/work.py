@@ -6,6 +6,7 @@ from functools import partial
 from telegram_assistant.assembly import App
 from telegram_assistant.features.rebuilding import keep_vectors
 from telegram_assistant.pipeline import LAST, PIPELINE
+from telegram_assistant.stages.improvements import better_sights, better_tags, better_vectors
 from telegram_assistant.stages.improving import improving
 from telegram_assistant.streams.gathering import Gathering
 from telegram_assistant.streams.notices import NoticeRelay
@@ -19,7 +20,8 @@ from telegram_assistant.telemetry.health import Health
 
 def loops(app: App, health: Health) -> tuple[Loop, ...]:
     """What the worker runs; CannotStart where a stage needs what the App does not have."""
-    later = improving(wanted=app.system.provider_wanted, posts=app.system.posts, tagger=app.tagger)
+    improvements = (better_tags(app.tagger), better_sights(app.looker), better_vectors(app.gate, app.system.post_states))
+    later = improving(wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements)
     return (*loops_of(PIPELINE, LAST, app, health, Options(partitions=app.settings.streams.partitions)), later, vectors_loop(app, health))
 
 

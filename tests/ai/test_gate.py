@@ -170,7 +170,7 @@ async def test_during_an_outage_local_results_come_in_time_and_at_once_when_the_
     server.hangs = True
     begun = time.monotonic()
     found = await asyncio.gather(*(tags_of(gate, fresh_text(), channel_id=channel_id) for _ in range(4)))
-    assert {(one.tier, one.reason) for one in found} == {(Tier.LOCAL, Reason.FAILED)}
+    assert {(one.tier, one.reason) for one in found} == {(Tier.LOCAL, Reason.AWAY)}
     assert time.monotonic() - begun < 10
     begun, calls = time.monotonic(), server.calls
     found = [await tags_of(gate, fresh_text(), channel_id=channel_id) for _ in range(5)]
@@ -183,7 +183,7 @@ async def test_a_server_that_is_not_there_opens_the_breaker_within_three_calls(o
     async with opened(OPENAI_BASE_URL="http://127.0.0.1:1/v1") as app:
         channel_id, _ = await make_paid_channel(app.system)
         reasons = [(await tags_of(app.gate, fresh_text(), channel_id=channel_id)).reason for _ in range(4)]
-    assert reasons == [Reason.FAILED] * 3 + [Reason.BREAKER]
+    assert reasons == [Reason.AWAY] * 3 + [Reason.BREAKER]
     assert server.calls == 0
 
 
@@ -230,7 +230,7 @@ async def test_live_work_that_gave_up_before_its_turn_pays_nothing(app: App, dat
         channel_id, tenant_id = await make_paid_channel(app.system)
         texts = [fresh_text() for _ in range(3)]
         found = await asyncio.gather(*(tags_of(gate, text, channel_id=channel_id) for text in texts))
-        assert sorted(str(one.reason) for one in found) == ["busy", "busy", "failed"]
+        assert sorted(str(one.reason) for one in found) == ["away", "busy", "busy"]
         async with asyncio.timeout(10):
             while await admin.fetchval("SELECT count(*) FROM budget_reservations WHERE tenant_id = $1", tenant_id) > 1:
                 await asyncio.sleep(0.02)
@@ -243,7 +243,7 @@ async def test_what_arrives_after_live_work_has_left_is_kept(app: App, server: F
     text = fresh_text()
     async with open_gate(app.settings, system=app.system, redis=app.redis, wait_seconds=HURRIED) as gate:
         late = await tags_of(gate, text, channel_id=channel_id)
-        assert (late.tier, late.reason) == (Tier.LOCAL, Reason.FAILED)
+        assert (late.tier, late.reason) == (Tier.LOCAL, Reason.AWAY)
         async with asyncio.timeout(10):
             while not (found := await tags_of(gate, text, channel_id=channel_id)).is_cached:
                 await asyncio.sleep(0.05)

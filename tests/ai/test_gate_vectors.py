@@ -26,7 +26,7 @@ async def test_vectors_of_a_provider_are_paid_once_and_have_no_local_substitute(
         server.status = 500
         post_id = PostId(channel_id, MessageId(1))
         none = await app.gate.vectors([fresh_text()], channel_id=channel_id, post_id=post_id)
-        assert (none.value, none.reason, none.is_wanted) == (None, Reason.FAILED, True)
+        assert (none.value, none.reason, none.is_wanted) == (None, Reason.AWAY, True)
 
 
 async def test_vectors_are_made_here_for_everybody_who_does_not_forbid_it(opened: Opened, minilm: Path, server: FakeServer) -> None:

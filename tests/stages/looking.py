@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -102,9 +102,10 @@ class Looking:
         events = [PostVisionUploaded.model_validate_json(row["payload"]) for row in payloads]
         return next(event for event in events if event.post == post)
 
-    async def look(self, post: PostId, **instead: object) -> PostVisionAnalyzed:
-        """`instead`: other collaborators than the program's."""
-        told = await vision_analysis(await self.uploaded(post), **{**bind(vision_analysis, self.app.collaborators), **instead})
+    async def look(self, post: PostId, **instead: Any) -> PostVisionAnalyzed:
+        """`instead`: other tools than the program's looker has."""
+        looker = replace(self.app.looker, **instead)
+        told = await vision_analysis(await self.uploaded(post), posts=self.app.system.posts, looker=looker)
         assert isinstance(told, PostVisionAnalyzed)
         return told
 

@@ -86,6 +86,8 @@ class PostVectors:
 
     model: str
     vectors: Mapping[PostId, Vector]
+    reasons: Mapping[PostId, Reason]
+    """Why the others have none."""
 
 
 def key_of(*parts: str) -> bytes:

@@ -15,7 +15,7 @@ from telegram_assistant.ai.protocols import Reply
 from telegram_assistant.ai.providers import Source
 from telegram_assistant.ai.questions import Found, Question, chat, highest_of
 from telegram_assistant.domain.spending import Tokens
-from telegram_assistant.domain.understanding import WORTH_TRYING_AGAIN, Allowed, Asked, Failure, Reason, Urgency, Work
+from telegram_assistant.domain.understanding import WORTH_TRYING_AGAIN, Allowed, Asked, Failure, Reason, Urgency, Work, reason_of
 from telegram_assistant.errors import ProviderFailed
 
 TRIAL_SECONDS = 1.5
@@ -61,7 +61,7 @@ class Asker:
             except Withheld as withheld:
                 reasons.append(withheld.reason)
             except ProviderFailed as error:
-                reasons.append(Reason.BLACKLIST if error.failure == Failure.BLACKLIST else Reason.FAILED)
+                reasons.append(reason_of(error.failure))
         return next((reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[-1] if reasons else Reason.NO_PROVIDER)
 
     async def _fly[T: Output](self, question: Question[T], order: Order, key: bytes, progress: Progress) -> T:

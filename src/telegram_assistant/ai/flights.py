@@ -41,7 +41,7 @@ class Flights:
         except TimeoutError as error:
             if flight.progress.sent and order.urgency is Urgency.LIVE:
                 self.caller.late(order)
-            raise Withheld(Reason.FAILED if flight.progress.sent else Reason.BUSY) from error
+            raise Withheld(Reason.AWAY if flight.progress.sent else Reason.BUSY) from error
         finally:
             flight.waiters -= 1
             if not flight.waiters and not flight.progress.sent:

@@ -26,7 +26,7 @@ from telegram_assistant.ai.outputs import Output, PictureFacts, Tags
 from telegram_assistant.ai.prompting import Prompt, harmless, prompt
 from telegram_assistant.ai.protocols import Instruction, Picture, Reply, TextKind, Vector
 from telegram_assistant.ai.providers import Source
-from telegram_assistant.ai.questions import TAGGING, Found, Question, about_tags, chat, highest_of, listed_by_topic
+from telegram_assistant.ai.questions import TAGGING, VECTORS, VISION, Found, Question, about_tags, chat, highest_of, listed_by_topic
 from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.near_copies import sketch_of
@@ -123,7 +123,7 @@ class Gate:
 
         There is no local substitute: what can be read here is `text_in`. No value where nobody may be asked, or nobody answered.
         """
-        written = prompt("vision")
+        written = prompt(VISION)
 
         async def look(source: Source, told: Instruction, timeout_seconds: float) -> Reply:
             return await source.provider.look(told, picture, model=source.models[Work.VISION], timeout_seconds=timeout_seconds)
@@ -136,7 +136,7 @@ class Gate:
     @property
     def eyes(self) -> frozenset[Eye]:
         """Those that `picture` looks with now."""
-        label = prompt("vision").label
+        label = prompt(VISION).label
         return frozenset(Eye(source.name, source.models[Work.VISION], label) for source in self.sources if Work.VISION in source.models)
 
     async def text_in(self, picture: Picture, *, channel_id: ChannelId) -> Understood[PictureFacts]:
@@ -174,7 +174,7 @@ class Gate:
         assert (channel_id is None) != (tenant_id is None), "either a channel's posts or a tenant's question"
         allowed = await (self._policies.of_channel(channel_id) if channel_id is not None else self._policies.of_tenant(TenantId(tenant_id or 0)))
         made = await self._vectors.make(texts, kind, allowed, urgency)
-        return _counted("vectors", await self._left_for_later(made, "vectors", post_id))
+        return _counted(VECTORS, await self._left_for_later(made, VECTORS, post_id))
 
     async def post_vectors(self, texts: Mapping[PostId, str], *, urgency: Urgency = Urgency.LIVE) -> PostVectors:
         """Of many posts at once, each as its own channel allows; what a provider may do later is left for later."""
@@ -182,15 +182,17 @@ class Gate:
         together: dict[Allowed, list[PostId]] = {}
         for post_id in texts:
             together.setdefault(self._vectors.terms(allowed[post_id.channel_id]), []).append(post_id)
-        model, vectors = "", dict[PostId, Vector]()
+        model, vectors, reasons = "", dict[PostId, Vector](), dict[PostId, Reason]()
         for terms, posts in together.items():
-            made = _counted("vectors", await self._vectors.make([texts[post_id] for post_id in posts], TextKind.DOCUMENT, terms, urgency))
+            made = _counted(VECTORS, await self._vectors.make([texts[post_id] for post_id in posts], TextKind.DOCUMENT, terms, urgency))
             if made.value is not None:
                 model = made.model
                 vectors |= zip(posts, made.value, strict=True)
-            elif made.reason in WORTH_TRYING_AGAIN:
-                await self._later.add(*(Wanted(post_id, "vectors") for post_id in posts))
-        return PostVectors(model, vectors)
+            elif made.reason is not None:
+                reasons |= dict.fromkeys(posts, made.reason)
+        if wanted := [Wanted(post_id, VECTORS) for post_id, reason in reasons.items() if reason in WORTH_TRYING_AGAIN]:
+            await self._later.add(*wanted)
+        return PostVectors(model, vectors, reasons)
 
     async def _understand[T: Output](self, question: Question[T], allowed: Allowed, urgency: Urgency, post_id: PostId | None) -> Understood[T]:
         written, purpose = question.prompt.label, question.prompt.name

@@ -12,8 +12,8 @@ from telegram_assistant.domain.spending import Tokens
 from telegram_assistant.domain.understanding import Work
 from telegram_assistant.domain.vocabulary import Vocabulary, language_for
 
-TAGGING = "tagging"
-"""The name of its prompt, and of what is wanted later."""
+TAGGING, VISION, VECTORS = "tagging", "vision", "vectors"
+"""The names of prompts, and of what is wanted later."""
 TAGS_TOKENS = 400
 OVERHEAD_TOKENS = 100
 """What a provider adds around a prompt."""

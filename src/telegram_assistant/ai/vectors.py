@@ -14,7 +14,7 @@ from telegram_assistant.ai.protocols import Embedded, TextKind, Vector
 from telegram_assistant.ai.providers import Source
 from telegram_assistant.ai.questions import OVERHEAD_TOKENS
 from telegram_assistant.domain.spending import Tokens
-from telegram_assistant.domain.understanding import AiPolicy, Allowed, Asked, Failure, Reason, Tier, Urgency, Work
+from telegram_assistant.domain.understanding import AiPolicy, Allowed, Asked, Failure, Reason, Tier, Urgency, Work, reason_of
 from telegram_assistant.errors import ProviderFailed, Rejected
 from telegram_assistant.telemetry.logging import get_logger
 
@@ -60,8 +60,8 @@ class VectorMaker:
             return await self._there(texts, kind, self._source, allowed, urgency)
         except Withheld as withheld:
             return _none(withheld.reason)
-        except ProviderFailed:
-            return _none(Reason.FAILED)
+        except ProviderFailed as error:
+            return _none(reason_of(error.failure))
 
     async def _here(self, texts: Sequence[str], kind: TextKind, model: str) -> Made:
         try:

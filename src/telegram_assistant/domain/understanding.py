@@ -71,11 +71,20 @@ class Reason(StrEnum):
     BREAKER = "breaker"
     """The provider has failed several times and is left alone for a while."""
     BLACKLIST = "blacklist"
+    AWAY = "away"
+    """No answer, none for now, or none without money: that says nothing about what was asked."""
     FAILED = "failed"
 
 
-WORTH_TRYING_AGAIN = frozenset({Reason.NO_BUDGET, Reason.BUSY, Reason.BREAKER, Reason.FAILED})
+WORTH_TRYING_AGAIN = frozenset({Reason.NO_BUDGET, Reason.BUSY, Reason.BREAKER, Reason.AWAY, Reason.FAILED})
 """What a provider could not do now, it may do later."""
+
+
+def reason_of(failure: str) -> Reason:
+    """What a failure means for what was asked."""
+    if failure == Failure.BLACKLIST:
+        return Reason.BLACKLIST
+    return Reason.AWAY if failure in {Failure.OUTAGE, Failure.LATE, Failure.RATE, Failure.NO_MONEY} else Reason.FAILED
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Understanding on this machine: words, names, pictures, vectors; and with nothing installed."""
 
 import io
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from telegram_assistant.ai.answers import Material
 from telegram_assistant.ai.local.models import DEFAULT_MODEL, card_of, folder_of, installed, pull
+from telegram_assistant.ai.local.ocr import MOST_CPU_SECONDS, MOST_MEMORY_BYTES, NICENESS, read_text
 from telegram_assistant.ai.local.understanding import Local, examine
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.ai.outputs import Entity, EntityKind, PostSort, Tags
@@ -121,6 +123,15 @@ async def test_text_in_a_picture_is_read_and_what_is_no_picture_is_said_so(tmp_p
 
 
 @pytest.mark.turns("MODELS_DIR")
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere limits cannot be set from outside")
+async def test_what_reads_pictures_has_its_limits_before_it_is_given_one(tmp_path: Path) -> None:
+    reader = tmp_path / "reader"
+    reader.write_text("#!/bin/sh\nhead -c 1 > /dev/null; ulimit -v; ulimit -t; nice\n", encoding="utf-8")
+    reader.chmod(0o755)
+    told = await read_text(Picture(b"picture", "image/jpeg"), command=str(reader))
+    assert told.split() == [str(MOST_MEMORY_BYTES // 1024), str(MOST_CPU_SECONDS), str(os.nice(0) + NICENESS)]
+
+
 async def test_texts_of_one_meaning_have_near_vectors(minilm: Path) -> None:
     settings = read_group(AiSettings, {"MODELS_DIR": str(minilm), "AI_EMBEDDINGS_MODEL": MINILM})
     local = Local(models=settings.models)

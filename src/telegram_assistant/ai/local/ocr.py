@@ -4,6 +4,8 @@ import asyncio
 import os
 import resource
 import shutil
+import sys
+from contextlib import suppress
 
 from telegram_assistant.ai.protocols import Picture
 from telegram_assistant.domain.understanding import Failure
@@ -23,10 +25,12 @@ def ocr_command() -> str | None:
     return shutil.which("tesseract")
 
 
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_SECONDS, MOST_CPU_SECONDS))
-    os.nice(NICENESS)
+def _limit(process_id: int) -> None:
+    """From outside, before it is given anything to read: a function to call in the child would copy this process's memory first."""
+    if sys.platform == "linux":
+        resource.prlimit(process_id, resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+        resource.prlimit(process_id, resource.RLIMIT_CPU, (MOST_CPU_SECONDS, MOST_CPU_SECONDS))
+    os.setpriority(os.PRIO_PROCESS, process_id, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
 
 
 async def read_text(picture: Picture, *, command: str, timeout_seconds: float = 20.0) -> str:
@@ -40,9 +44,10 @@ async def read_text(picture: Picture, *, command: str, timeout_seconds: float = 
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         env={"OMP_THREAD_LIMIT": "1", "PATH": "/usr/bin:/bin:/usr/local/bin"},
-        preexec_fn=_limit,
     )
     try:
+        with suppress(ProcessLookupError):  # it ended at once, which its return code tells
+            _limit(process.pid)
         async with asyncio.timeout(timeout_seconds):
             text, _ = await process.communicate(picture.data)
     except TimeoutError as error:

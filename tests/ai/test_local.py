@@ -63,6 +63,20 @@ async def test_a_grown_tag_is_found_by_its_own_words_and_only_whole(tmp_path: Pa
     assert (await read_locally(tmp_path, "Ставку повысили", grown)).tags == ()
 
 
+async def test_where_it_is_one_word_against_another_no_topic_is_said(tmp_path: Path) -> None:
+    two = Vocabulary({"ru": {"музеи": "culture", "рынки": "markets"}})
+    even = await read_locally(tmp_path, "Музей открылся рядом с биржей", two)
+    assert (set(even.tags), even.topic) == ({"музеи", "рынки"}, "")
+    assert (await read_locally(tmp_path, "Биржа закрылась, музей и его экспонаты остались", two)).topic == "culture"
+    assert (await read_locally(tmp_path, "Биржа и трейдеры против музея и экспонатов", two)).topic == "markets"
+
+
+async def test_a_word_of_many_meanings_needs_another_beside_it(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    assert (await read_locally(tmp_path, "Подробности на нашем сайте", vocabulary)).tags == ()
+    found = await read_locally(tmp_path, "Сайт упал: провайдер не справился с трафиком", vocabulary)
+    assert (found.tags[0], found.topic) == ("интернет", "technology")
+
+
 async def test_no_local_tag_lies_outside_the_vocabulary_and_there_are_never_more_than_eight(tmp_path: Path, vocabulary: Vocabulary) -> None:
     everything = " ".join(vocabulary.of("ru"))
     found = await read_locally(tmp_path, everything, vocabulary)

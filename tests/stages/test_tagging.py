@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.post import PostKind
@@ -75,7 +76,7 @@ async def test_a_post_delivered_three_times_costs_one_call_and_is_saved_once(app
     assert told[0] == told[1] == told[2]
     assert server.calls == 5
     saved = await rows(app, posts)
-    assert [(one.tier, one.model) for one in saved[:2]] == [("local", "words/1"), ("provider", "GigaChat-2")]
+    assert [(one.tier, one.model) for one in saved[:2]] == [("local", LOCAL_MODEL), ("provider", "GigaChat-2")]
     assert saved[1].data["tags"] == ["инфляция", "банки"]
     assert saved[1].data["kind"] == "opinion"
     assert len(saved) == 10

@@ -13,7 +13,7 @@ from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.domain.language import language_of
 from telegram_assistant.domain.vocabulary import MOST_PROPOSALS, MOST_TAGS, Vocabulary, language_for, tag_in
 
-LOCAL_MODEL = "words/1"
+LOCAL_MODEL = "words/2"
 """Raise it when rules or words change: `tga retag` then finds what was made before."""
 STRONG, FAINT = 2, 1
 ENOUGH = 2
@@ -56,7 +56,7 @@ class WordIndex:
         return scores
 
     def tags(self, words: Iterable[str]) -> tuple[tuple[str, ...], str]:
-        """The tags that fit best, and the topic that most of them belong to."""
+        """The tags that fit best, and the topic that most speaks for, of two equal ones the first; none where it is one word against another."""
         scores = self.scores(words)
         weights: Counter[str] = Counter()
         for tag, score in scores.items():
@@ -64,10 +64,12 @@ class WordIndex:
         kept = [tag for tag, score in scores.items() if score >= ENOUGH]
         if not kept:
             return (), ""
-        topic = max({self.topics[tag] for tag in kept}, key=lambda one: (weights[one], one))
+        topic = max((self.topics[tag] for tag in kept), key=weights.__getitem__)
+        if weights[topic] <= ENOUGH and any(weight >= ENOUGH for one, weight in weights.items() if one != topic):
+            topic = ""
         kept.sort(key=lambda tag: (-(scores[tag] + (self.topics[tag] == topic)), tag))
-        head = self.heads.get(topic)
-        return tuple(dict.fromkeys([*kept[: MOST_TAGS - 1], *([head] if head else [])])), topic
+        head = [self.heads[topic]] if topic in self.heads else []
+        return tuple(dict.fromkeys([*kept[: MOST_TAGS - 1], *head, *kept[MOST_TAGS - 1 :]]))[:MOST_TAGS], topic
 
 
 class LocalTagger:
@@ -106,17 +108,17 @@ class LocalTagger:
 
     def _lay_out(self, topics: Mapping[str, str], language: str) -> WordIndex:
         packaged = packaged_words(language)
-        words: dict[str, int] = {}
-        signs: dict[int, list[_Sign]] = {}
+        words: dict[frozenset[str], int] = {}
+        signs: dict[int, dict[_Sign, None]] = {}
         for tag in topics:
             for phrase in packaged.get(tag, (tag,)):
                 weight = FAINT if phrase.startswith(WEAK) else STRONG
-                parts = frozenset(words.setdefault(word, len(words)) for word in WORD.findall(phrase.casefold()))
+                parts = frozenset(words.setdefault(self._forms(word), len(words)) for word in WORD.findall(phrase.casefold()))
                 if parts:
-                    signs.setdefault(max(parts), []).append(_Sign(parts, tag, weight))
+                    signs.setdefault(max(parts), {})[_Sign(parts, tag, weight)] = None  # two forms of one word say a thing once
         numbers: dict[str, tuple[int, ...]] = {}
-        for word, number in words.items():
-            for form in self._forms(word):
+        for forms, number in words.items():
+            for form in forms:
                 numbers[form] = (*numbers.get(form, ()), number)
         return WordIndex(topics, _heads(topics, packaged), numbers, {number: tuple(found) for number, found in signs.items()})
 

@@ -21,6 +21,7 @@ EXAMPLES = {
     "PREVIEWS_ENABLED": "true",
     "PREVIEWS_URL": "http://127.0.0.1:8446",
     "QDRANT_URL": "http://127.0.0.1:6333",
+    "API_CORS_ORIGINS": "https://desk.example",
     "CRAWL_ALLOW": "example.org",
     "CRAWL_DENY": "example.org",
     "CRAWLER_ADDRESS": "127.0.0.1:8013",

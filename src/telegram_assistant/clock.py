@@ -76,6 +76,11 @@ async def settle_lost_calls(app: App, _now: datetime) -> str:
     return f"{await app.system.spending.expire()} calls written off as spent"
 
 
+async def forget_answers(app: App, now: datetime) -> str:
+    """Answers to changes, kept a day for who repeats a request."""
+    return f"forgot {await app.system.idempotency.forget(now - timedelta(days=1))}"
+
+
 PERIODIC = (
     Job("make_partitions", timedelta(hours=1), make_partitions),
     Job("forget_notices", timedelta(hours=1), forget_notices),
@@ -83,6 +88,7 @@ PERIODIC = (
     Job("sweep_media", timedelta(hours=6), sweep_media, lease=timedelta(hours=1)),
     Job("forget_pages", timedelta(days=1), forget_pages),
     Job("forget_tagging", timedelta(days=1), forget_tagging),
+    Job("forget_answers", timedelta(hours=1), forget_answers),
     Job("settle_lost_calls", timedelta(minutes=10), settle_lost_calls),
 )
 

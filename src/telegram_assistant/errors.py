@@ -4,7 +4,10 @@
     ├── Busy            wait: the other side cannot answer now; nobody's fault, no attempt is used up
     │   └── Flooded     Telegram asks to wait: nothing is sent until then
     ├── Rejected        never: this input cannot be processed, however often it is tried
-    │   └── AccessLost  this account may not read the channel any more; another one might
+    │   ├── AccessLost  this account may not read the channel any more; another one might
+    │   ├── Missing     there is no such thing for whoever asks
+    │   ├── Forbidden   whoever asks may not
+    │   └── Conflicting something else stands in the way as things are now
     ├── Unreadable      a linked page cannot be had; the post goes on without it
     ├── LeaseLost       stop: somebody else owns this work now; what is in hand must not be written
     ├── AccountRefused  Telegram does not accept the login any more; a person must look at the account
@@ -42,6 +45,18 @@ class Rejected(AssistantError):
 
 class AccessLost(Rejected):
     """An account may not read a channel any more; another one might."""
+
+
+class Missing(Rejected):
+    """There is no such thing for whoever asks. What belongs to others is missing in the same words."""
+
+
+class Forbidden(Rejected):
+    """Whoever asks is known, and may not."""
+
+
+class Conflicting(Rejected):
+    """The wish makes sense, but something else stands in its way; the text says what."""
 
 
 class Unreadable(AssistantError):

@@ -19,6 +19,7 @@ import uvicorn
 
 from telegram_assistant import __version__, clock, follow, work
 from telegram_assistant.api.ingest import ingest_pages
+from telegram_assistant.api.site import api_pages
 from telegram_assistant.api.status import Pages, status_app
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.errors import CannotStart
@@ -53,7 +54,7 @@ class Role:
 ROLES = (
     Role(RoleName.INGEST, lambda http: http.ingest_port, follow.loops, ingest_pages),
     Role(RoleName.WORKER, lambda http: http.worker_port, work.loops, uses_vectors=True),
-    Role(RoleName.API, lambda http: http.api_port, lambda app, health: (clock.keep_time(app, health),), uses_vectors=True),
+    Role(RoleName.API, lambda http: http.api_port, lambda app, health: (clock.keep_time(app, health),), api_pages, uses_vectors=True),
 )
 """In the order in which they drain."""
 

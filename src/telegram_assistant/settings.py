@@ -82,6 +82,13 @@ def _host_and_port(address: str) -> str:
     return address
 
 
+def _origins(text: str) -> str:
+    origins = [origin.strip().removesuffix("/") for origin in text.split(",") if origin.strip()]
+    if any(urlsplit(origin).scheme not in {"http", "https"} or not urlsplit(origin).netloc or urlsplit(origin).path for origin in origins):
+        raise ValueError("write sites like https://desk.example, with commas between and without a path; * will not do")
+    return ",".join(origins)
+
+
 PostgresUrl = Annotated[SecretStr, _url_of("postgresql", "postgres")]
 RedisUrl = Annotated[SecretStr, _url_of("redis", "rediss")]
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -391,7 +398,19 @@ class HttpSettings(Group):
     operator_key: SecretStr = variable(
         "OPERATOR_KEY",
         SecretStr(""),
-        help="Key for health and metrics from other machines (Authorization: Bearer KEY). Empty: only this machine may ask.",
+        help="The operator's key for /api/v1, and for health and metrics from other machines (Authorization: Bearer KEY). Empty: there is none.",
+    )
+
+
+class ApiSettings(Group):
+    """What /api/v1 allows."""
+
+    per_minute: int = variable("API_REQUESTS_PER_MINUTE", 600, help="Requests that a key may make a minute, over all processes.", ge=1, le=10**6)
+    burst: int = variable("API_REQUESTS_AT_ONCE", 120, help="So many of them may come at once.", ge=1, le=10**6)
+    timeout_seconds: float = variable("API_TIMEOUT_SECONDS", 15.0, help="A request that takes longer is answered with 503.", gt=0, le=600)
+    most_bytes: int = variable("API_MAX_BODY_BYTES", 1_000_000, help="A larger request is refused.", ge=1)
+    cors_origins: Annotated[str, AfterValidator(_origins)] = variable(
+        "API_CORS_ORIGINS", "", help="Sites whose pages may ask from a browser, like https://desk.example, with commas between. Empty: none."
     )
 
 
@@ -439,6 +458,7 @@ class Settings(Group):
     gigachat: GigaChatSettings
     openai: OpenAiSettings
     http: HttpSettings
+    api: ApiSettings
     telemetry: TelemetrySettings
     process: ProcessSettings
 

@@ -8,12 +8,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from telegram_assistant.api.status import Pages, has_key, problem
+from telegram_assistant.api.problems import TITLES, problem, told
+from telegram_assistant.api.status import Pages, has_key
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.parsing import Mode
 from telegram_assistant.domain.priority import Priority
-from telegram_assistant.errors import Busy
+from telegram_assistant.errors import Busy, Missing
+from telegram_assistant.features.polling import poll_any
 from telegram_assistant.ingest.tick import PART, scheduler_status
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
 from telegram_assistant.telemetry.health import Fact
@@ -22,10 +24,14 @@ from telegram_assistant.telemetry.health import Fact
 class PollWish(BaseModel):
     """How a channel shall be read. High priority: before all others."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [{"mode": "incremental", "priority": "high"}]})
 
     mode: Mode | None = None
     priority: Priority = Priority.NORMAL
+
+    @property
+    def first(self) -> bool:
+        return self.priority is Priority.HIGH
 
 
 def ingest_pages(app: App) -> Pages:
@@ -42,14 +48,12 @@ def ingest_pages(app: App) -> Pages:
         try:
             wish = PollWish.model_validate_json(await request.body() or b"{}")
         except ValidationError as error:
-            return problem(422, "The request makes no sense", "; ".join(str(one["msg"]) for one in error.errors()))
+            return problem(422, TITLES[422], "; ".join(str(one["msg"]) for one in error.errors()))
         channel_id = ChannelId(request.path_params["channel_id"])
         try:
-            known = await app.system.schedule.ask(channel_id, mode=wish.mode, first=wish.priority is Priority.HIGH)
-        except Busy as busy:
-            return problem(503, "Not now", f"{busy}; try again in a moment.")
-        if not known:
-            return problem(404, "No such channel", f"Nobody follows a channel {channel_id}.")
+            await poll_any(channel_id, mode=wish.mode, first=wish.first, schedule=app.system.schedule)
+        except (Busy, Missing) as error:
+            return told(error)
         return JSONResponse({"channel_id": channel_id, "status": "asked for"}, status_code=202)
 
     return Pages({PART: scheduler}, (Route("/api/v1/channels/{channel_id:int}/poll", poll, methods=["POST"]),))

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from pydantic import SecretStr
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp
 
 from telegram_assistant import __version__
+from telegram_assistant.api.problems import problem
 from telegram_assistant.telemetry.health import Fact, Health
 from telegram_assistant.telemetry.metrics import TASKS, exposition
 
@@ -26,10 +26,11 @@ type Section = Callable[[], Awaitable[Mapping[str, Fact]]]
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What a role adds: sections of its health by name, each with a `status`, and routes of its own."""
+    """What a role adds: sections of its health by name, each with a `status`, routes for the operator, and a site that guards itself."""
 
     sections: Mapping[str, Section] = field(default_factory=dict)
     routes: Sequence[Route] = ()
+    site: ASGIApp | None = None
 
 
 def status_app(*, role: str, instance: str, health: Health, operator_key: SecretStr, pages: Pages) -> Starlette:
@@ -56,14 +57,20 @@ def status_app(*, role: str, instance: str, health: Health, operator_key: Secret
         body, content_type = await asyncio.to_thread(exposition, request.headers.get("accept", ""))
         return Response(body, headers={"Content-Type": content_type})
 
-    async def guard(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-        if may_ask(request, operator_key):
-            return await answer(request)
-        hint = "send `Authorization: Bearer` with the value of OPERATOR_KEY" if operator_key.get_secret_value() else "set OPERATOR_KEY"
-        return problem(401, "Only for the operator", f"Asked from another machine; {hint}.")
+    def guarded(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        async def guard(request: Request) -> Response:
+            if may_ask(request, operator_key):
+                return await answer(request)
+            hint = "send `Authorization: Bearer` with the value of OPERATOR_KEY" if operator_key.get_secret_value() else "set OPERATOR_KEY"
+            return problem(401, "Only for the operator", f"Asked from another machine; {hint}.")
 
-    routes = [Route("/health", alive), Route("/health/details", details), Route("/ready", ready), Route("/metrics", metrics), *pages.routes]
-    return Starlette(routes=routes, middleware=[Middleware(BaseHTTPMiddleware, dispatch=guard)])
+        return guard
+
+    own = {"/health": alive, "/health/details": details, "/ready": ready, "/metrics": metrics}
+    routes: list[BaseRoute] = [Route(path, guarded(page)) for path, page in own.items()]
+    routes += [Route(route.path, guarded(route.endpoint), methods=list(route.methods or ())) for route in pages.routes]
+    routes += [Mount("", pages.site)] if pages.site else []
+    return Starlette(routes=routes)
 
 
 def may_ask(request: Request, operator_key: SecretStr) -> bool:
@@ -79,10 +86,3 @@ def has_key(request: Request, operator_key: SecretStr) -> bool:
     key = operator_key.get_secret_value()
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     return bool(key) and scheme.lower() == "bearer" and secrets.compare_digest(given.encode(), key.encode())
-
-
-def problem(status: int, title: str, detail: str) -> JSONResponse:
-    """What went wrong, for people and programs (RFC 9457)."""
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None  # noqa: PLR2004 -- Unauthorized
-    told = {"title": title, "status": status, "detail": detail}
-    return JSONResponse(told, status_code=status, headers=headers, media_type="application/problem+json")

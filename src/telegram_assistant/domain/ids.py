@@ -8,6 +8,7 @@ TenantId = NewType("TenantId", int)
 ChannelId = NewType("ChannelId", int)
 MessageId = NewType("MessageId", int)
 AccountId = NewType("AccountId", int)
+UserId = NewType("UserId", int)
 
 
 @dataclass(frozen=True, slots=True, order=True)

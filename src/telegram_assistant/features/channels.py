@@ -4,10 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from telegram_assistant.domain.channel import ReferenceKind, parse_reference
-from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.errors import Rejected
+from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.priority import Priority
+from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.channel_lists import Listed
-from telegram_assistant.stores.postgres.channels import Channels, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.channels import Channels, Followed, FollowedChannel, Subscription, Which
 from telegram_assistant.stores.postgres.planning import Planning
 from telegram_assistant.stores.postgres.wishes import Wishes, WishKind
 
@@ -56,3 +58,57 @@ def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
         why = "is not followed" if not found else "names several channels; use the id"
         raise Rejected(f"{written!r} {why}; `tga channels list` shows what is followed")
     return found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPage:
+    """In the order of their ids. Without `next`, there are no more."""
+
+    channels: tuple[FollowedChannel, ...]
+    next: ChannelId | None
+
+
+async def list_followed(which: Which, *, followed: Followed, limit: int, after: ChannelId | None = None) -> ChannelPage:
+    found = await followed.page(which, limit=limit + 1, after=after)
+    shown = found[:limit]
+    return ChannelPage(shown, shown[-1].channel_id if len(found) > limit else None)
+
+
+async def get_followed(channel_id: ChannelId, *, followed: Followed) -> FollowedChannel:
+    found = (await followed.some([channel_id])).get(channel_id)
+    if found is None:
+        raise Missing(f"you follow no channel {channel_id}")
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What shall be different; None: as it is."""
+
+    folder: str | None = None
+    leaves_folder: bool = False
+    priority: Priority | None = None
+    ai_policy: AiPolicy | None = None
+    history_days: int | None = None
+    wants_media: bool | None = None
+
+
+async def change_followed(channel_id: ChannelId, wanted: Wanted, *, tenant_id: TenantId, followed: Followed, channels: Channels) -> FollowedChannel:
+    """How a channel is followed from now on."""
+    now = await get_followed(channel_id, followed=followed)
+    asked = Subscription(
+        channel_id=channel_id,
+        folder=None if wanted.leaves_folder else (wanted.folder if wanted.folder is not None else now.folder),
+        priority=wanted.priority or now.priority,
+        ai_policy=wanted.ai_policy or now.ai_policy,
+        history_days=now.history_days if wanted.history_days is None else wanted.history_days,
+        wants_media=now.wants_media if wanted.wants_media is None else wanted.wants_media,
+    )
+    if not await channels.change(tenant_id, asked):
+        raise Missing(f"you follow no channel {channel_id}")
+    return await get_followed(channel_id, followed=followed)
+
+
+async def unfollow(channel_id: ChannelId, *, tenant_id: TenantId, channels: Channels) -> None:
+    if not await channels.unsubscribe(tenant_id, channel_id):
+        raise Missing(f"you follow no channel {channel_id}")

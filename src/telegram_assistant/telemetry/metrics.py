@@ -41,6 +41,9 @@ TASKS = Gauge("asyncio_tasks", "Tasks of this process that are not finished; it 
 JOB_RUNS = Counter("job_runs_total", "Runs of periodic jobs, by how they ended (ok, failed, elsewhere).", ["job", "status"], registry=REGISTRY)
 JOB_LAST_SUCCESS = Gauge("job_last_success_timestamp_seconds", "Unix time of the job's last success in this process.", ["job"], registry=REGISTRY)
 
+HTTP_ANSWERS = Counter("http_answers_total", "Answers of /api/v1, by operation and status.", ["operation", "status"], registry=REGISTRY)
+HTTP_SECONDS = Histogram("http_answer_seconds", "How long they took.", ["operation"], registry=REGISTRY)
+
 _STAGE = ["stage"]
 STAGE_PROCESSED = Counter("stage_processed_total", "Entries that a stage has finished.", _STAGE, registry=REGISTRY)
 STAGE_FAILED = Counter("stage_failed_total", "Attempts that failed.", _STAGE, registry=REGISTRY)

@@ -150,4 +150,5 @@ def value_of(column_type: str) -> Any:
         "timestamp with time zone": datetime(2026, 11, 1, tzinfo=UTC),
         "int8multirange": [Range(1, 5)],
         "bigint[]": [number],
+        "text[]": ["text"],
     }[column_type]

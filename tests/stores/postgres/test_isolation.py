@@ -1,21 +1,18 @@
 """No tenant sees, counts or changes what is another's: proven from the catalogue, then through every store method."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import fields, replace
-from datetime import UTC, datetime
+from dataclasses import fields
 from inspect import getmembers, iscoroutinefunction
 from typing import Any
 
 import asyncpg
 import pytest
 
-from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
-from telegram_assistant.stores.postgres.enrichments import Kind
-from telegram_assistant.stores.postgres.stores import TenantStores
 from tests.conftest import Admin
 from tests.factories import World
+from tests.stores.postgres.cases import METHODS, prepare
 from tests.stores.postgres.catalogue import Table, complaints, insert_row, tables
 
 NOBODY = TenantId(0)
@@ -78,6 +75,8 @@ async def row_for(admin: Admin, table: Table, tenant_id: TenantId, channel_id: C
     if table.name in {"tenants", "subscriptions", "channels"} or (table.name == "coverage"):
         return  # the world has made them
     known: dict[str, Any] = {"tenant_id": tenant_id} if table.table_class == "tenant" else {"channel_id": channel_id}
+    if table.name == "memberships":
+        known |= {"user_id": await admin.fetchval("INSERT INTO users (name) VALUES ($1) RETURNING user_id", f"anna {tenant_id}"), "role": "owner"}
     await insert_row(admin, table.name, **known)
 
 
@@ -146,87 +145,9 @@ async def test_the_system_role_may_not_change_tables(pool: Pool) -> None:
                 await connection.execute(forbidden)
 
 
-type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
-
-
-async def _feed_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {stored.post.channel_id for stored in await stores.feed.newest(limit=1000)}
-
-
-async def _feed_post(stores: TenantStores, world: World) -> set[ChannelId]:
-    found = [await stores.feed.post(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
-    return {stored.post.channel_id for stored in found if stored}
-
-
-async def _followed_channels(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {channel.channel_id for channel in await stores.followed.channels()}
-
-
-async def _coverage_of(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {channel_id for channel_id in world.channels if await stores.coverage.of(channel_id)}
-
-
-async def _words_find(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {stored.post.channel_id for stored in await stores.words.find(f"изоляция{world.a}", limit=1000)}
-
-
-async def _changes_since(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {change.channel_id for change in await stores.changes.since(datetime(2026, 1, 1, tzinfo=UTC), limit=1000)}
-
-
-async def _media_of(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {file.post_id.channel_id for file in await stores.media.of([PostId(channel_id, MessageId(1)) for channel_id in world.channels])}
-
-
-async def _enrichments_of(stores: TenantStores, world: World) -> set[ChannelId]:
-    posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
-    return {post_id.channel_id for post_id in await stores.enrichments.of(posts, Kind.TAGS)}
-
-
-async def _tags_choices(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {ChannelId(int(choice.tag)) for choice in await stores.tags.choices()}
-
-
-async def _tags_choose(stores: TenantStores, world: World) -> set[ChannelId]:
-    for choice in await stores.tags.choices():
-        await stores.tags.choose(replace(choice, shown_as="other"))
-    return await _tags_choices(stores, world)
-
-
-METHODS: dict[str, Case] = {
-    "feed.newest": _feed_newest,
-    "feed.post": _feed_post,
-    "followed.channels": _followed_channels,
-    "coverage.of": _coverage_of,
-    "words.find": _words_find,
-    "changes.since": _changes_since,
-    "media.of": _media_of,
-    "enrichments.of": _enrichments_of,
-    "tags.choices": _tags_choices,
-    "tags.choose": _tags_choose,
-}
-
-
 @pytest.mark.parametrize("method", METHODS)
 async def test_every_store_method_shows_each_tenant_its_own_channels(admin: Admin, world: World, method: str) -> None:
-    await admin.execute(
-        "INSERT INTO post_search SELECT c, 1, now(), to_tsvector('russian', $2) FROM unnest($1::bigint[]) c",
-        list(world.channels),
-        f"изоляция{world.a}",
-    )
-    await admin.execute("UPDATE posts SET deleted_at = now() WHERE channel_id = ANY($1) AND message_id = 2", list(world.channels))
-    await admin.execute(
-        "INSERT INTO post_media (channel_id, message_id, media_id, kind) SELECT c, 1, c, 'photo' FROM unnest($1::bigint[]) c", list(world.channels)
-    )
-    await admin.execute(
-        """
-        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
-        SELECT c, 1, 'tags', 'local', '', '', '', 1, '{}' FROM unnest($1::bigint[]) c
-        """,
-        list(world.channels),
-    )
-    for tenant_id, own in ((world.a, world.of_a), (world.b, world.of_b)):
-        await admin.execute("INSERT INTO tenant_tags SELECT $1, 'ru', c::text, NULL, true FROM unnest($2::bigint[]) c", tenant_id, list(own))
+    await prepare(admin, world)
     assert await METHODS[method](world.stores_a, world) == world.of_a
     assert await METHODS[method](world.stores_b, world) == world.of_b
     assert await METHODS[method](world.stores_nobody, world) == set()

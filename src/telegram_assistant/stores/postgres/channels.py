@@ -1,5 +1,6 @@
 """Channels, and who subscribes to them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,6 +44,20 @@ class FollowedChannel:
     suspended_reason: str | None
     newest_message_id: MessageId | None
     newest_posted_at: datetime | None
+    ai_policy: AiPolicy = AiPolicy.LOCAL
+    history_days: int = 7
+    wants_media: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Which:
+    """Those of a tenant's channels that somebody asks for."""
+
+    words: str | None = None
+    """In title or name."""
+    folder: str | None = None
+    priority: Priority | None = None
+    active: bool | None = None
 
 
 MAY_FOLLOW = """(NOT c.is_private OR EXISTS (
@@ -125,11 +140,31 @@ class Channels:
                 raise Rejected(f"channel {wish.channel_id} is not known here, or is private and none of the tenant's accounts reads it")
             await connection.execute(SET_TIER, wish.channel_id)
 
-    async def unsubscribe(self, tenant_id: TenantId, channel_id: ChannelId) -> None:
-        """Stop following; the posts stay for other subscribers."""
+    async def change(self, tenant_id: TenantId, wish: Subscription) -> bool:
+        """Follow a channel differently; False when the tenant does not follow it."""
         async with self._transactions.begin() as connection:
-            await connection.execute("DELETE FROM subscriptions WHERE tenant_id = $1 AND channel_id = $2", tenant_id, channel_id)
+            changed = await connection.execute(
+                """
+                UPDATE subscriptions SET folder = $3, priority = $4, ai_policy = $5, history_days = $6, wants_media = $7
+                WHERE tenant_id = $1 AND channel_id = $2
+                """,
+                tenant_id,
+                wish.channel_id,
+                wish.folder,
+                wish.priority.value,
+                wish.ai_policy.value,
+                wish.history_days,
+                wish.wants_media,
+            )
+            await connection.execute(SET_TIER, wish.channel_id)
+        return bool(changed == "UPDATE 1")
+
+    async def unsubscribe(self, tenant_id: TenantId, channel_id: ChannelId) -> bool:
+        """Stop following; the posts stay for other subscribers. False when the tenant did not follow it."""
+        async with self._transactions.begin() as connection:
+            left = await connection.execute("DELETE FROM subscriptions WHERE tenant_id = $1 AND channel_id = $2", tenant_id, channel_id)
             await connection.execute(SET_TIER, channel_id)
+        return bool(left == "DELETE 1")
 
 
 async def _register(connection: Connection, channel: Channel) -> None:
@@ -168,6 +203,13 @@ WHERE p.channel_id = $1
 """A channel that nobody follows is never due."""
 
 
+FOLLOWED = """
+SELECT s.channel_id, coalesce(c.title, '') AS title, c.username, s.folder, s.priority, s.active, s.suspended_reason,
+       c.newest_message_id, c.newest_posted_at, s.ai_policy, s.history_days, s.wants_media
+FROM subscriptions s LEFT JOIN channels c ON c.channel_id = s.channel_id
+"""
+
+
 class Followed:
     """A tenant's own list of channels. A tenant store."""
 
@@ -176,13 +218,30 @@ class Followed:
 
     async def channels(self) -> tuple[FollowedChannel, ...]:
         """All subscriptions of the tenant, suspended ones included, by folder and title."""
+        return await self._fetch(f"{FOLLOWED} ORDER BY s.folder NULLS FIRST, c.title, s.channel_id")
+
+    async def some(self, channel_ids: Collection[ChannelId]) -> dict[ChannelId, FollowedChannel]:
+        """Those of them that the tenant follows."""
+        return {one.channel_id: one for one in await self._fetch(f"{FOLLOWED} WHERE s.channel_id = ANY($1)", list(channel_ids))}
+
+    async def page(self, which: Which, *, limit: int, after: ChannelId | None = None) -> tuple[FollowedChannel, ...]:
+        """In the order of their ids, which never change."""
+        return await self._fetch(
+            f"""
+            {FOLLOWED} WHERE s.channel_id > $1
+              AND ($3::text IS NULL OR strpos(lower(coalesce(c.title, '')), lower($3)) > 0 OR strpos(lower(coalesce(c.username, '')), lower($3)) > 0)
+              AND ($4::text IS NULL OR s.folder = $4) AND ($5::text IS NULL OR s.priority = $5) AND ($6::boolean IS NULL OR s.active = $6)
+            ORDER BY s.channel_id LIMIT $2
+            """,
+            after or 0,
+            limit,
+            which.words,
+            which.folder,
+            which.priority.value if which.priority else None,
+            which.active,
+        )
+
+    async def _fetch(self, query: str, *values: object) -> tuple[FollowedChannel, ...]:
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                """
-                SELECT s.channel_id, coalesce(c.title, '') AS title, c.username, s.folder, s.priority, s.active, s.suspended_reason,
-                       c.newest_message_id, c.newest_posted_at
-                FROM subscriptions s LEFT JOIN channels c ON c.channel_id = s.channel_id
-                ORDER BY s.folder NULLS FIRST, c.title, s.channel_id
-                """
-            )
-        return tuple(FollowedChannel(**{**dict(row), "priority": Priority(row["priority"])}) for row in rows)
+            rows = await connection.fetch(query, *values)
+        return tuple(FollowedChannel(**{**dict(row), "priority": Priority(row["priority"]), "ai_policy": AiPolicy(row["ai_policy"])}) for row in rows)

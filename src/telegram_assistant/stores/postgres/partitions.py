@@ -20,6 +20,7 @@ BY_MONTH = (
     ByMonth("post_search"),
     ByMonth("post_counts"),
     ByMonth("usage"),
+    ByMonth("audit_log"),
 )
 
 MONTHS_AHEAD = 3

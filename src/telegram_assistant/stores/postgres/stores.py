@@ -8,6 +8,7 @@ from telegram_assistant.stores.postgres.ai_policies import AiPolicies
 from telegram_assistant.stores.postgres.ai_results import AiResults
 from telegram_assistant.stores.postgres.album_summaries import AlbumSummaries
 from telegram_assistant.stores.postgres.albums import Albums
+from telegram_assistant.stores.postgres.audit import AuditLog
 from telegram_assistant.stores.postgres.backfills import Backfills
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.changes import QuietChanges
@@ -20,8 +21,10 @@ from telegram_assistant.stores.postgres.enrichments import Enrichments, PostEnri
 from telegram_assistant.stores.postgres.feed import Feed
 from telegram_assistant.stores.postgres.folders import FollowedFolders
 from telegram_assistant.stores.postgres.hints import Hints
+from telegram_assistant.stores.postgres.idempotency import Idempotency, IdempotencyUpkeep
 from telegram_assistant.stores.postgres.job_runs import JobRuns
 from telegram_assistant.stores.postgres.joins import Joins
+from telegram_assistant.stores.postgres.keys import KeyDirectory, Keys
 from telegram_assistant.stores.postgres.landing import Landing
 from telegram_assistant.stores.postgres.limits import AccountLimits
 from telegram_assistant.stores.postgres.logins import Logins
@@ -49,6 +52,7 @@ from telegram_assistant.stores.postgres.spending import Spending
 from telegram_assistant.stores.postgres.statistics import PostStatistics
 from telegram_assistant.stores.postgres.tenant_tags import TenantTags
 from telegram_assistant.stores.postgres.tenants import Tenants
+from telegram_assistant.stores.postgres.users import Users
 from telegram_assistant.stores.postgres.vocabularies import Vocabularies
 from telegram_assistant.stores.postgres.wishes import Wishes
 
@@ -58,6 +62,9 @@ class SystemStores:
     """For ingest, workers and jobs: they see every tenant."""
 
     tenants: Tenants
+    users: Users
+    key_directory: KeyDirectory
+    idempotency: IdempotencyUpkeep
     accounts: Accounts
     limits: AccountLimits
     push_states: PushStates
@@ -113,6 +120,9 @@ class TenantStores:
     tags: TenantTags
     changes: QuietChanges
     media: PostMedia
+    keys: Keys
+    audit: AuditLog
+    idempotency: Idempotency
 
 
 def system_stores(pool: Pool, bell: Bell) -> SystemStores:
@@ -120,6 +130,9 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
     repeatable = SystemTransactions(pool, repeatable=True)
     return SystemStores(
         tenants=Tenants(transactions),
+        users=Users(transactions),
+        key_directory=KeyDirectory(transactions),
+        idempotency=IdempotencyUpkeep(transactions),
         accounts=Accounts(transactions),
         limits=AccountLimits(transactions),
         push_states=PushStates(transactions),
@@ -175,4 +188,7 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         tags=TenantTags(transactions),
         changes=QuietChanges(transactions),
         media=PostMedia(transactions),
+        keys=Keys(transactions),
+        audit=AuditLog(transactions),
+        idempotency=Idempotency(transactions),
     )

@@ -1,0 +1,66 @@
+"""Who has changed what."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from pydantic import JsonValue, TypeAdapter
+
+from telegram_assistant.api.areas import Area
+from telegram_assistant.api.asking import Ask
+from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, cursor_text, read_cursor
+from telegram_assistant.domain.access import Scope
+from telegram_assistant.features.audit import newest_changes
+from telegram_assistant.stores.postgres.audit import AuditCursor, AuditEntry
+
+area = Area("Audit log", "Every change that a person or a program of theirs has made.")
+
+CURSOR = TypeAdapter(tuple[Micros, UUID])
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EXAMPLE = {
+    "at": "2026-11-15T08:00:00Z",
+    "actor": "anna",
+    "key_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10",
+    "action": "follow_channels",
+    "subject": "/channels",
+    "facts": {"references": ["@citynews"]},
+}
+
+
+class EntryShown(Shown):
+    """One change: `action` is the operationId."""
+
+    at: datetime
+    actor: str
+    key_id: UUID | None
+    action: str
+    subject: str
+    facts: dict[str, JsonValue]
+
+
+class AuditShown(Page):
+    """A page of the log, newest first."""
+
+    items: list[EntryShown]
+
+
+@area.get("/audit-log", scope=Scope.ADMIN, example={"items": [EXAMPLE], "next": None})
+async def get_audit_log(ask: Ask, limit: Limit = 50, cursor: CursorText = None) -> AuditShown:
+    """Every change, newest first."""
+    page = await newest_changes(audit=ask.stores.audit, limit=limit, before=_cursor(cursor))
+    return AuditShown(items=[_shown(entry) for entry in page.entries], next=_text(page.next) if page.next else None)
+
+
+def _shown(entry: AuditEntry) -> EntryShown:
+    change = entry.change
+    return EntryShown.model_validate(
+        {"at": entry.at, "actor": change.actor, "key_id": change.key_id, "action": change.action, "subject": change.subject, "facts": change.facts}
+    )
+
+
+def _cursor(text: str | None) -> AuditCursor | None:
+    read = read_cursor(text, CURSOR)
+    return None if read is None else AuditCursor(EPOCH + timedelta(microseconds=read[0]), read[1])
+
+
+def _text(cursor: AuditCursor) -> str:
+    return cursor_text((cursor.at - EPOCH) // timedelta(microseconds=1), str(cursor.entry_id))

@@ -1,0 +1,221 @@
+"""Channels that are followed."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import Query
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from telegram_assistant.api.areas import Area
+from telegram_assistant.api.asking import Ask
+from telegram_assistant.api.ingest import PollWish
+from telegram_assistant.api.shapes import ChannelNumber, CursorText, Id, Limit, Page, Shown, Storable, Wish, cursor_text, read_cursor
+from telegram_assistant.domain.access import Scope
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.priority import Priority
+from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.features.channel_lists import Listed
+from telegram_assistant.features.channels import Asked, Wanted, change_followed, follow, get_followed, list_followed, unfollow
+from telegram_assistant.features.polling import poll_own
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription, Which
+
+area = Area("Channels", "What is followed, and how.")
+
+CURSOR = TypeAdapter(tuple[Id])
+CHANNEL_EXAMPLE = {
+    "channel_id": 1234567890,
+    "title": "City news",
+    "username": "citynews",
+    "folder": "City",
+    "priority": "normal",
+    "ai_policy": "local",
+    "history_days": 7,
+    "wants_media": True,
+    "active": True,
+    "suspended_reason": None,
+    "newest_message_id": 42,
+    "newest_posted_at": "2026-11-15T08:00:00Z",
+}
+FolderName = Annotated[Storable, Field(min_length=1, max_length=64)]
+Days = Annotated[int, Field(ge=0, le=EVERYTHING_DAYS, description=f"How much of the past is wanted; {EVERYTHING_DAYS}: everything.")]
+
+
+class ChannelShown(Shown):
+    """A followed channel. While it is suspended, nothing of it is shown but why."""
+
+    channel_id: int
+    title: str
+    username: str | None
+    folder: str | None
+    priority: Priority
+    ai_policy: AiPolicy
+    history_days: int
+    wants_media: bool
+    active: bool
+    suspended_reason: str | None
+    newest_message_id: int | None
+    newest_posted_at: datetime | None
+
+
+class ChannelsShown(Page):
+    """A page of followed channels, in the order of their ids."""
+
+    items: list[ChannelShown]
+
+
+class FollowWish(Wish):
+    """Channels to follow, and how."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"references": ["@citynews", "https://t.me/+AbCdEfGhIjKl"], "folder": "City"}]})
+
+    references: Annotated[
+        list[Annotated[Storable, Field(min_length=1, max_length=200)]],
+        Field(
+            min_length=1, max_length=100, description="@name, https://t.me/name, an invitation https://t.me/+…, or a folder https://t.me/addlist/…"
+        ),
+    ]
+    folder: FolderName | None = None
+    priority: Priority = Priority.NORMAL
+    ai_policy: AiPolicy = AiPolicy.LOCAL
+    history_days: Days = 7
+    wants_media: bool = True
+
+
+class ChangeWish(Wish):
+    """What shall be different; what is left out stays. `folder: null` takes the channel out of its folder."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"folder": "City", "priority": "high"}]})
+
+    folder: FolderName | None = None
+    priority: Priority | None = None
+    ai_policy: AiPolicy | None = None
+    history_days: Days | None = None
+    wants_media: bool | None = None
+
+
+class Became(StrEnum):
+    """What has become of a reference at once."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+
+
+class AskedShown(Shown):
+    """One reference. What is accepted is among the channels once an account has found it; secrets of invitations are shortened."""
+
+    reference: str
+    status: Became
+    why: str | None
+
+
+class FollowShown(Shown):
+    """One for each reference, in their order."""
+
+    items: list[AskedShown]
+
+
+class PollShown(Shown):
+    """The channel that will be read."""
+
+    channel_id: int
+    status: str
+
+
+@area.get("/channels", scope=Scope.READ, example={"items": [CHANNEL_EXAMPLE], "next": None})
+async def list_channels(
+    ask: Ask,
+    q: Annotated[Storable | None, Query(max_length=100, description="Words in title or name.")] = None,
+    folder: Annotated[Storable | None, Query(max_length=64, description="Only this folder.")] = None,
+    priority: Annotated[Priority | None, Query(description="Only this priority.")] = None,
+    active: Annotated[bool | None, Query(description="true: without suspended ones; false: only those.")] = None,
+    limit: Limit = 50,
+    cursor: CursorText = None,
+) -> ChannelsShown:
+    """The channels that are followed."""
+    which = Which(words=q, folder=folder, priority=priority, active=active)
+    read = read_cursor(cursor, CURSOR)
+    page = await list_followed(which, followed=ask.stores.followed, limit=limit, after=ChannelId(read[0]) if read else None)
+    return ChannelsShown(items=[_shown(one) for one in page.channels], next=cursor_text(page.next) if page.next else None)
+
+
+@area.post("/channels", scope=Scope.WRITE, example={"items": [{"reference": "@citynews", "status": "accepted", "why": None}]}, status=202)
+async def follow_channels(ask: Ask, wish: FollowWish) -> FollowShown:
+    """Follow channels.
+
+    An account looks for them; those that are found are in the list of channels soon. One wrong reference does not stop the others.
+    """
+    system = ask.app.system
+    wanted = Subscription(
+        channel_id=NOT_KNOWN_YET,
+        folder=wish.folder,
+        priority=wish.priority,
+        ai_policy=wish.ai_policy,
+        history_days=wish.history_days,
+        wants_media=wish.wants_media,
+    )
+    asked = await follow(
+        [Listed(one) for one in wish.references],
+        tenant_id=ask.caller.tenant_id,
+        subscription=wanted,
+        channels=system.channels,
+        wishes=system.wishes,
+        planning=system.planning,
+    )
+    ask.note(references=[one.written for one in asked if one.refused is None])
+    return FollowShown(items=[_asked(one) for one in asked])
+
+
+@area.get("/channels/{channel_id}", scope=Scope.READ, example=CHANNEL_EXAMPLE)
+async def get_channel(ask: Ask, channel_id: ChannelNumber) -> ChannelShown:
+    """One followed channel."""
+    return _shown(await get_followed(ChannelId(channel_id), followed=ask.stores.followed))
+
+
+@area.patch("/channels/{channel_id}", scope=Scope.WRITE, example=CHANNEL_EXAMPLE)
+async def change_channel(ask: Ask, channel_id: ChannelNumber, wish: ChangeWish) -> ChannelShown:
+    """Follow a channel differently.
+
+    Without an owner's consent, the policy `provider` means `local`.
+    """
+    ask.note(**wish.model_dump(mode="json", exclude_unset=True))
+    wanted = Wanted(leaves_folder="folder" in wish.model_fields_set and wish.folder is None, **wish.model_dump())
+    return _shown(
+        await change_followed(
+            ChannelId(channel_id), wanted, tenant_id=ask.caller.tenant_id, followed=ask.stores.followed, channels=ask.app.system.channels
+        )
+    )
+
+
+@area.delete("/channels/{channel_id}", scope=Scope.WRITE)
+async def unfollow_channel(ask: Ask, channel_id: ChannelNumber) -> None:
+    """Stop following a channel."""
+    await unfollow(ChannelId(channel_id), tenant_id=ask.caller.tenant_id, channels=ask.app.system.channels)
+
+
+@area.post("/channels/{channel_id}/poll", scope=Scope.WRITE, example={"channel_id": 1234567890, "status": "asked for"}, status=202)
+async def poll_channel(ask: Ask, channel_id: ChannelNumber, wish: PollWish | None = None) -> PollShown:
+    """Read a channel now.
+
+    Only an account of your own is asked to. Releases a parked channel.
+    """
+    wanted = wish or PollWish()
+    ask.note(**wanted.model_dump(mode="json"))
+    await poll_own(
+        ChannelId(channel_id),
+        mode=wanted.mode,
+        first=wanted.first,
+        tenant_id=ask.caller.tenant_id,
+        followed=ask.stores.followed,
+        schedule=ask.app.system.schedule,
+    )
+    return PollShown(channel_id=channel_id, status="asked for")
+
+
+def _shown(channel: FollowedChannel) -> ChannelShown:
+    return ChannelShown.model_validate(channel, from_attributes=True)
+
+
+def _asked(asked: Asked) -> AskedShown:
+    """Whether a channel was known here before is not told: that would be news of others."""
+    return AskedShown(reference=asked.written, status=Became.REFUSED if asked.refused else Became.ACCEPTED, why=asked.refused)

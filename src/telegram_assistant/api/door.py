@@ -1,0 +1,173 @@
+"""In front of /api/v1: who asks, whether they may now, and what becomes of changes: audited, and made once."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from telegram_assistant.api.callers import Callers
+from telegram_assistant.api.problems import TITLES, problem, waiting
+from telegram_assistant.domain.access import Caller
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.settings import ApiSettings
+from telegram_assistant.stores.postgres.audit import Change
+from telegram_assistant.stores.postgres.idempotency import Answer
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.redis.rate_limits import Taken
+
+PREFIX = "/api/v1"
+CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+LONGEST_KEY = 255
+
+
+class Door:
+    """Everything outside /api/v1 passes."""
+
+    def __init__(self, site: ASGIApp, *, callers: Callers, tenant: Callable[[TenantId], TenantStores], settings: ApiSettings) -> None:
+        self._site, self._callers, self._tenant, self._settings = site, callers, tenant, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not (scope["path"] == PREFIX or scope["path"].startswith(f"{PREFIX}/")):
+            await self._site(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        admitted = await self._callers.admitted(_key_in(headers))
+        if admitted is None:
+            await problem(401, TITLES[401], "Send `Authorization: Bearer` with a key; `tga keys create` makes one.")(scope, receive, send)
+            return
+        caller, taken = admitted
+        counted = _counted(send, taken, burst=self._settings.burst)
+        if not taken.allowed:
+            await problem(429, TITLES[429], "Wait as `Retry-After` says.", headers=waiting(taken.seconds))(scope, receive, counted)
+            return
+        scope["caller"], scope["audit_facts"] = caller, {}
+        if scope["method"] not in CHANGING:
+            await self._site(scope, receive, counted)
+            return
+        body = await _body(receive, headers, most=self._settings.most_bytes)
+        if body is None:
+            detail = f"At most {self._settings.most_bytes} bytes are read (API_MAX_BODY_BYTES)."
+            await problem(413, TITLES[413], detail)(scope, receive, counted)
+            return
+        answer = await self._change(scope, body, caller, headers)
+        await answer(scope, receive, counted)
+
+    async def _change(self, scope: Scope, body: bytes, caller: Caller, headers: dict[bytes, bytes]) -> Response:
+        given = headers.get(b"idempotency-key")
+        if given is None:
+            return (await self._made(scope, body, caller)).response
+        key = given.decode("latin-1")
+        if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable():
+            return problem(422, TITLES[422], f"An Idempotency-Key is 1 to {LONGEST_KEY} printable ASCII letters.")
+        known = self._tenant(caller.tenant_id).idempotency
+        earlier = await known.take(key, _request(scope, body, caller), seconds=self._settings.timeout_seconds + 5)
+        if earlier is not None:
+            return _again(earlier)
+        try:
+            kept = await self._made(scope, body, caller)
+        except BaseException:
+            await known.give_back(key)
+            raise
+        if kept.is_success:
+            await known.keep(key, Answer(kept.status, None if _is_secret(scope) else kept.body))
+        else:
+            await known.give_back(key)
+        return kept.response
+
+    async def _made(self, scope: Scope, body: bytes, caller: Caller) -> "_Kept":
+        """Nothing is confirmed that is not in the audit log."""
+        kept = _Kept()
+        await self._site(scope, _once(body), kept.send)
+        if kept.is_success:
+            subject = scope["path"].removeprefix(PREFIX)
+            change = Change(caller.actor, scope["route"].operation_id, subject, caller.key_id, scope["audit_facts"])
+            await self._tenant(caller.tenant_id).audit.note(change)
+        return kept
+
+
+@dataclass(slots=True)
+class _Kept:
+    """An answer that waits until everything is written down."""
+
+    status: int = 0
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    body: bytes = b""
+
+    @property
+    def is_success(self) -> bool:
+        return HTTPStatus.OK <= self.status < HTTPStatus.MULTIPLE_CHOICES
+
+    @property
+    def response(self) -> Response:
+        response = Response(self.body, self.status)
+        response.raw_headers = self.headers
+        return response
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status, self.headers = message["status"], list(message["headers"])
+        else:
+            self.body += message.get("body", b"")
+
+
+def _key_in(headers: dict[bytes, bytes]) -> str:
+    scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
+
+
+def _counted(send: Send, taken: Taken, *, burst: int) -> Send:
+    told = [(b"ratelimit-limit", burst), (b"ratelimit-remaining", taken.left), (b"ratelimit-reset", -int(-taken.seconds // 1))]
+    headers = [(name, str(value).encode()) for name, value in told]
+
+    async def counted(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *headers]}
+        await send(message)
+
+    return counted
+
+
+async def _body(receive: Receive, headers: dict[bytes, bytes], *, most: int) -> bytes | None:
+    """None when it is too large; what is announced as too large is not even read."""
+    announced = headers.get(b"content-length", b"0")
+    if announced.isdigit() and int(announced) > most:
+        return None
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > most:
+            return None
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _once(body: bytes) -> Receive:
+    parts: list[Message] = [{"type": "http.disconnect"}, {"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Message:
+        return parts.pop() if len(parts) > 1 else parts[0]
+
+    return receive
+
+
+def _request(scope: Scope, body: bytes, caller: Caller) -> bytes:
+    """What makes two requests the same."""
+    parts = (caller.counted_as.encode(), scope["method"].encode(), scope["path"].encode(), scope["query_string"], body)
+    return hashlib.sha256(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
+
+
+def _again(earlier: Answer) -> Response:
+    if earlier.body is None:
+        return problem(409, TITLES[409], "This was done, and its answer was a secret that is shown once; revoke it and make another.")
+    media_type = "application/json" if earlier.body else None
+    return Response(earlier.body, earlier.status, {"Idempotency-Replayed": "true"}, media_type)
+
+
+def _is_secret(scope: Scope) -> bool:
+    extra: dict[str, Any] = scope["route"].openapi_extra
+    return bool(extra["x-is-secret"])

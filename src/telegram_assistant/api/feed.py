@@ -1,0 +1,131 @@
+"""What is new."""
+
+from datetime import UTC, datetime, timedelta
+
+from pydantic import TypeAdapter
+
+from telegram_assistant.api.areas import Area
+from telegram_assistant.api.asking import Ask
+from telegram_assistant.api.shapes import CursorText, Id, Limit, Micros, Page, Shown, cursor_text, read_cursor
+from telegram_assistant.domain.access import Scope
+from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.post import PostKind
+from telegram_assistant.features.feed import newest_posts
+from telegram_assistant.stores.postgres.feed import Cursor
+from telegram_assistant.stores.postgres.rows import StoredPost
+
+area = Area("Feed", "What is new in everything that is followed.")
+
+CURSOR = TypeAdapter(tuple[Micros, Id, Id])
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+POST_EXAMPLE = {
+    "post_id": "1234567890/42",
+    "channel_id": 1234567890,
+    "message_id": 42,
+    "channel": "City news",
+    "link": "https://t.me/citynews/42",
+    "posted_at": "2026-11-15T08:00:00Z",
+    "edited_at": None,
+    "deleted_at": None,
+    "stored_at": "2026-11-15T08:00:04Z",
+    "revision": 1,
+    "kind": "text",
+    "text": "Bridges open at night",
+    "entities": [{"kind": "bold", "offset": 0, "length": 7, "url": None}],
+    "reply_to": None,
+    "forwarded_from": {"channel_id": 1234567891, "message_id": 7},
+    "album_id": None,
+    "language": "en",
+    "author": None,
+}
+
+
+class EntityShown(Shown):
+    """A marked piece of text; offsets count UTF-16 units."""
+
+    kind: str
+    offset: int
+    length: int
+    url: str | None
+
+
+class OriginShown(Shown):
+    """Where a post was forwarded from."""
+
+    channel_id: int
+    message_id: int | None
+
+
+class PostShown(Shown):
+    """A post as it is now. Deleted ones keep their text, and say when they were missed."""
+
+    post_id: str
+    channel_id: int
+    message_id: int
+    channel: str
+    link: str
+    posted_at: datetime
+    edited_at: datetime | None
+    deleted_at: datetime | None
+    stored_at: datetime
+    revision: int
+    kind: PostKind
+    text: str
+    entities: list[EntityShown]
+    reply_to: int | None
+    forwarded_from: OriginShown | None
+    album_id: int | None
+    language: str | None
+    author: str | None
+
+
+class FeedShown(Page):
+    """A page of the feed, newest first."""
+
+    items: list[PostShown]
+
+
+@area.get("/feed", scope=Scope.READ, example={"items": [POST_EXAMPLE], "next": "WzE3NjMxOTM2MDAwMDAwMDAsMTIzNDU2Nzg5MCw0Ml0"})
+async def get_feed(ask: Ask, limit: Limit = 50, cursor: CursorText = None) -> FeedShown:
+    """The newest posts of all followed channels.
+
+    In exact order of publication. Deleted posts are among them, marked.
+    """
+    page = await newest_posts(stores=ask.stores, limit=limit, before=_cursor(cursor))
+    items = [post_shown(one.stored, channel=one.channel, link=one.link) for one in page.posts]
+    return FeedShown(items=items, next=_text(page.next) if page.next else None)
+
+
+def post_shown(stored: StoredPost, *, channel: str, link: str) -> PostShown:
+    """As every answer shows a post."""
+    post = stored.post
+    return PostShown(
+        post_id=str(post.id),
+        channel_id=post.channel_id,
+        message_id=post.message_id,
+        channel=channel,
+        link=link,
+        posted_at=post.posted_at,
+        edited_at=post.edited_at,
+        deleted_at=stored.deleted_at,
+        stored_at=stored.stored_at,
+        revision=stored.revision,
+        kind=post.kind,
+        text=post.text,
+        entities=[EntityShown(kind=one.kind, offset=one.offset, length=one.length, url=one.url) for one in post.entities],
+        reply_to=post.reply_to,
+        forwarded_from=OriginShown(channel_id=origin.channel_id, message_id=origin.message_id) if (origin := post.forwarded_from) else None,
+        album_id=post.grouped_id,
+        language=post.lang,
+        author=post.author,
+    )
+
+
+def _cursor(text: str | None) -> Cursor | None:
+    read = read_cursor(text, CURSOR)
+    return None if read is None else Cursor(EPOCH + timedelta(microseconds=read[0]), ChannelId(read[1]), MessageId(read[2]))
+
+
+def _text(cursor: Cursor) -> str:
+    return cursor_text((cursor.posted_at - EPOCH) // timedelta(microseconds=1), cursor.channel_id, cursor.message_id)

@@ -1,0 +1,104 @@
+"""Around every answer: its time limit, its headers, and words for what nobody foresaw."""
+
+import asyncio
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from telegram_assistant.api.problems import later, told
+from telegram_assistant.errors import AssistantError
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import HTTP_ANSWERS, HTTP_SECONDS
+from telegram_assistant.telemetry.tracing import span
+
+log = get_logger()
+
+TRACEPARENT = re.compile(rb"^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$")
+DOCS = "/docs"
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+NOTHING = "default-src 'none'; frame-ancestors 'none'"
+CDN = "'unsafe-inline' cdn.jsdelivr.net"
+SWAGGER = f"default-src 'none'; script-src {CDN}; style-src {CDN}; img-src * data:; connect-src 'self'; frame-ancestors 'none'"
+
+
+class Frame:
+    """The outermost layer. What takes too long is answered with 503, and whatever it still does is cut off behind our back."""
+
+    def __init__(self, site: ASGIApp, *, timeout_seconds: float) -> None:
+        self._site, self._timeout_seconds = site, timeout_seconds
+        self._cut_off: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._site(scope, receive, send)
+            return
+        began = time.perf_counter()
+        headers = dict(scope["headers"])
+        parent = headers.get(b"traceparent", b"")
+        given = TRACEPARENT.match(parent)
+        scope["trace_id"] = given[1].decode() if given else secrets.token_hex(16)
+        answer = _Answer(send, {**HEADERS, "Content-Security-Policy": SWAGGER if scope["path"] == DOCS else NOTHING, "Trace-Id": scope["trace_id"]})
+        with span("http", parent=parent.decode() if given else None):
+            work = asyncio.ensure_future(self._answer(scope, receive, answer))
+        try:
+            await asyncio.wait({work}, timeout=self._timeout_seconds)
+        finally:
+            if not work.done():
+                self._cut(work)
+        if not answer.status:
+            log.warning("request_took_too_long", trace_id=scope["trace_id"])
+            await later("this took too long; try again in a moment.", seconds=1, trace_id=scope["trace_id"])(scope, receive, answer.last)
+        answer.is_over = True
+        operation = getattr(scope.get("route"), "operation_id", None) or "none"
+        HTTP_ANSWERS.labels(operation, str(answer.status)).inc()
+        HTTP_SECONDS.labels(operation).observe(time.perf_counter() - began)
+
+    async def _answer(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+        try:
+            await self._site(scope, receive, answer.send)
+        except AssistantError as error:
+            await told(error, trace_id=scope["trace_id"])(scope, receive, answer.send)
+        except Exception as error:
+            log.exception("request_failed", trace_id=scope["trace_id"])
+            if not answer.status:
+                await told(error, trace_id=scope["trace_id"])(scope, receive, answer.send)
+
+    def _cut(self, work: asyncio.Task[None]) -> None:
+        """A server that does not answer may not even hear that we have given up, so nobody waits for that."""
+        work.cancel()
+        self._cut_off.add(work)
+        work.add_done_callback(self._forget)
+
+    def _forget(self, work: asyncio.Task[None]) -> None:
+        self._cut_off.discard(work)
+        with suppress(asyncio.CancelledError):
+            work.exception()
+
+
+class _Answer:
+    """What is sent, with our headers; nothing is sent once it is over."""
+
+    def __init__(self, send: Send, headers: Mapping[str, str]) -> None:
+        self._send = send
+        self._headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        self.status = 0
+        self.is_over = False
+
+    async def send(self, message: Message) -> None:
+        if not self.is_over:
+            await self.last(message)
+
+    async def last(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message = {**message, "headers": [*message["headers"], *self._headers]}
+        await self._send(message)

@@ -1,0 +1,114 @@
+"""Keys for programs."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Path
+from pydantic import AwareDatetime, ConfigDict, Field
+
+from telegram_assistant.api.areas import Area
+from telegram_assistant.api.asking import Ask
+from telegram_assistant.api.shapes import Shown, Storable, Wish
+from telegram_assistant.domain.access import Scope
+from telegram_assistant.features.keys import list_keys, make_key, revoke_key
+from telegram_assistant.stores.postgres.keys import ApiKey
+from telegram_assistant.stores.redis.rate_limits import RateLimits
+
+area = Area("Keys", "Keys that programs ask with. They are kept as hashes: whoever loses one makes another.")
+
+KEY_EXAMPLE = {
+    "key_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10",
+    "name": "dashboard",
+    "prefix": "tga_hK3f9a",
+    "scopes": ["read"],
+    "created_by": "anna",
+    "created_at": "2026-11-15T08:00:00Z",
+    "expires_at": None,
+    "last_used_at": "2026-11-15T09:30:00Z",
+    "revoked_at": None,
+}
+KeyId = Annotated[UUID, Path(description="`key_id` of the key.", examples=["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10"])]
+
+
+class KeyShown(Shown):
+    """A key, without its secret."""
+
+    key_id: UUID
+    name: str
+    prefix: str
+    scopes: list[Scope]
+    created_by: str
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+
+
+class KeysShown(Shown):
+    """All keys of the tenant, newest first."""
+
+    items: list[KeyShown]
+
+
+class KeyWish(Wish):
+    """A key to be made. It opens no more than the key that asks for it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "dashboard", "scopes": ["read"], "expires_at": "2027-11-15T00:00:00Z"}]})
+
+    name: Annotated[Storable, Field(min_length=1, max_length=100)]
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))]
+    expires_at: AwareDatetime | None = None
+
+
+class MadeKeyShown(Shown):
+    """A new key. Its secret is shown this once."""
+
+    key: KeyShown
+    secret: str
+
+
+@area.get("/keys", scope=Scope.ADMIN, example={"items": [KEY_EXAMPLE]})
+async def list_api_keys(ask: Ask) -> KeysShown:
+    """All keys of the tenant, revoked ones too."""
+    return KeysShown(items=[_shown(key) for key in await list_keys(keys=ask.stores.keys)])
+
+
+@area.post(
+    "/keys",
+    scope=Scope.ADMIN,
+    example={"key": KEY_EXAMPLE, "secret": "tga_hK3f9aYw0Xr8m1cJ2vQ6sT4nB7pL5dZxGuEiOaRk3Fh"},
+    status=201,
+    is_secret=True,
+)
+async def create_api_key(ask: Ask, wish: KeyWish) -> MadeKeyShown:
+    """Make a key.
+
+    Its secret is in the answer, and nowhere else: keep it. A repeated request with the same Idempotency-Key makes no second key, and
+    does not show the secret again.
+    """
+    ask.note(name=wish.name, scopes=list(wish.scopes))
+    made = await make_key(
+        wish.name,
+        wish.scopes,
+        within=ask.caller.scopes,
+        keys=ask.stores.keys,
+        made_by=ask.caller.actor,
+        now=ask.now,
+        user_id=ask.caller.user_id,
+        expires_at=wish.expires_at,
+    )
+    return MadeKeyShown(key=_shown(made.key), secret=made.secret)
+
+
+@area.delete("/keys/{key_id}", scope=Scope.ADMIN)
+async def revoke_api_key(ask: Ask, key_id: KeyId) -> None:
+    """Revoke a key.
+
+    It opens nothing from the next request on; while Redis is away, within a minute.
+    """
+    await revoke_key(key_id, keys=ask.stores.keys, tell_change=RateLimits(ask.app.redis).tell_change)
+
+
+def _shown(key: ApiKey) -> KeyShown:
+    return KeyShown.model_validate(key, from_attributes=True)

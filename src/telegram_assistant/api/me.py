@@ -1,0 +1,47 @@
+"""Who asks."""
+
+from uuid import UUID
+
+from telegram_assistant.api.areas import Area
+from telegram_assistant.api.asking import Ask
+from telegram_assistant.api.shapes import Shown
+from telegram_assistant.domain.access import Scope
+
+area = Area("Me", "Who asks, and what they may.")
+
+EXAMPLE = {
+    "tenant": "5f0c9c1e-7f6e-4a38-9d4e-0f0f7f8b6a11",
+    "tenant_name": "default",
+    "is_operator": True,
+    "actor": "anna",
+    "key_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10",
+    "scopes": ["read", "write"],
+}
+
+
+class MeShown(Shown):
+    """Whoever has the key."""
+
+    tenant: UUID
+    tenant_name: str
+    is_operator: bool
+    actor: str
+    key_id: UUID | None
+    scopes: list[Scope]
+
+
+@area.get("/me", scope=Scope.READ, example=EXAMPLE)
+async def get_me(ask: Ask) -> MeShown:
+    """Who asks.
+
+    The tenant that the key belongs to, and what it opens.
+    """
+    one = ask.caller
+    return MeShown(
+        tenant=one.tenant,
+        tenant_name=one.tenant_name,
+        is_operator=one.is_operator,
+        actor=one.actor,
+        key_id=one.key_id,
+        scopes=[scope for scope in Scope if scope in one.scopes],
+    )

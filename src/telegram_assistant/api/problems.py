@@ -1,0 +1,107 @@
+"""What went wrong, for people and programs (RFC 9457): the one place that turns errors into answers."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected
+
+MEDIA_TYPE = "application/problem+json"
+TITLES = {
+    400: "The request cannot be read",
+    401: "Who asks is not known",
+    403: "This is not allowed",
+    404: "There is no such thing",
+    405: "That cannot be done here",
+    409: "Something stands in the way",
+    413: "The request is too large",
+    422: "The request makes no sense",
+    429: "Too many requests",
+    500: "Something is broken here",
+    503: "Not now",
+}
+DETAILS = {404: "There is nothing at this address.", 405: "This address does not know the method; `Allow` lists those it knows."}
+
+
+EXAMPLE: JsonDict = {
+    "type": "about:blank",
+    "title": "There is no such thing",
+    "status": 404,
+    "detail": "you follow no channel 5",
+}
+
+
+class WrongField(BaseModel):
+    """One thing that is wrong with a request."""
+
+    where: str = Field(description="Like `query.limit` or `body.folder`.")
+    why: str
+
+
+class Problem(BaseModel):
+    """What went wrong. `detail` says what to do about it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    errors: list[WrongField] | None = Field(default=None, description="What is wrong with which part of the request.")
+    trace_id: str | None = Field(default=None, description="For whoever looks into the logs.")
+
+
+def problem(
+    status: int,
+    title: str,
+    detail: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    errors: Sequence[Mapping[str, str]] | None = None,
+    trace_id: str | None = None,
+) -> Response:
+    told: dict[str, object] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    told |= {"errors": list(errors)} if errors else {}
+    told |= {"trace_id": trace_id} if trace_id else {}
+    known = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
+    # Plain ASCII: whatever strangers have sent, half a character included, can be told.
+    return Response(json.dumps(told), status, {**known, **(headers or {})}, MEDIA_TYPE)
+
+
+def told(error: Exception, *, trace_id: str | None = None) -> Response:  # noqa: PLR0911 -- one for each verdict
+    """The answer to whoever caused the error, or only met it."""
+    match error:
+        case RequestValidationError():
+            errors = [{"where": ".".join(map(str, one["loc"])), "why": str(one["msg"])} for one in error.errors()]
+            return problem(422, TITLES[422], "; ".join(f"{one['where']}: {one['why']}" for one in errors[:5]), errors=errors)
+        case HTTPException():
+            title = TITLES.get(error.status_code, HTTPStatus(error.status_code).phrase)
+            return problem(error.status_code, title, DETAILS.get(error.status_code, str(error.detail)), headers=error.headers)
+        case Busy():
+            return later(f"{error}; try again in a moment.", seconds=error.retry_after_seconds, trace_id=trace_id)
+        case Missing():
+            return problem(404, TITLES[404], str(error))
+        case Forbidden():
+            return problem(403, TITLES[403], str(error))
+        case Conflicting():
+            wait = getattr(error, "retry_after_seconds", None)
+            return problem(409, TITLES[409], str(error), headers=None if wait is None else waiting(wait))
+        case Rejected():
+            return problem(422, TITLES[422], str(error))
+        case _:
+            return problem(500, TITLES[500], "It was noted, and is not your fault. Name the trace_id when you report it.", trace_id=trace_id)
+
+
+def later(why: str, *, seconds: float, trace_id: str | None = None) -> Response:
+    return problem(503, TITLES[503], why, headers=waiting(seconds), trace_id=trace_id)
+
+
+def waiting(seconds: float) -> dict[str, str]:
+    return {"Retry-After": str(max(1, math.ceil(seconds)))}

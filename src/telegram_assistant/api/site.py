@@ -1,0 +1,86 @@
+"""The HTTP API of people and their programs: all areas under /api/v1, /docs and /openapi.json."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from telegram_assistant import __version__
+from telegram_assistant.api import audit, channels, feed, keys, me
+from telegram_assistant.api.callers import Callers, Limiter
+from telegram_assistant.api.door import PREFIX, Door
+from telegram_assistant.api.frame import Frame
+from telegram_assistant.api.problems import Problem, told
+from telegram_assistant.api.status import Pages
+from telegram_assistant.assembly import App
+from telegram_assistant.errors import AssistantError
+from telegram_assistant.stores.redis.rate_limits import RateLimits
+
+AREAS = (me.area, channels.area, feed.area, keys.area, audit.area)
+"""Every endpoint there is. A new area is a file and its name here."""
+
+ABOUT = """
+Everything that a tenant sees and may change. Send a key as `Authorization: Bearer tga_…`.
+
+* Lists come in pages: give `next` back as `cursor`.
+* What goes wrong is told as `application/problem+json` (RFC 9457). What belongs to others is answered like what does not exist: 404.
+* Who asks too often gets 429, who asks while a server is away 503; `Retry-After` says when to come back.
+* Changes take an `Idempotency-Key`, and are in the audit log.
+"""
+
+
+def api_pages(app: App) -> Pages:
+    """What the api role shows beside health and metrics."""
+    return Pages(site=site_of(app))
+
+
+def site_of(app: App) -> ASGIApp:
+    settings = app.settings.api
+    limiter = Limiter(RateLimits(app.redis), per_minute=settings.per_minute, burst=settings.burst)
+    callers = Callers(app.system.key_directory, limiter, operator_key=app.settings.http.operator_key)
+    site: ASGIApp = Door(endpoints(app), callers=callers, tenant=app.tenant, settings=settings)
+    if settings.cors_origins:
+        site = CORSMiddleware(
+            site,
+            allow_origins=settings.cors_origins.split(","),
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
+            expose_headers=["Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Trace-Id", "Idempotency-Replayed"],
+        )
+    return Frame(site, timeout_seconds=settings.timeout_seconds)
+
+
+class _Site(FastAPI):
+    """FastAPI, with the shape of a refusal among its schemas: it would list `application/json` beside it otherwise."""
+
+    def openapi(self) -> dict[str, Any]:
+        described = super().openapi()
+        problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+        described["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
+        return described
+
+
+def endpoints(app: App | None = None) -> FastAPI:
+    """The areas alone; without an App they can be described, not asked."""
+    made = _Site(
+        title="Unofficial Telegram Assistant",
+        version=__version__,
+        description=ABOUT,
+        redoc_url=None,
+        redirect_slashes=False,
+        openapi_tags=[{"name": area.name, "description": area.about} for area in AREAS],
+        exception_handlers={AssistantError: _tell, RequestValidationError: _tell, HTTPException: _tell, Exception: _tell},
+    )
+    made.state.app = app
+    for area in AREAS:
+        made.include_router(area.router, prefix=PREFIX)
+    return made
+
+
+async def _tell(request: Request, error: Exception) -> Response:
+    return told(error, trace_id=request.scope.get("trace_id"))

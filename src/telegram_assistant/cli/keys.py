@@ -1,0 +1,107 @@
+"""`tga keys`: keys that programs ask the API with."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import console
+from telegram_assistant.domain.access import SCOPES_OF, Role, Scope, allowed
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.keys import MadeKey, list_keys, make_key, revoke_key
+from telegram_assistant.stores.postgres.audit import Change
+from telegram_assistant.stores.postgres.keys import ApiKey
+from telegram_assistant.stores.postgres.tenants import Tenant
+from telegram_assistant.stores.redis.rate_limits import RateLimits
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Keys that programs ask the API with.")
+
+ACTOR = "command line"
+TenantName = Annotated[str, typer.Option("--tenant", help="Whose keys.")]
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    tenant: TenantName = "default",
+    scopes: Annotated[str, typer.Option(help="What it opens, with commas between: read, write, admin, operate.")] = "read",
+    user: Annotated[str, typer.Option(help="The person it belongs to; it opens no more than their role does. Empty: nobody's.")] = "",
+    role: Annotated[Role | None, typer.Option(help="What this person is from now on. The first one of a tenant is its owner.")] = None,
+    days: Annotated[int, typer.Option(help="Days until it expires; 0: never.", min=0)] = 0,
+) -> None:
+    """Make a key, and show it this once."""
+    wanted = _scopes(scopes)
+
+    async def make(assembled: App) -> MadeKey:
+        known = await _tenant(assembled, tenant)
+        member = await assembled.system.users.join(known.tenant_id, user, role=role) if user else None
+        stores, now = assembled.tenant(known.tenant_id), datetime.now(UTC)
+        made = await make_key(
+            name,
+            wanted,
+            within=allowed(SCOPES_OF[Role.OWNER], role=member.role if member else None, is_operator=known.is_operator),
+            keys=stores.keys,
+            made_by=ACTOR,
+            now=now,
+            user_id=member.user_id if member else None,
+            expires_at=now + timedelta(days=days) if days else None,
+        )
+        if role is not None:
+            await RateLimits(assembled.redis).tell_change()
+        await stores.audit.note(Change(ACTOR, "create_api_key", "/keys", facts={"name": name, "scopes": [*wanted], "user": user or None}))
+        return made
+
+    made = with_app(make)
+    console.print(f"Key {made.key.key_id}. It is shown this once; keep it:")
+    typer.echo(made.secret)
+
+
+@app.command(name="list")
+def show_list(tenant: TenantName = "default") -> None:
+    """All keys, without their secrets."""
+
+    async def look(assembled: App) -> tuple[ApiKey, ...]:
+        return await list_keys(keys=assembled.tenant((await _tenant(assembled, tenant)).tenant_id).keys)
+
+    keys = with_app(look)
+    if not keys:
+        console.print("There are no keys. Begin with: tga keys create NAME")
+        return
+    table = Table("id", "name", "begins with", "opens", "made by", "last used", "state", box=None)
+    for key in keys:
+        state = "[red]revoked[/]" if key.revoked_at else f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "[green]valid[/]"
+        used = f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "–"
+        table.add_row(str(key.key_id), escape(key.name), key.prefix, ", ".join(key.scopes), escape(key.created_by), used, state)
+    console.print(table)
+
+
+@app.command()
+def revoke(key_id: Annotated[UUID, typer.Argument(help="Its id, from `tga keys list`.")], tenant: TenantName = "default") -> None:
+    """A key opens nothing from now on."""
+
+    async def end(assembled: App) -> None:
+        stores = assembled.tenant((await _tenant(assembled, tenant)).tenant_id)
+        await revoke_key(key_id, keys=stores.keys, tell_change=RateLimits(assembled.redis).tell_change)
+        await stores.audit.note(Change(ACTOR, "revoke_api_key", f"/keys/{key_id}"))
+
+    with_app(end)
+    console.print("It is revoked.")
+
+
+async def _tenant(assembled: App, name: str) -> Tenant:
+    known = await assembled.system.tenants.by_name(name)
+    if known is None:
+        raise Rejected(f"there is no tenant {name!r}")
+    return known
+
+
+def _scopes(text: str) -> list[Scope]:
+    try:
+        return [Scope(word.strip()) for word in text.split(",") if word.strip()]
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}; there are: {', '.join(Scope)}", param_hint="--scopes") from error

@@ -1,0 +1,77 @@
+"""Who may do what: roles of people, scopes of keys, and keys themselves."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from telegram_assistant.domain.ids import TenantId, UserId
+
+KEY_BEGINS = "tga_"
+SHOWN_LETTERS = 10
+"""So much of a key is kept in the clear, for people to tell their keys apart."""
+
+
+class Role(StrEnum):
+    """What a person is in a tenant."""
+
+    OWNER = "owner"
+    EDITOR = "editor"
+    VIEWER = "viewer"
+
+
+class Scope(StrEnum):
+    """What a key opens."""
+
+    READ = "read"
+    """Everything that the tenant sees."""
+    WRITE = "write"
+    """What is followed, and how."""
+    ADMIN = "admin"
+    """Keys, policies, budgets, the audit log."""
+    OPERATE = "operate"
+    """What concerns all tenants; only keys of the operator's own tenant have it."""
+
+
+SCOPES_OF = {
+    Role.VIEWER: frozenset({Scope.READ}),
+    Role.EDITOR: frozenset({Scope.READ, Scope.WRITE}),
+    Role.OWNER: frozenset({Scope.READ, Scope.WRITE, Scope.ADMIN, Scope.OPERATE}),
+}
+
+
+def allowed(scopes: frozenset[Scope], *, role: Role | None, is_operator: bool) -> frozenset[Scope]:
+    """What a key opens at last: never more than the role of its person, and nothing of others but for the operator."""
+    within = scopes if role is None else scopes & SCOPES_OF[role]
+    return within if is_operator else within - {Scope.OPERATE}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever asks, once their key is known. `key_id` is None for the operator's own key."""
+
+    tenant_id: TenantId
+    tenant: UUID
+    tenant_name: str
+    is_operator: bool
+    scopes: frozenset[Scope]
+    actor: str
+    """The person or key by name, for the audit log."""
+    key_id: UUID | None = None
+    user_id: UserId | None = None
+
+    @property
+    def counted_as(self) -> str:
+        """Whose requests are counted together."""
+        return str(self.key_id or "operator")
+
+
+def new_key() -> str:
+    """256 random bits. It is shown once, and kept as its hash only."""
+    return KEY_BEGINS + secrets.token_urlsafe(32)
+
+
+def hash_of(key: str) -> bytes:
+    """What is kept of a key. A hash without salt will do: nobody guesses 256 random bits."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,38 @@
+"""The feed: what is new in everything that a tenant follows."""
+
+from dataclasses import dataclass
+
+from telegram_assistant.features.search import link_to
+from telegram_assistant.stores.postgres.feed import Cursor, cursor_of
+from telegram_assistant.stores.postgres.rows import StoredPost
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPost:
+    """A post, and where it is."""
+
+    stored: StoredPost
+    channel: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPage:
+    """Newest first. Without `next`, there is nothing older."""
+
+    posts: tuple[FeedPost, ...]
+    next: Cursor | None
+
+
+async def newest_posts(*, stores: TenantStores, limit: int, before: Cursor | None = None) -> FeedPage:
+    """Exactly the newest of all followed channels; one more is read, to know whether it goes on."""
+    found = await stores.feed.newest(limit=limit + 1, before=before)
+    shown = found[:limit]
+    channels = await stores.followed.some({one.post.channel_id for one in shown})
+    posts = tuple(
+        FeedPost(one, channel.title, link_to(one.post.message_id, channel))
+        for one in shown
+        if (channel := channels.get(one.post.channel_id)) is not None
+    )
+    return FeedPage(posts, cursor_of(shown[-1]) if len(found) > limit else None)

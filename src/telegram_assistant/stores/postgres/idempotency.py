@@ -1,0 +1,71 @@
+"""Answers to changes that were made, for a day: who repeats a request hears the same and changes nothing twice."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from telegram_assistant.errors import Conflicting
+from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
+
+TAKE = """
+INSERT INTO idempotency_keys (key, request, taken_until) VALUES ($1, $2, now() + make_interval(secs => $3))
+ON CONFLICT (tenant_id, key) DO UPDATE
+SET request = excluded.request, taken_until = excluded.taken_until, status = NULL, answer = NULL, created_at = now()
+WHERE (idempotency_keys.status IS NULL AND idempotency_keys.taken_until < now()) OR idempotency_keys.created_at < now() - interval '1 day'
+RETURNING true
+"""
+
+
+class UnderWay(Conflicting):
+    """The same request is being answered at this moment."""
+
+    retry_after_seconds = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was answered. No body: it was a secret, and is not kept."""
+
+    status: int
+    body: bytes | None
+
+
+class Idempotency:
+    """A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def take(self, key: str, request: bytes, *, seconds: float) -> Answer | None:
+        """The earlier answer; None when there is none and this request may be answered now. Conflicting when the key stands for another one."""
+        async with self._transactions.begin() as connection:
+            if await connection.fetchval(TAKE, key, request, seconds):
+                return None
+            row = await connection.fetchrow("SELECT request, status, answer FROM idempotency_keys WHERE key = $1", key)
+        if row is None:  # given back a moment ago
+            raise UnderWay("the same request is being answered at this moment")
+        if row["request"] != request:
+            raise Conflicting("this Idempotency-Key was used for another request; use a new one for each change")
+        if row["status"] is None:
+            raise UnderWay("the same request is being answered at this moment")
+        return Answer(row["status"], row["answer"])
+
+    async def keep(self, key: str, answer: Answer) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute("UPDATE idempotency_keys SET status = $2, answer = $3 WHERE key = $1", key, answer.status, answer.body)
+
+    async def give_back(self, key: str) -> None:
+        """Nothing was changed: the key may be used again."""
+        async with self._transactions.begin() as connection:
+            await connection.execute("DELETE FROM idempotency_keys WHERE key = $1 AND status IS NULL", key)
+
+
+class IdempotencyUpkeep:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def forget(self, before: datetime) -> int:
+        async with self._transactions.begin() as connection:
+            done = await connection.execute("DELETE FROM idempotency_keys WHERE created_at < $1", before)
+        return int(done.split()[1])

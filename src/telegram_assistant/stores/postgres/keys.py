@@ -1,0 +1,126 @@
+"""Keys that programs ask with: kept by their hash, looked up by the system, managed by their tenant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from telegram_assistant.domain.access import SHOWN_LETTERS, Caller, Role, Scope, allowed, hash_of
+from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key as its tenant sees it; the secret itself is known to nobody here."""
+
+    key_id: UUID
+    name: str
+    prefix: str
+    scopes: tuple[Scope, ...]
+    created_by: str
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey:
+    """A key to be made."""
+
+    secret: str
+    name: str
+    scopes: Sequence[Scope]
+    created_by: str
+    user_id: UserId | None = None
+    expires_at: datetime | None = None
+
+
+COLUMNS = "key_id, name, prefix, scopes, created_by, created_at, expires_at, last_used_at, revoked_at"
+
+LOOK_UP = """
+SELECT k.key_id, k.tenant_id, k.scopes, k.user_id, k.name AS key_name, t.public_id, t.name AS tenant_name, t.is_operator, u.name AS user_name, m.role
+FROM api_keys k JOIN tenants t USING (tenant_id)
+LEFT JOIN users u ON u.user_id = k.user_id
+LEFT JOIN memberships m ON m.tenant_id = k.tenant_id AND m.user_id = k.user_id
+WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AND (k.user_id IS NULL OR m.role IS NOT NULL)
+"""
+
+NOTE_USE = "UPDATE api_keys SET last_used_at = now() WHERE hash = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')"
+
+
+class KeyDirectory:
+    """Says whose a key is. A system store: before that, nobody knows for which tenant to ask."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def caller(self, hashed: bytes) -> Caller | None:
+        """Whoever has the key, and that it was used now; None where it opens nothing any more."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(LOOK_UP, hashed)
+            if row is None:
+                return None
+            await connection.execute(NOTE_USE, hashed)
+        role = Role(row["role"]) if row["role"] else None
+        return Caller(
+            tenant_id=TenantId(row["tenant_id"]),
+            tenant=row["public_id"],
+            tenant_name=row["tenant_name"],
+            is_operator=row["is_operator"],
+            scopes=allowed(frozenset(map(Scope, row["scopes"])), role=role, is_operator=row["is_operator"]),
+            actor=row["user_name"] or f"key {row['key_name']}",
+            key_id=row["key_id"],
+            user_id=row["user_id"],
+        )
+
+    async def operator(self) -> Caller:
+        """Whoever has the operator's own key: the operator's tenant, with everything."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow("SELECT tenant_id, public_id, name FROM tenants WHERE is_operator ORDER BY tenant_id LIMIT 1")
+        assert row is not None  # `tga migrate` makes it
+        return Caller(TenantId(row["tenant_id"]), row["public_id"], row["name"], is_operator=True, scopes=frozenset(Scope), actor="operator")
+
+
+class Keys:
+    """A tenant's own keys. A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def newest(self) -> tuple[ApiKey, ...]:
+        """All of them, revoked ones too."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(f"SELECT {COLUMNS} FROM api_keys ORDER BY created_at DESC, key_id")
+        return tuple(_key(row) for row in rows)
+
+    async def make(self, key: NewKey) -> ApiKey:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                f"""
+                INSERT INTO api_keys (hash, user_id, name, prefix, scopes, created_by, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+                RETURNING {COLUMNS}
+                """,
+                hash_of(key.secret),
+                key.user_id,
+                key.name,
+                key.secret[:SHOWN_LETTERS],
+                [scope.value for scope in key.scopes],
+                key.created_by,
+                key.expires_at,
+            )
+        assert row is not None  # inserted just above
+        return _key(row)
+
+    async def revoke(self, key_id: UUID) -> bool:
+        """False when there is no such key, or not any more."""
+        async with self._transactions.begin() as connection:
+            done = await connection.execute("UPDATE api_keys SET revoked_at = now() WHERE key_id = $1 AND revoked_at IS NULL", key_id)
+        return bool(done == "UPDATE 1")
+
+
+def _key(row: asyncpg.Record) -> ApiKey:
+    return ApiKey(**{**dict(row), "scopes": tuple(map(Scope, row["scopes"]))})

@@ -1,0 +1,51 @@
+"""The API as programs meet it: the real site on real servers, asked over ASGI."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import httpx
+from pydantic import SecretStr
+
+from telegram_assistant.api.site import site_of
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.access import Scope
+from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.features.keys import make_key
+from telegram_assistant.settings import Settings
+
+OPERATOR_KEY = "the-operators-own-key"
+OPERATOR = {"Authorization": f"Bearer {OPERATOR_KEY}"}
+FOR_TENANTS = (Scope.READ, Scope.WRITE, Scope.ADMIN)
+
+
+def with_operator_key(settings: Settings, **changed: object) -> Settings:
+    """`changed` is of the settings of the API."""
+    http = settings.http.model_copy(update={"operator_key": SecretStr(OPERATOR_KEY)})
+    return settings.model_copy(update={"http": http, "api": settings.api.model_copy(update=changed)})
+
+
+def client_of(app: App) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app=site_of(app), client=("203.0.113.7", 1)), base_url="http://api")
+
+
+@asynccontextmanager
+async def asked(settings: Settings, **changed: object) -> AsyncIterator[tuple[App, httpx.AsyncClient]]:
+    async with assemble(with_operator_key(settings, **changed)) as app, client_of(app) as client:
+        yield app, client
+
+
+async def key_of(app: App, tenant_id: TenantId, *scopes: Scope, user_id: UserId | None = None) -> dict[str, str]:
+    """A new key of the tenant, as headers."""
+    made = await make_key(
+        "test", scopes or FOR_TENANTS, within=Scope, keys=app.tenant(tenant_id).keys, made_by="test", now=datetime.now(UTC), user_id=user_id
+    )
+    return {"Authorization": f"Bearer {made.secret}"}
+
+
+def problem_of(answer: httpx.Response) -> tuple[int, str]:
+    assert answer.headers["content-type"] == "application/problem+json"
+    told = answer.json()
+    assert told["status"] == answer.status_code
+    assert told["title"]
+    return answer.status_code, told["detail"]

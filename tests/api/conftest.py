@@ -1,0 +1,35 @@
+"""The site, a tenant of its own for each test, and its key."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from telegram_assistant.assembly import App
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.settings import Settings
+from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.api.asking import asked, client_of, key_of
+from tests.factories import make_tenant
+
+
+@pytest.fixture
+async def app(installation: Settings) -> AsyncIterator[App]:
+    async with asked(installation, per_minute=100_000, burst=100_000) as (made, _):
+        yield made
+
+
+@pytest.fixture
+async def client(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(app) as made:
+        yield made
+
+
+@pytest.fixture
+async def tenant_id(system: SystemStores) -> TenantId:
+    return await make_tenant(system)
+
+
+@pytest.fixture
+async def key(app: App, tenant_id: TenantId) -> dict[str, str]:
+    return await key_of(app, tenant_id)

@@ -1,0 +1,101 @@
+"""Who may ask: keys, scopes, roles."""
+
+import httpx
+import pytest
+
+from telegram_assistant.assembly import App
+from telegram_assistant.domain.access import Role, Scope
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.api.asking import OPERATOR, client_of, key_of, problem_of
+from tests.conftest import Admin
+from tests.factories import fresh_number
+
+FOLLOW = {"references": ["@some_channel"]}
+
+
+@pytest.mark.parametrize("given", ["", "Bearer", "Bearer tga_short", f"Bearer tga_{'x' * 43}", "Basic YTpi", "Bearer ключ", "Bearer \x7f"])
+async def test_without_a_valid_key_nothing_is_answered(client: httpx.AsyncClient, given: str) -> None:
+    for path in ("/api/v1/me", "/api/v1/nothing", "/api/v1"):
+        answer = await client.get(path, headers={b"Authorization": given.encode()})
+        assert problem_of(answer)[0] == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+
+
+async def test_documentation_is_open(client: httpx.AsyncClient) -> None:
+    assert "swagger" in (await client.get("/docs")).text
+    assert (await client.get("/openapi.json")).json()["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+
+
+async def test_a_key_says_whose_it_is_and_what_it_opens(app: App, client: httpx.AsyncClient, tenant_id: TenantId) -> None:
+    key = await key_of(app, tenant_id, Scope.READ)
+    me = (await client.get("/api/v1/me", headers=key)).json()
+    assert (me["scopes"], me["is_operator"], me["actor"]) == (["read"], False, "key test")
+    assert problem_of(await client.post("/api/v1/channels", headers=key, json=FOLLOW))[0] == 403
+    assert problem_of(await client.get("/api/v1/keys", headers=key))[0] == 403
+
+
+async def test_the_operators_key_opens_everything_of_the_operators_tenant(client: httpx.AsyncClient) -> None:
+    me = (await client.get("/api/v1/me", headers=OPERATOR)).json()
+    assert (me["tenant_name"], me["scopes"], me["key_id"]) == ("default", ["read", "write", "admin", "operate"], None)
+
+
+async def test_a_key_opens_no_more_than_the_role_of_its_person(
+    app: App, client: httpx.AsyncClient, system: SystemStores, tenant_id: TenantId
+) -> None:
+    name = f"anna {fresh_number()}"
+    member = await system.users.join(tenant_id, name)
+    assert member.role is Role.OWNER  # the first one
+    key = await key_of(app, tenant_id, user_id=member.user_id)
+    assert (await client.get("/api/v1/me", headers=key)).json()["scopes"] == ["read", "write", "admin"]
+    assert (await system.users.join(tenant_id, f"boris {fresh_number()}")).role is Role.VIEWER
+    await system.users.join(tenant_id, name, role=Role.VIEWER)
+    async with client_of(app) as later:
+        assert (await later.get("/api/v1/me", headers=key)).json()["scopes"] == ["read"]
+
+
+async def test_nobody_but_the_operator_can_operate(app: App, client: httpx.AsyncClient, tenant_id: TenantId) -> None:
+    key = await key_of(app, tenant_id, *Scope)
+    assert "operate" not in (await client.get("/api/v1/me", headers=key)).json()["scopes"]
+    refused = await client.post("/api/v1/keys", headers=key, json={"name": "more", "scopes": ["operate"]})
+    assert problem_of(refused)[0] == 403
+
+
+async def test_keys_are_kept_as_hashes_and_shown_once(client: httpx.AsyncClient, key: dict[str, str], admin: Admin) -> None:
+    made = (await client.post("/api/v1/keys", headers=key, json={"name": "one", "scopes": ["read"]})).json()
+    assert made["secret"].startswith("tga_")
+    assert made["key"]["prefix"] == made["secret"][:10]
+    assert made["secret"] not in (await client.get("/api/v1/keys", headers=key)).text
+    row = await admin.fetchrow("SELECT * FROM api_keys WHERE key_id = $1::uuid", made["key"]["key_id"])
+    assert made["secret"] not in str(row)
+    assert made["secret"][10:] not in str(await admin.fetch("SELECT * FROM idempotency_keys")) + str(await admin.fetch("SELECT * FROM audit_log"))
+
+
+async def test_a_revoked_key_opens_nothing_at_once_in_other_processes_too(app: App, client: httpx.AsyncClient, key: dict[str, str]) -> None:
+    made = (await client.post("/api/v1/keys", headers=key, json={"name": "one", "scopes": ["read"]})).json()
+    given = {"Authorization": f"Bearer {made['secret']}"}
+    async with client_of(app) as elsewhere:
+        assert (await elsewhere.get("/api/v1/me", headers=given)).status_code == 200
+        assert (await client.delete(f"/api/v1/keys/{made['key']['key_id']}", headers=key)).status_code == 204
+        assert (await elsewhere.get("/api/v1/me", headers=given)).status_code == 401
+    assert (await client.delete(f"/api/v1/keys/{made['key']['key_id']}", headers=key)).status_code == 404
+
+
+async def test_an_expired_key_opens_nothing(client: httpx.AsyncClient, key: dict[str, str], admin: Admin) -> None:
+    wish = {"name": "one", "scopes": ["read"], "expires_at": "2099-01-01T00:00:00Z"}
+    made = (await client.post("/api/v1/keys", headers=key, json=wish)).json()
+    await admin.execute("UPDATE api_keys SET expires_at = now() WHERE key_id = $1::uuid", made["key"]["key_id"])
+    assert (await client.get("/api/v1/me", headers={"Authorization": f"Bearer {made['secret']}"})).status_code == 401
+    past = await client.post("/api/v1/keys", headers=key, json={**wish, "expires_at": "2020-01-01T00:00:00Z"})
+    assert problem_of(past) == (422, "a key cannot expire in the past")
+
+
+async def test_when_a_key_was_used_is_noted_once_a_minute(app: App, client: httpx.AsyncClient, tenant_id: TenantId, admin: Admin) -> None:
+    key = await key_of(app, tenant_id)
+    query = "SELECT last_used_at FROM api_keys WHERE tenant_id = $1"
+    assert await admin.fetchval(query, tenant_id) is None
+    await client.get("/api/v1/me", headers=key)
+    first = await admin.fetchval(query, tenant_id)
+    async with client_of(app) as another:
+        await another.get("/api/v1/me", headers=key)
+    assert await admin.fetchval(query, tenant_id) == first

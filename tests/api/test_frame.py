@@ -1,0 +1,102 @@
+"""What is the same for every endpoint: limits, errors, headers."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.settings import Settings
+from tests.api.asking import asked, client_of, key_of, problem_of
+from tests.conftest import Admin
+
+FOLLOW = {"references": ["@some_channel"]}
+
+
+@pytest.mark.turns("API_REQUESTS_PER_MINUTE")
+@pytest.mark.turns("API_REQUESTS_AT_ONCE")
+async def test_who_asks_too_often_is_told_when_to_come_back_by_all_processes(installation: Settings, tenant_id: TenantId) -> None:
+    async with asked(installation, per_minute=60, burst=3) as (app, client), client_of(app) as elsewhere:
+        key, other = await key_of(app, tenant_id), await key_of(app, tenant_id)
+        for left, one in ((2, client), (1, elsewhere), (0, client)):
+            answer = await one.get("/api/v1/me", headers=key)
+            assert (answer.status_code, answer.headers["ratelimit-remaining"], answer.headers["ratelimit-limit"]) == (200, str(left), "3")
+        refused = await elsewhere.get("/api/v1/me", headers=key)
+        assert problem_of(refused)[0] == 429
+        assert refused.headers["retry-after"] == "1"
+        assert (await client.get("/api/v1/me", headers=other)).status_code == 200
+
+
+@pytest.mark.turns("API_MAX_BODY_BYTES")
+async def test_a_large_request_is_refused_announced_or_not(installation: Settings, tenant_id: TenantId) -> None:
+    async def parts() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b"x" * 100
+
+    async with asked(installation, most_bytes=1000) as (app, client):
+        key = await key_of(app, tenant_id)
+        for content in (b"x" * 1001, parts()):
+            assert problem_of(await client.post("/api/v1/channels", headers=key, content=content))[0] == 413
+        assert (await client.post("/api/v1/channels", headers=key, json=FOLLOW)).status_code == 202
+
+
+@pytest.mark.turns("API_TIMEOUT_SECONDS")
+async def test_what_takes_too_long_is_answered_with_503(installation: Settings, tenant_id: TenantId, admin: Admin) -> None:
+    async with asked(installation, timeout_seconds=0.3) as (app, client):
+        key = await key_of(app, tenant_id)
+        async with admin.transaction():
+            await admin.execute("LOCK TABLE audit_log")
+            slow = await client.get("/api/v1/audit-log", headers=key)
+        assert problem_of(slow)[0] == 503
+        assert slow.headers["retry-after"] == "1"
+        assert (await client.get("/api/v1/audit-log", headers=key)).status_code == 200
+
+
+@pytest.mark.turns("API_CORS_ORIGINS")
+async def test_browsers_of_other_sites_may_ask_only_where_it_is_allowed(installation: Settings) -> None:
+    asks = {"Origin": "https://desk.example", "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
+    async with asked(installation) as (_, client):
+        assert "access-control-allow-origin" not in (await client.options("/api/v1/me", headers=asks)).headers
+    async with asked(installation, cors_origins="https://desk.example") as (_, client):
+        assert (await client.options("/api/v1/me", headers=asks)).headers["access-control-allow-origin"] == "https://desk.example"
+        other = await client.options("/api/v1/me", headers={**asks, "Origin": "https://evil.example"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+async def test_every_refusal_is_a_problem_in_words(client: httpx.AsyncClient, key: dict[str, str]) -> None:
+    assert problem_of(await client.get("/api/v1/nothing", headers=key)) == (404, "There is nothing at this address.")
+    assert problem_of(await client.get("/api/v1/channels/1", headers=key)) == (404, "you follow no channel 1")
+    wrong = await client.put("/api/v1/me", headers=key)
+    assert problem_of(wrong)[0] == 405
+    assert wrong.headers["allow"] == "GET"
+    nonsense = await client.get("/api/v1/feed", headers=key, params={"limit": 0})
+    assert problem_of(nonsense) == (422, "query.limit: Input should be greater than or equal to 1")
+    assert nonsense.json()["errors"] == [{"where": "query.limit", "why": "Input should be greater than or equal to 1"}]
+    for body in (b"{", b"\xff", b'{"references": ["\\ud800"]}', b'{"\\ud800": 1}', b'{"references": ["@a\\u0000bcd"]}', b"[" * 100_000):
+        refused = await client.post("/api/v1/channels", headers={**key, "Content-Type": "application/json"}, content=body)
+        assert problem_of(refused)[0] in {400, 422}
+
+
+@pytest.mark.parametrize("cursor", ["abc", "W10", "WyJ4Il0", "WzEsMiwzLDRd", "WzEwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMCwxLDFd", "bnVsbA", "a" * 400])
+async def test_a_forged_cursor_is_refused(client: httpx.AsyncClient, key: dict[str, str], cursor: str) -> None:
+    for path in ("/api/v1/feed", "/api/v1/channels", "/api/v1/audit-log"):
+        assert problem_of(await client.get(path, headers=key, params={"cursor": cursor}))[0] == 422
+
+
+async def test_a_bug_is_told_without_its_insides_and_can_be_found_again(client: httpx.AsyncClient, key: dict[str, str], admin: Admin) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    await admin.execute("ALTER TABLE audit_log RENAME actor TO somebody")
+    try:
+        broken = await client.get("/api/v1/audit-log", headers={**key, "traceparent": f"00-{trace}-00f067aa0ba902b7-01"})
+    finally:
+        await admin.execute("ALTER TABLE audit_log RENAME somebody TO actor")
+    assert problem_of(broken)[0] == 500
+    assert broken.json()["trace_id"] == trace == broken.headers["trace-id"]
+    assert "actor" not in broken.text
+
+
+async def test_answers_carry_headers_that_keep_browsers_careful(client: httpx.AsyncClient, key: dict[str, str]) -> None:
+    for answer in (await client.get("/api/v1/me", headers=key), await client.get("/api/v1/me")):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]

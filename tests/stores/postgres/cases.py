@@ -1,0 +1,184 @@
+"""Every method of a tenant store, as one tenant uses it: which channels it learns of, or changes."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from telegram_assistant.domain.access import Scope, new_key
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.stores.postgres.channels import Which
+from telegram_assistant.stores.postgres.enrichments import Kind
+from telegram_assistant.stores.postgres.idempotency import Answer
+from telegram_assistant.stores.postgres.keys import NewKey
+from telegram_assistant.stores.postgres.stores import TenantStores
+from tests.conftest import Admin
+from tests.factories import World
+
+type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
+
+
+async def _feed_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {stored.post.channel_id for stored in await stores.feed.newest(limit=1000)}
+
+
+async def _feed_post(stores: TenantStores, world: World) -> set[ChannelId]:
+    found = [await stores.feed.post(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
+    return {stored.post.channel_id for stored in found if stored}
+
+
+async def _followed_channels(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {channel.channel_id for channel in await stores.followed.channels()}
+
+
+async def _coverage_of(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {channel_id for channel_id in world.channels if await stores.coverage.of(channel_id)}
+
+
+async def _words_find(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {stored.post.channel_id for stored in await stores.words.find(f"изоляция{world.a}", limit=1000)}
+
+
+async def _changes_since(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {change.channel_id for change in await stores.changes.since(datetime(2026, 1, 1, tzinfo=UTC), limit=1000)}
+
+
+async def _media_of(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {file.post_id.channel_id for file in await stores.media.of([PostId(channel_id, MessageId(1)) for channel_id in world.channels])}
+
+
+async def _enrichments_of(stores: TenantStores, world: World) -> set[ChannelId]:
+    posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+    return {post_id.channel_id for post_id in await stores.enrichments.of(posts, Kind.TAGS)}
+
+
+async def _tags_choices(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {ChannelId(int(choice.tag)) for choice in await stores.tags.choices()}
+
+
+async def _tags_choose(stores: TenantStores, world: World) -> set[ChannelId]:
+    for choice in await stores.tags.choices():
+        await stores.tags.choose(replace(choice, shown_as="other"))
+    return await _tags_choices(stores, world)
+
+
+async def _followed_some(stores: TenantStores, world: World) -> set[ChannelId]:
+    return set(await stores.followed.some(world.channels))
+
+
+async def _followed_page(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {channel.channel_id for channel in await stores.followed.page(Which(), limit=1000)}
+
+
+async def _keys_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {ChannelId(int(key.name)) for key in await stores.keys.newest()}
+
+
+async def _keys_make(stores: TenantStores, world: World) -> set[ChannelId]:
+    """One more for each that is there already."""
+    for name in {key.name for key in await stores.keys.newest()}:
+        await stores.keys.make(NewKey(secret=new_key(), name=name, scopes=[Scope.READ], created_by="test"))
+    return await _keys_newest(stores, world)
+
+
+async def _keys_revoke(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [key.key_id for one in (world.stores_a, world.stores_b) for key in await one.keys.newest() if key.revoked_at is None]
+    for key_id in everybodys:
+        await stores.keys.revoke(key_id)
+    return {ChannelId(int(key.name)) for key in await stores.keys.newest() if key.revoked_at}
+
+
+async def _audit_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {ChannelId(int(entry.change.subject)) for entry in await stores.audit.newest(limit=1000)}
+
+
+async def _audit_note(stores: TenantStores, world: World) -> set[ChannelId]:
+    for entry in await stores.audit.newest(limit=1000):
+        await stores.audit.note(entry.change)
+    return await _audit_newest(stores, world)
+
+
+async def _idempotency_take(stores: TenantStores, world: World) -> set[ChannelId]:
+    """An answer is heard only by who was answered."""
+    return {channel_id for channel_id in world.channels if await stores.idempotency.take(str(channel_id), b"request", seconds=60)}
+
+
+async def _idempotency_keep(stores: TenantStores, world: World) -> set[ChannelId]:
+    heard = set()
+    for channel_id in world.channels:
+        await stores.idempotency.keep(str(channel_id), Answer(200, b"another"))
+        answer = await stores.idempotency.take(str(channel_id), b"request", seconds=60)
+        heard |= {channel_id} if answer else set()
+    return heard
+
+
+async def _idempotency_give_back(stores: TenantStores, world: World) -> set[ChannelId]:
+    for channel_id in world.channels:
+        await stores.idempotency.give_back(str(channel_id))
+    return await _idempotency_take(stores, world)
+
+
+METHODS: dict[str, Case] = {
+    "feed.newest": _feed_newest,
+    "feed.post": _feed_post,
+    "followed.channels": _followed_channels,
+    "followed.some": _followed_some,
+    "followed.page": _followed_page,
+    "keys.newest": _keys_newest,
+    "keys.make": _keys_make,
+    "keys.revoke": _keys_revoke,
+    "audit.newest": _audit_newest,
+    "audit.note": _audit_note,
+    "idempotency.take": _idempotency_take,
+    "idempotency.keep": _idempotency_keep,
+    "idempotency.give_back": _idempotency_give_back,
+    "coverage.of": _coverage_of,
+    "words.find": _words_find,
+    "changes.since": _changes_since,
+    "media.of": _media_of,
+    "enrichments.of": _enrichments_of,
+    "tags.choices": _tags_choices,
+    "tags.choose": _tags_choose,
+}
+
+
+async def prepare(admin: Admin, world: World) -> None:
+    """Something to see in every channel, and something of each tenant's own that is named after its channels."""
+    await admin.execute(
+        "INSERT INTO post_search SELECT c, 1, now(), to_tsvector('russian', $2) FROM unnest($1::bigint[]) c",
+        list(world.channels),
+        f"изоляция{world.a}",
+    )
+    await admin.execute("UPDATE posts SET deleted_at = now() WHERE channel_id = ANY($1) AND message_id = 2", list(world.channels))
+    await admin.execute(
+        "INSERT INTO post_media (channel_id, message_id, media_id, kind) SELECT c, 1, c, 'photo' FROM unnest($1::bigint[]) c", list(world.channels)
+    )
+    await admin.execute(
+        """
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
+        SELECT c, 1, 'tags', 'local', '', '', '', 1, '{}' FROM unnest($1::bigint[]) c
+        """,
+        list(world.channels),
+    )
+    for tenant_id, own in ((world.a, world.of_a), (world.b, world.of_b)):
+        await admin.execute("INSERT INTO tenant_tags SELECT $1, 'ru', c::text, NULL, true FROM unnest($2::bigint[]) c", tenant_id, list(own))
+        await admin.execute(
+            """
+            INSERT INTO api_keys (hash, tenant_id, name, prefix, scopes, created_by)
+            SELECT sha256(concat($1::bigint, ' ', c)::bytea), $1, c::text, 'tga_', '{read}', 'test' FROM unnest($2::bigint[]) c
+            """,
+            tenant_id,
+            list(own),
+        )
+        await admin.execute(
+            "INSERT INTO audit_log (tenant_id, actor, action, subject) SELECT $1, 'test', 'test', c::text FROM unnest($2::bigint[]) c",
+            tenant_id,
+            list(own),
+        )
+        await admin.execute(
+            """
+            INSERT INTO idempotency_keys (tenant_id, key, request, taken_until, status, answer)
+            SELECT $1, c::text, 'request'::bytea, now(), 200, 'an answer'::bytea FROM unnest($2::bigint[]) c
+            """,
+            tenant_id,
+            list(own),
+        )

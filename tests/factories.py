@@ -39,8 +39,8 @@ async def make_tenant(system: SystemStores) -> TenantId:
 
 
 async def make_channel(system: SystemStores, **more: Any) -> ChannelId:
-    channel_id = ChannelId(fresh_number())
-    await system.channels.register(Channel(channel_id=channel_id, title=f"Channel {channel_id}", **more))
+    channel_id = ChannelId(more.pop("channel_id", None) or fresh_number())
+    await system.channels.register(Channel(channel_id=channel_id, **{"title": f"Channel {channel_id}", **more}))
     return channel_id
 
 

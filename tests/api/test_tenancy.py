@@ -1,0 +1,102 @@
+"""Tenant A can read, change and infer nothing of tenant B, through any endpoint there is."""
+
+import re
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from telegram_assistant.api.site import endpoints
+from tests.api.cases import CASES, Case
+from tests.api.worlds import MARK, ONLY_B, Worlds, made_worlds
+from tests.conftest import Admin
+from tests.stores.postgres.catalogue import tables
+
+OPERATIONS = {
+    operation["operationId"]: (method, path) for path, methods in endpoints().openapi()["paths"].items() for method, operation in methods.items()
+}
+MOMENT = re.compile(r"20\d\d-\d\d-\d\dT[0-9:.]+Z")
+RANDOM = re.compile(r"tga_[A-Za-z0-9_-]{6,43}|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+@pytest.fixture(scope="module")
+async def worlds(environ: dict[str, str], database: dict[str, str], worker: str) -> AsyncIterator[Worlds]:
+    async with made_worlds({**environ, "REDIS_URL": database["REDIS_URL"]}, worker) as made:
+        yield made
+
+
+def test_every_endpoint_has_its_case() -> None:
+    """A new endpoint needs a line in tests/api/cases.py."""
+    assert set(CASES) == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", [one for one in OPERATIONS if "{" in OPERATIONS[one][1]])
+def test_every_endpoint_with_an_id_in_its_path_is_asked_with_a_foreign_one(operation: str) -> None:
+    assert CASES[operation].foreign is not None or CASES[operation].status == 403
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_a_learns_and_changes_nothing_of_b(worlds: Worlds, operation: str) -> None:
+    case = CASES[operation]
+    async with worlds.asked(worlds.alone) as (client, _):
+        without = [await ask(client, worlds, operation, path) for path in paths(case, worlds)]
+    async with worlds.asked(worlds.both) as (client, admin):
+        marks, before = await marks_of_b(admin, worlds), await everything_of_b(admin, worlds)
+        beside = [await ask(client, worlds, operation, path) for path in paths(case, worlds)]
+        assert await everything_of_b(admin, worlds) == before
+    for own, answers in enumerate(zip(without, beside, strict=True)):
+        assert seen(answers[0], worlds) == seen(answers[1], worlds)
+        sent = f"{answers[1].request.url}{answers[1].request.content.decode()}"
+        assert not [mark for mark in marks if mark in answers[1].text and mark not in sent]
+        assert answers[1].status_code == (case.status if own == 0 else 404), answers[1].text
+    assert case.may_be_empty or '"items":[]' not in beside[0].text
+
+
+async def test_b_itself_sees_what_a_does_not(worlds: Worlds) -> None:
+    """The marks that are looked for are really there to be found."""
+    async with worlds.asked(worlds.both) as (client, admin):
+        marks = await marks_of_b(admin, worlds)
+        for address in ("/api/v1/channels", "/api/v1/feed", "/api/v1/audit-log"):
+            answer = await client.get(address, headers=worlds.key_of_b)
+            assert [mark for mark in marks if mark in answer.text], address
+        assert (await client.get(f"/api/v1/channels/{ONLY_B[0]}", headers=worlds.key_of_b)).status_code == 200
+
+
+def paths(case: Case, worlds: Worlds) -> list[dict[str, object]]:
+    """As A's own first; then as another's."""
+    return [dict(case.path(worlds)), *([dict(case.foreign(worlds))] if case.foreign else [])]
+
+
+async def ask(client: httpx.AsyncClient, worlds: Worlds, operation: str, path: dict[str, object]) -> httpx.Response:
+    method, address = OPERATIONS[operation]
+    case = CASES[operation]
+    return await client.request(method, address.format(**path), params=case.query, json=case.body, headers=worlds.key)
+
+
+def seen(answer: httpx.Response, worlds: Worlds) -> tuple[int, str | None, str]:
+    """All that A sees, but for what is new in every world: moments since the worlds were made, and random ids."""
+
+    def moment(found: re.Match[str]) -> str:
+        return "now" if datetime.fromisoformat(found[0]) >= worlds.began else found[0]
+
+    return answer.status_code, answer.headers.get("content-type"), RANDOM.sub("random", MOMENT.sub(moment, answer.text))
+
+
+async def marks_of_b(admin: Admin, worlds: Worlds) -> set[str]:
+    """Whatever would give B away: its channels, its ids, its words."""
+    found = {MARK, *map(str, ONLY_B)}
+    for row in (row for rows in (await everything_of_b(admin, worlds)).values() for row in rows):
+        found |= set(re.findall(r"(?<=UUID\(')[0-9a-f-]{36}|\b7\d{9}\b", row))
+    return found
+
+
+async def everything_of_b(admin: Admin, worlds: Worlds) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for table in await tables(admin):
+        key, value = ("tenant_id", [worlds.b]) if table.table_class == "tenant" else ("channel_id", list(ONLY_B))
+        if key in table.columns:
+            rows: list[Any] = await admin.fetch(f"SELECT * FROM {table.name} WHERE {key} = ANY($1)", value)
+            found[table.name] = sorted(str(dict(row)) for row in rows)
+    return found

@@ -1,0 +1,157 @@
+"""Two databases that are alike but for one thing: in the second there is also tenant B, who shares half of A's channels."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+
+from bench.rows import make_writer, posts_of
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.priority import Priority
+from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.stores.postgres.audit import Change
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.migrating import migrate
+from tests.api.asking import client_of, key_of, with_operator_key
+from tests.conftest import Admin, named_database
+from tests.factories import make_channel, make_page
+from tests.stores.postgres.catalogue import insert_row, tables
+
+MARK = "belongs_to_b"
+ONLY_B = (ChannelId(7_700_000_001), ChannelId(7_700_000_002))
+"""Channels that exist where B does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worlds:
+    """Both databases as templates that nobody is connected to, and what A knows of itself."""
+
+    environ: dict[str, str]
+    alone: str
+    both: str
+    a: TenantId
+    b: TenantId
+    only_a: tuple[ChannelId, ...]
+    shared: tuple[ChannelId, ...]
+    key: dict[str, str]
+    key_id: UUID
+    """Of a key of A's that nobody asks with."""
+    key_of_b: dict[str, str]
+    keys_of_b: tuple[UUID, ...]
+    began: datetime
+
+    def environ_of(self, database: str) -> dict[str, str]:
+        return {**self.environ, **{name: named_database(self.environ[name], database) for name in ("DATABASE_URL", "DATABASE_ADMIN_URL")}}
+
+    def settings_of(self, database: str) -> Settings:
+        return with_operator_key(read_settings(self.environ_of(database)), per_minute=1_000_000, burst=1_000_000)
+
+    @asynccontextmanager
+    async def asked(self, database: str) -> AsyncIterator[tuple[httpx.AsyncClient, Admin]]:
+        """A copy of one of them, to be asked and changed."""
+        async with database_of(self.environ, f"{database}_copy", template=database), assemble(self.settings_of(f"{database}_copy")) as app:
+            admin = await asyncpg.connect(self.environ_of(f"{database}_copy")["DATABASE_ADMIN_URL"])
+            try:
+                async with client_of(app) as client:
+                    yield client, admin
+            finally:
+                await admin.close()
+
+
+@asynccontextmanager
+async def database_of(environ: dict[str, str], name: str, *, template: str = "template1") -> AsyncIterator[None]:
+    admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
+    try:
+        await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        await admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        yield
+        await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    finally:
+        await admin.close()
+
+
+@asynccontextmanager
+async def made_worlds(environ: dict[str, str], worker: str) -> AsyncIterator[Worlds]:
+    alone, both = f"tga_alone_{worker}", f"tga_both_{worker}"
+    async with database_of(environ, alone):
+        known = Worlds(environ, alone, both, TenantId(0), TenantId(0), (), (), {}, UUID(int=0), {}, (), datetime.now(UTC))
+        await migrate(known.settings_of(alone).database, tell=lambda _: None)
+        a, only_a, shared, key, key_id = await _make_a(known)
+        async with database_of(environ, both, template=alone):
+            b, key_of_b, keys_of_b = await _make_b(known, shared)
+            yield Worlds(environ, alone, both, a, b, only_a, shared, key, key_id, key_of_b, keys_of_b, datetime.now(UTC))
+
+
+async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple[ChannelId, ...], dict[str, str], UUID]:
+    async with assemble(known.settings_of(known.alone)) as app:
+        a = (await app.system.tenants.ensure("A")).tenant_id
+        channels = [await make_channel(app.system, username=f"channel_of_a_{number}") for number in range(4)]
+        for channel_id in channels:
+            await app.system.channels.subscribe(a, Subscription(channel_id=channel_id, folder="City"))
+        await _land(app, channels)
+        admin = await asyncpg.connect(known.environ_of(known.alone)["DATABASE_ADMIN_URL"])
+        await _account(admin, a, channels)
+        await admin.close()
+        await key_of(app, a)
+        key_id = (await app.tenant(a).keys.newest())[0].key_id
+        key = await key_of(app, a)
+        await app.tenant(a).audit.note(Change("anna", "test", "/channels"))
+    return a, tuple(channels[:2]), tuple(channels[2:]), key, key_id
+
+
+async def _make_b(known: Worlds, shared: tuple[ChannelId, ...]) -> tuple[TenantId, dict[str, str], tuple[UUID, ...]]:
+    """B has something in every table there is, follows half of A's channels in another way, and reads them with an account of its own."""
+    async with assemble(known.settings_of(known.both)) as app:
+        b = (await app.system.tenants.ensure(MARK)).tenant_id
+        for number, channel_id in enumerate(ONLY_B):
+            await make_channel(app.system, channel_id=channel_id, title=f"{MARK} {number}", username=f"{MARK}_{number}")
+        for channel_id in (*shared, *ONLY_B):
+            wanted = Subscription(channel_id=channel_id, folder=MARK, priority=Priority.HIGH, ai_policy=AiPolicy.PROVIDER, history_days=100)
+            await app.system.channels.subscribe(b, wanted)
+        await _land(app, list(ONLY_B), text=f"{MARK} wrote this")
+        key = await key_of(app, b)
+        keys = tuple(key.key_id for key in await app.tenant(b).keys.newest())
+        admin = await asyncpg.connect(known.environ_of(known.both)["DATABASE_ADMIN_URL"])
+        account_id = await _account(admin, b, [*shared, *ONLY_B])
+        await admin.execute("UPDATE poll_schedule SET account_id = $1 WHERE channel_id = ANY($2)", account_id, list(shared))
+        for table in await tables(admin):
+            await _one_row(admin, table.name, table.table_class, b)
+        await app.system.planning.give_accounts()
+        await admin.close()
+    return b, key, keys
+
+
+async def _one_row(admin: Admin, table: str, table_class: str | None, b: TenantId) -> None:
+    if table_class == "system" or table in {"tenants", "subscriptions", "channels", "coverage", "telegram_accounts", "posts"}:
+        return
+    known: dict[str, Any] = {"tenant_id": b} if table_class == "tenant" else {"channel_id": ONLY_B[0]}
+    if table == "memberships":
+        known |= {"user_id": await admin.fetchval("INSERT INTO users (name) VALUES ($1) RETURNING user_id", MARK), "role": "owner"}
+    await insert_row(admin, table, **known)
+
+
+async def _land(app: App, channels: list[ChannelId], *, text: str = "") -> None:
+    writer = make_writer(1)
+    for channel_id in channels:
+        newest = datetime.now(UTC) - timedelta(hours=2)
+        posts = posts_of(writer, channel_id, first_id=1, count=5, newest=newest, span=timedelta(days=2))
+        marked = [replace(post, text=text or post.text) for post in posts]
+        await app.system.landing.land(make_page(*marked), Claim(channel_id, 0))
+
+
+async def _account(admin: Admin, tenant_id: TenantId, channels: list[ChannelId]) -> int:
+    account_id: int = await admin.fetchval("INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id", tenant_id)
+    await admin.execute(
+        "INSERT INTO account_channels (account_id, channel_id, access_hash, read_at) SELECT $1, c, 1, now() FROM unnest($2::bigint[]) c",
+        account_id,
+        channels,
+    )
+    return account_id

@@ -4,7 +4,7 @@ The suite asks every one of them in two worlds, with and without tenant B, and c
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.api.worlds import MARK, ONLY_B, Worlds
@@ -41,6 +41,22 @@ def channel_of_b(_worlds: Worlds) -> Mapping[str, object]:
     return {"channel_id": ONLY_B[0]}
 
 
+def own_post(worlds: Worlds) -> Mapping[str, object]:
+    return {"channel_id": worlds.shared[0], "message_id": 2}
+
+
+def post_of_b(_worlds: Worlds) -> Mapping[str, object]:
+    return {"channel_id": ONLY_B[0], "message_id": 1}
+
+
+def own_account(worlds: Worlds) -> Mapping[str, object]:
+    return {"account_id": worlds.account_of_a}
+
+
+def account_of_b(worlds: Worlds) -> Mapping[str, object]:
+    return {"account_id": worlds.account_of_b}
+
+
 OPERATORS_ONLY = Case(status=403, may_be_empty=True)
 """For endpoints of the operator: A is refused whatever it asks."""
 
@@ -57,4 +73,32 @@ CASES: dict[str, Case] = {
     "create_api_key": Case(body={"name": "one", "scopes": ["read"]}, status=201),
     "revoke_api_key": Case(path=lambda worlds: {"key_id": worlds.key_id}, foreign=lambda worlds: {"key_id": worlds.keys_of_b[0]}, status=204),
     "get_audit_log": Case(),
+    "get_post": Case(path=own_post, foreign=post_of_b),
+    "get_post_versions": Case(path=own_post, foreign=post_of_b),
+    "list_coverage": Case(),
+    "get_channel_coverage": Case(path=shared_channel, foreign=channel_of_b),
+    "list_changes": Case(),
+    "list_tags": Case(),
+    "list_most_used_tags": Case(),
+    "choose_tag_name": Case(path=lambda _: {"tag": "спорт"}, foreign=lambda _: {"tag": MARK}, body={"hidden": True}),
+    "list_posts_by_tag": Case(path=lambda _: {"tag": "спорт"}, foreign=lambda _: {"tag": MARK}),
+    "list_accounts": Case(),
+    "get_account": Case(path=own_account, foreign=account_of_b),
+    "pause_own_account": Case(path=own_account, foreign=account_of_b),
+    "resume_own_account": Case(path=own_account, foreign=account_of_b),
+    "list_parked_channels": Case(),
+    "release_parked_channel": Case(path=shared_channel, foreign=channel_of_b, status=202),
+    "list_dead_letters": OPERATORS_ONLY,
+    "get_dead_letter": replace(OPERATORS_ONLY, path=lambda _: {"number": 1}),
+    "replay_dead_letter": replace(OPERATORS_ONLY, path=lambda _: {"number": 1}),
+    "discard_dead_letter": replace(OPERATORS_ONLY, path=lambda _: {"number": 1}),
+    "get_understanding": Case(),
+    "choose_default_policy": Case(body={"policy": "off"}),
+    "list_policies": Case(),
+    "choose_policies": Case(body={"channel_ids": [ONLY_B[0]], "policy": "off"}, status=404),
+    "give_consent": Case(),
+    "withdraw_consent": Case(status=204),
+    "get_usage": Case(),
+    "get_budget": Case(),
+    "set_tenant_budget": replace(OPERATORS_ONLY, path=lambda _: {"name": MARK}, body={"micro": 1}),
 }

@@ -47,6 +47,8 @@ class Worlds:
     key_of_b: dict[str, str]
     keys_of_b: tuple[UUID, ...]
     began: datetime
+    account_of_a: UUID | None = None
+    account_of_b: UUID | None = None
 
     def environ_of(self, database: str) -> dict[str, str]:
         return {**self.environ, **{name: named_database(self.environ[name], database) for name in ("DATABASE_URL", "DATABASE_ADMIN_URL")}}
@@ -87,7 +89,8 @@ async def made_worlds(environ: dict[str, str], worker: str) -> AsyncIterator[Wor
         a, only_a, shared, key, key_id = await _make_a(known)
         async with database_of(environ, both, template=alone):
             b, key_of_b, keys_of_b = await _make_b(known, shared)
-            yield Worlds(environ, alone, both, a, b, only_a, shared, key, key_id, key_of_b, keys_of_b, datetime.now(UTC))
+            accounts = [await _account_of(known, tenant_id) for tenant_id in (a, b)]
+            yield Worlds(environ, alone, both, a, b, only_a, shared, key, key_id, key_of_b, keys_of_b, datetime.now(UTC), *accounts)
 
 
 async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple[ChannelId, ...], dict[str, str], UUID]:
@@ -99,6 +102,7 @@ async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple
         await _land(app, channels)
         admin = await asyncpg.connect(known.environ_of(known.alone)["DATABASE_ADMIN_URL"])
         await _account(admin, a, channels)
+        await _understand(admin, a, channels)
         await admin.close()
         await key_of(app, a)
         key_id = (await app.tenant(a).keys.newest())[0].key_id
@@ -145,6 +149,37 @@ async def _land(app: App, channels: list[ChannelId], *, text: str = "") -> None:
         posts = posts_of(writer, channel_id, first_id=1, count=5, newest=newest, span=timedelta(days=2))
         marked = [replace(post, text=text or post.text) for post in posts]
         await app.system.landing.land(make_page(*marked), Claim(channel_id, 0))
+
+
+async def _account_of(known: Worlds, tenant_id: TenantId) -> UUID:
+    admin = await asyncpg.connect(known.environ_of(known.both)["DATABASE_ADMIN_URL"])
+    try:
+        return UUID(str(await admin.fetchval("SELECT public_id FROM telegram_accounts WHERE tenant_id = $1 ORDER BY account_id LIMIT 1", tenant_id)))
+    finally:
+        await admin.close()
+
+
+async def _understand(admin: Admin, tenant_id: TenantId, channels: list[ChannelId]) -> None:
+    """Tags, an edit, a budget and a bill; and one channel is parked."""
+    await admin.execute(
+        """
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
+        SELECT c, 1, 'tags', 'local', 'local', 'rules', '1', 1, '{"tags": ["спорт"], "topic": "sport"}' FROM unnest($1::bigint[]) c
+        """,
+        channels,
+    )
+    await admin.execute(
+        """
+        INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at)
+        SELECT c, 2, 0, 'Было иначе', '', now() - interval '1 hour' FROM unnest($1::bigint[]) c
+        """,
+        channels,
+    )
+    await admin.execute("INSERT INTO budgets (tenant_id, money_micro, month) VALUES ($1, 5000000, now())", tenant_id)
+    await insert_row(admin, "usage", tenant_id=tenant_id, model="model", provider="provider", purpose="tagging", status="ok", at=datetime.now(UTC))
+    await admin.execute(
+        "UPDATE channels SET parked_until = now() + interval '1 hour', parked_reason = 'it cannot be read' WHERE channel_id = $1", channels[2]
+    )
 
 
 async def _account(admin: Admin, tenant_id: TenantId, channels: list[ChannelId]) -> int:

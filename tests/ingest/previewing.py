@@ -61,7 +61,7 @@ class Window:
         return {row["message_id"]: row["text"] for row in rows}
 
     async def status_of(self, channel_id: int) -> Any:
-        overview = await self.app.system.coverage_overview.of(self.tenant_id)
+        overview = await self.app.tenant(self.tenant_id).coverage_overview.channels()
         return next(one for one in overview if one.channel_id == channel_id)
 
     def said(self) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class FollowWish(Wish):
     ]
     folder: FolderName | None = None
     priority: Priority = Priority.NORMAL
-    ai_policy: AiPolicy = AiPolicy.LOCAL
+    ai_policy: AiPolicy | None = Field(default=None, description="null: what the tenant has chosen for channels to come.")
     history_days: Days = 7
     wants_media: bool = True
 

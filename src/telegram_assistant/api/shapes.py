@@ -2,10 +2,11 @@
 
 import base64
 import binascii
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import Path, Query
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from telegram_assistant.errors import Rejected
@@ -23,6 +24,17 @@ Storable = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """PostgreSQL keeps no NUL."""
 Micros = Annotated[int, Field(ge=0, le=4_102_444_800_000_000)]
 """Microseconds since 1970, until 2100: a moment inside a cursor."""
+FIRST_YEAR, LAST_YEAR = 1970, 2100
+
+
+def _within_reason(moment: datetime) -> datetime:
+    if not FIRST_YEAR < moment.year < LAST_YEAR:
+        raise ValueError(f"a moment lies between {FIRST_YEAR} and {LAST_YEAR}")
+    return moment
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_within_reason)]
+"""With its time zone, in the age of Telegram."""
 Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
 
 
@@ -57,3 +69,15 @@ def read_cursor[T](text: str | None, kind: TypeAdapter[T]) -> T | None:
         return kind.validate_json(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True), strict=False)
     except (ValidationError, binascii.Error) as error:
         raise Rejected("this cursor is none of ours; take `next` of the page before, or leave it out") from error
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def micros_of(moment: datetime) -> int:
+    """A moment as a cursor holds it."""
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def moment_of(micros: int) -> datetime:
+    return EPOCH + timedelta(microseconds=micros)

@@ -11,7 +11,22 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from telegram_assistant import __version__
-from telegram_assistant.api import audit, channels, feed, keys, me
+from telegram_assistant.api import (
+    accounts,
+    audit,
+    changes,
+    channels,
+    coverage,
+    dead_letters,
+    feed,
+    keys,
+    me,
+    parked,
+    posts,
+    spending,
+    tags,
+    understanding,
+)
 from telegram_assistant.api.callers import Callers, Limiter
 from telegram_assistant.api.door import PREFIX, Door
 from telegram_assistant.api.frame import Frame
@@ -21,7 +36,22 @@ from telegram_assistant.assembly import App
 from telegram_assistant.errors import AssistantError
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
-AREAS = (me.area, channels.area, feed.area, keys.area, audit.area)
+AREAS = (
+    me.area,
+    channels.area,
+    parked.area,
+    coverage.area,
+    feed.area,
+    posts.area,
+    changes.area,
+    tags.area,
+    understanding.area,
+    spending.area,
+    accounts.area,
+    keys.area,
+    audit.area,
+    dead_letters.area,
+)
 """Every endpoint there is. A new area is a file and its name here."""
 
 ABOUT = """

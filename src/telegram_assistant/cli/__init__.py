@@ -29,7 +29,7 @@ class Lazy:
 
 COMMANDS = {
     "run": Lazy("run:run", "Run the program until it is told to stop."),
-    "accounts": Lazy("accounts:app", "Accounts that read: list, pause, resume, make a key."),
+    "accounts": Lazy("accounts:app", "Accounts that read: list, are they at risk, pause, resume, make a key."),
     "channels": Lazy("channels:app", "Channels that are followed: add, list, import, coverage, poll, verify."),
     "folders": Lazy("folders:app", "Folders at Telegram that are followed: add, list, remove."),
     "scheduler": Lazy("scheduler:app", "How planning goes; start it over."),

@@ -13,8 +13,11 @@ from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.login import log_in
 from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.account_risk import Risk
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.login import LoginWay
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.accounts import AccountHealth, account_health
 from telegram_assistant.stores.postgres.accounts import Account
 from telegram_assistant.stores.postgres.limits import Block
 from telegram_assistant.telegram.vault import make_key
@@ -23,6 +26,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 Number = Annotated[int, typer.Argument(help="A number from `tga accounts list`.")]
 MINUTE, HOUR, DAY = 60, 3600, 86_400
+COLOURS = {Risk.SAFE: "green", Risk.CAREFUL: "yellow", Risk.AT_RISK: "red", Risk.LOST: "red"}
 
 
 @app.command()
@@ -60,6 +64,30 @@ def show_list() -> None:
         why = escape(one.state_reason or "")
         table.add_row(str(one.account_id), one.tenant, one.phone_masked or "–", state, one.lease_owner or "–", waits or "–", why)
     console.print(table)
+
+
+@app.command()
+def risk(tenant: Annotated[str, typer.Option(help="Whose accounts.")] = "default") -> None:
+    """Is my account at risk? A verdict for each, with its reasons and what is left of its budgets."""
+
+    async def look(assembled: App) -> tuple[AccountHealth, ...]:
+        known = await assembled.system.tenants.by_name(tenant)
+        if known is None:
+            raise Rejected(f"there is no tenant {tenant!r}")
+        return await account_health(stores=assembled.tenant(known.tenant_id), now=datetime.now(UTC))
+
+    found = with_app(look)
+    if not found:
+        console.print("There are no accounts. `tga accounts login` adds one.")
+    for one in found:
+        about = f"account {one.account.number} ({one.account.phone_masked or 'no phone'}), reads {one.account.channels} channels"
+        console.print(f"{about}: [{COLOURS[one.verdict.risk]}]{one.verdict.risk}[/]")
+        for reason in one.verdict.reasons:
+            console.print(f"  - {escape(reason.why)}")
+        for use in one.methods:
+            left = [f"{allowance.left:.0f} of {allowance.at_once:.0f}" for allowance in use.allowances if allowance.left is not None]
+            if left:
+                console.print(f"    {use.method}: {', '.join(left)} at once", style="dim")
 
 
 @app.command()

@@ -2,10 +2,10 @@
 
 import getpass
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from telegram_assistant.ai.prices import Prices, read_prices
@@ -14,14 +14,14 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.spending import MILLION
+from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.errors import Rejected
+from telegram_assistant.features import ai_policies
+from telegram_assistant.features.channels import pick
+from telegram_assistant.features.spending import micro_of, money_of, set_budget
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Providers: status, usage, budgets, consent.")
-
-MOST_MICRO = 10**15
-"""A thousand million units: more is a slip of the finger."""
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Providers: status, usage, budgets, policies, consent.")
 
 TenantName = Annotated[str, typer.Option("--tenant", help="Whose.")]
 
@@ -58,7 +58,7 @@ def usage(
         prices = _prices(assembled)
         table = Table("day", "tenant", "provider", "model", "for", "outcome", "calls", "tokens", prices.unit, pad_edge=False)
         for line in lines:
-            counts = (f"{line.calls:,}", f"{line.tokens:,}", _money(line.micro))
+            counts = (f"{line.calls:,}", f"{line.tokens:,}", money_of(line.micro))
             table.add_row(f"{line.day}", str(line.tenant_id), line.provider, line.model, line.purpose, line.status, *counts)
         return table
 
@@ -76,12 +76,15 @@ def budget(
 
     async def work(assembled: App) -> Table:
         if money is not None:
-            await assembled.system.spending.set_budget(await _tenant(assembled, tenant), micro=_micro(money), tokens=tokens)
+            system = assembled.system
+            await set_budget(
+                tenant, micro=micro_of(money), tokens=tokens, tenants=system.tenants, spending=system.spending, prices=assembled.settings.ai.prices
+            )
         prices = _prices(assembled)
         table = Table("tenant", "month", f"spent, {prices.unit}", f"of, {prices.unit}", "tokens", "of", pad_edge=False)
         for one in await assembled.system.spending.budgets():
             limit = "–" if one.tokens is None else f"{one.tokens:,}"
-            table.add_row(str(one.tenant_id), f"{one.month:%Y-%m}", _money(one.used_micro), _money(one.micro), f"{one.used_tokens:,}", limit)
+            table.add_row(str(one.tenant_id), f"{one.month:%Y-%m}", money_of(one.used_micro), money_of(one.micro), f"{one.used_tokens:,}", limit)
         return table
 
     table = with_app(work)
@@ -97,13 +100,35 @@ def consent(
     """Record that texts of this tenant's channels may be sent to a provider, where a subscription says `--ai provider`."""
 
     async def work(assembled: App) -> str:
-        tenant_id = await _tenant(assembled, tenant)
-        policies = assembled.system.ai_policies
+        stores = assembled.tenant(await _tenant(assembled, tenant))
         if withdraw:
-            return "Withdrawn." if await policies.withdraw(tenant_id) else "There was none."
-        await policies.consent(tenant_id, given_by=by or getpass.getuser())
+            return "Withdrawn." if await ai_policies.withdraw_consent(stores=stores) else "There was none."
+        await ai_policies.consent(by=by or getpass.getuser(), stores=stores)
         receivers = ", ".join(configured(assembled.settings)) or "nobody, as none is configured"
         return f"Recorded. Texts of {tenant}'s channels with the policy `provider` may now be sent to: {receivers}."
+
+    console.print(with_app(work))
+
+
+@app.command()
+def policy(
+    chosen: Annotated[AiPolicy | None, typer.Argument(help="off, local or provider; without it, what was chosen is shown.")] = None,
+    channel: Annotated[str | None, typer.Option(help="Only for this channel: its id, @name or title. Without it: for channels to come.")] = None,
+    tenant: TenantName = "default",
+) -> None:
+    """What may understand the posts of a tenant's channels, or of those that it follows from now on."""
+
+    async def work(assembled: App) -> Table:
+        stores = assembled.tenant(await _tenant(assembled, tenant))
+        if chosen is not None and channel is not None:
+            await ai_policies.choose_policy([pick(await stores.followed.channels(), channel).channel_id], chosen, stores=stores)
+        elif chosen is not None:
+            await ai_policies.choose_default(chosen, stores=stores)
+        table = Table("channel", "chosen", "in force", pad_edge=False)
+        table.add_row("channels to come", (await ai_policies.stance(stores=stores)).default, "")
+        for one in (await ai_policies.policies(stores=stores)).policies:
+            table.add_row(escape(one.channel.title), one.channel.chosen, one.in_force)
+        return table
 
     console.print(with_app(work))
 
@@ -117,17 +142,3 @@ async def _tenant(assembled: App, name: str) -> TenantId:
 
 def _prices(assembled: App) -> Prices:
     return read_prices(assembled.settings.ai.prices)
-
-
-def _money(micro: int) -> str:
-    return f"{Decimal(micro) / MILLION:,.4f}"
-
-
-def _micro(money: str) -> int:
-    try:
-        micro = Decimal(money) * MILLION
-    except InvalidOperation as error:
-        raise Rejected(f"{money!r} is no amount; write it like 500 or 12.50") from error
-    if not micro.is_finite() or not 0 <= micro <= MOST_MICRO or micro != int(micro):
-        raise Rejected(f"{money!r} is no amount; write it like 500 or 12.50")
-    return int(micro)

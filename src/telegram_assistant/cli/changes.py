@@ -40,7 +40,7 @@ def changes(
         kinds = tuple(ChangeKind) if only is None else (only,)
         since = datetime.now(UTC) - timedelta(days=days)
         told = await quiet_changes(since, stores=stores, order=by, kinds=kinds, channel_ids=channel_ids, limit=limit)
-        return told, ZoneInfo(app.settings.telemetry.time_zone)
+        return told.changes, ZoneInfo(app.settings.telemetry.time_zone)
 
     told, zone = with_app(look)
     if not told:

@@ -23,6 +23,7 @@ from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channel_lists import Listed, as_opml, read_list
 from telegram_assistant.features.channels import Asked, follow, pick
+from telegram_assistant.features.coverage import coverage_of, coverage_of_all
 from telegram_assistant.stores.postgres.backfills import BackfillKind
 from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription
 from telegram_assistant.stores.postgres.tenants import Tenant
@@ -43,7 +44,7 @@ TenantName = Annotated[str, typer.Option("--tenant", help="Whose channels.")]
 Which = Annotated[str, typer.Argument(help="Its id, @name or title.")]
 Folder = Annotated[str | None, typer.Option(help="Folder to put them into.")]
 Prio = Annotated[Priority, typer.Option(help="How soon their news are wanted.")]
-Ai = Annotated[AiPolicy, typer.Option(help="What may understand their posts.")]
+Ai = Annotated[AiPolicy | None, typer.Option(help="What may understand their posts; without it, what `tga ai policy` says.")]
 History = Annotated[str, typer.Option(help='Days of history to keep at least, or "all".')]
 Wait = Annotated[int, typer.Option(help="Seconds to wait until an account has found them; 0: do not wait.", min=0)]
 
@@ -57,7 +58,7 @@ def add(
     tenant: TenantName = "default",
     folder: Folder = None,
     priority: Prio = Priority.NORMAL,
-    ai: Ai = AiPolicy.LOCAL,
+    ai: Ai = None,
     history: History = "7",
     wait: Wait = 60,
 ) -> None:
@@ -83,7 +84,7 @@ def import_list(
     tenant: TenantName = "default",
     folder: Folder = None,
     priority: Prio = Priority.NORMAL,
-    ai: Ai = AiPolicy.LOCAL,
+    ai: Ai = None,
     history: History = "7",
     wait: Wait = 60,
 ) -> None:
@@ -141,7 +142,7 @@ def coverage(tenant: TenantName = "default") -> None:
         known = await _tenant(assembled, tenant)
         zone = ZoneInfo(assembled.settings.telemetry.time_zone)
         table = _table("channel", "state", "since", "newest post", "last read", "why")
-        found = await assembled.system.coverage_overview.of(known.tenant_id)
+        found = (await coverage_of_all(stores=assembled.tenant(known.tenant_id))).channels
         for one in found:
             status = one.status
             until = (
@@ -178,8 +179,8 @@ def poll(
         if not await assembled.system.schedule.ask(one.channel_id, mode=mode, first=first):
             raise Rejected(f"{one.title} is not followed by anybody at the moment")
         for _ in range(wait * 2):
-            overview = await assembled.system.coverage_overview.of(known.tenant_id)
-            if any(now.channel_id == one.channel_id and now.last_polled_at and now.last_polled_at >= asked_at for now in overview):
+            now = await coverage_of(one.channel_id, stores=assembled.tenant(known.tenant_id))
+            if now.channel.last_polled_at and now.channel.last_polled_at >= asked_at:
                 return one, True
             await asyncio.sleep(0.5)
         return one, False
@@ -204,7 +205,7 @@ def verify(
     console.print(f"{count} channels will be read once more, in the background; `tga channels coverage` shows how it goes.")
 
 
-def wanted_by(folder: str | None, priority: Priority, ai: AiPolicy, history: str) -> Subscription:
+def wanted_by(folder: str | None, priority: Priority, ai: AiPolicy | None, history: str) -> Subscription:
     """What the options of a command say."""
     if history != "all" and not history.isdecimal():
         raise typer.BadParameter('a number of days, or "all"', param_hint="--history")

@@ -9,7 +9,6 @@ from rich.table import Table
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
-from telegram_assistant.errors import Rejected
 from telegram_assistant.features import dead_letters
 from telegram_assistant.stores.postgres.dead_letters import DeadLetter
 
@@ -47,14 +46,7 @@ def show_list(
 @app.command()
 def show(number: Annotated[int, typer.Argument(help="A number from the list.")]) -> None:
     """Everything about one of them."""
-
-    async def get(assembled: App) -> DeadLetter:
-        letter = await assembled.system.dead_letters.get(number)
-        if letter is None:
-            raise Rejected(f"there is no dead letter {number}")
-        return letter
-
-    letter = with_app(get)
+    letter = with_app(lambda assembled: dead_letters.inspect(number, letters=assembled.system.dead_letters))
     console.print(f"[bold]{letter.stage}[/] could not process post {_post(letter)} after {letter.attempts} attempts: {escape(letter.reason)}\n")
     console.print(f"from {letter.stream}, entry {letter.entry_id}, {letter.created_at:%Y-%m-%d %H:%M:%S} UTC\n")
     console.print(escape(letter.payload.decode("utf-8", "replace")))

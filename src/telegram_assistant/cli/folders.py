@@ -13,7 +13,6 @@ from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.priority import Priority
-from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels import Asked
 from telegram_assistant.features.folders import follow_folder, pick_folder
@@ -32,7 +31,7 @@ def add(
     tenant: TenantName = "default",
     folder: Folder = None,
     priority: Prio = Priority.NORMAL,
-    ai: Ai = AiPolicy.LOCAL,
+    ai: Ai = None,
     history: History = "7",
     wait: Wait = 60,
 ) -> None:

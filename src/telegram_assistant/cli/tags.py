@@ -1,6 +1,5 @@
 """`tga tags`: the tags of this installation, and how a tenant wants them shown."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -9,8 +8,8 @@ from rich.table import Table
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
-from telegram_assistant.domain.vocabulary import LANGUAGES, tag_in
 from telegram_assistant.errors import Rejected
+from telegram_assistant.features.tags import choose_tag
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.tenant_tags import TagChoice
 from telegram_assistant.stores.postgres.vocabularies import TagState
@@ -46,39 +45,27 @@ def list_tags(
 @app.command()
 def hide(tag: Tag, tenant: TenantName = "default") -> None:
     """Show a tag no more to this tenant."""
-    _choose(tag, tenant, lambda known: TagChoice(known.language, known.tag, known.shown_as, hidden=True), "is hidden")
+    _choose(tag, tenant, "is hidden", hidden=True)
 
 
 @app.command()
 def rename(tag: Tag, name: Annotated[str, typer.Argument(help="What this tenant calls it.")], tenant: TenantName = "default") -> None:
     """Show a tag under another name."""
-    shown_as = tag_in(name)
-    _choose(tag, tenant, lambda known: TagChoice(known.language, known.tag, shown_as or _no_tag(name)), f"is shown as {shown_as}")
+    _choose(tag, tenant, "", shown_as=name)
 
 
 @app.command()
 def show(tag: Tag, tenant: TenantName = "default") -> None:
     """Show a tag again, under its own name."""
-    _choose(tag, tenant, lambda known: TagChoice(known.language, known.tag), "is shown as it is")
+    _choose(tag, tenant, "is shown as it is")
 
 
-def _choose(tag: str, tenant: str, choice: Callable[[TagChoice], TagChoice], done: str) -> None:
+def _choose(tag: str, tenant: str, done: str, *, shown_as: str | None = None, hidden: bool = False) -> None:
     async def work(assembled: App) -> str:
-        stores = await _stores(assembled, tenant)
-        vocabulary = await assembled.system.vocabularies.current()
-        languages = [language for language in LANGUAGES if tag.casefold() in vocabulary.of(language)]
-        if not languages:
-            raise Rejected(f"there is no tag {tag!r}; `tga tags list` shows them")
-        before = {(one.language, one.tag): one for one in await stores.tags.choices()}
-        for language in languages:
-            await stores.tags.choose(choice(before.get((language, tag.casefold()), TagChoice(language, tag.casefold()))))
-        return f"{tag.casefold()} {done}."
+        chosen = await choose_tag(tag, stores=await _stores(assembled, tenant), shown_as=shown_as, hidden=hidden)
+        return f"{chosen[0].tag} {done or f'is shown as {chosen[0].shown_as}'}."
 
     console.print(with_app(work))
-
-
-def _no_tag(name: str) -> str:
-    raise Rejected(f"{name!r} is no name for a tag: write one to four words")
 
 
 async def _stores(assembled: App, name: str) -> TenantStores:

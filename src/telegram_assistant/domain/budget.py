@@ -118,6 +118,10 @@ class Meter:
         """The request was not counted after all."""
         return replace(self, tokens=tuple(left + cost.of(limit) for left, limit in zip(self.tokens, self.budget.limits, strict=True)))
 
+    def left(self, now: float) -> tuple[float, ...]:
+        """What may be asked at once, of each limit."""
+        return self._refilled(now)
+
     def blocked_seconds(self, now: float) -> float:
         return max(0.0, self.blocked_until - now)
 

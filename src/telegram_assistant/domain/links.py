@@ -1,8 +1,9 @@
-"""The links in a post."""
+"""The links in a post, and the link to it."""
 
 from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.post import Entity
 
 LONGEST_URL = 2000
@@ -60,3 +61,8 @@ def canonical_url(url: str) -> str:
     kept = [(name, value) for name, value in given if not name.lower().startswith("utm_") and name.lower() not in WHO_SENT_YOU]
     query = parts.query if len(kept) == len(given) else urlencode(kept)
     return urlunsplit((parts.scheme, parts.netloc.removesuffix(USUAL_PORTS.get(parts.scheme, "")), parts.path or "/", query, ""))
+
+
+def link_to(post_id: PostId, username: str | None) -> str:
+    """Where Telegram itself shows the post."""
+    return f"https://t.me/{username or f'c/{post_id.channel_id}'}/{post_id.message_id}"

@@ -1,13 +1,15 @@
 """Quiet changes: what channels edited or deleted after they had published it."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from telegram_assistant.domain.differences import Piece, difference
-from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.features.search import link_to
-from telegram_assistant.stores.postgres.changes import ChangeKind, ChangeOrder, QuietChange
+from telegram_assistant.domain.ids import ChannelId, PostId
+from telegram_assistant.domain.links import link_to
+from telegram_assistant.stores.postgres.changes import ChangeCursor, ChangeKind, ChangeOrder, QuietChange, change_cursor
+from telegram_assistant.stores.postgres.channels import FollowedChannel
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 
@@ -21,6 +23,14 @@ class Told:
     pieces: tuple[Piece, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ChangesPage:
+    """Without `next`, there are no more."""
+
+    changes: tuple[Told, ...]
+    next: ChangeCursor | None
+
+
 async def quiet_changes(
     since: datetime,
     *,
@@ -29,12 +39,19 @@ async def quiet_changes(
     kinds: Sequence[ChangeKind] = tuple(ChangeKind),
     channel_ids: Sequence[ChannelId] | None = None,
     limit: int = 50,
-) -> tuple[Told, ...]:
-    """Newest first, or those first that most people had seen."""
-    channels = {channel.channel_id: channel for channel in await stores.followed.channels()}
-    changes = await stores.changes.since(since, limit=limit, order=order, kinds=kinds, channel_ids=channel_ids)
+    after: ChangeCursor | None = None,
+) -> ChangesPage:
+    """Newest first, or those first that most people had seen; `after` is the cursor of the page above."""
+    found = await stores.changes.since(since, limit=limit + 1, order=order, kinds=kinds, channel_ids=channel_ids, after=after)
+    shown = found[:limit]
+    channels = await stores.followed.some({one.channel_id for one in shown})
+    told = await asyncio.to_thread(_told, shown, channels)  # comparing long texts takes a while
+    return ChangesPage(told, change_cursor(shown[-1]) if len(found) > limit else None)
+
+
+def _told(changes: Sequence[QuietChange], channels: Mapping[ChannelId, FollowedChannel]) -> tuple[Told, ...]:
     return tuple(
-        Told(one, channel.title, link_to(one.message_id, channel), difference(one.before, one.after))
+        Told(one, channel.title, link_to(PostId(one.channel_id, one.message_id), channel.username), difference(one.before, one.after))
         for one in changes
         if (channel := channels.get(one.channel_id)) is not None
     )

@@ -1,10 +1,11 @@
 """Dead letters: look at them, send one back to its stage, or let it go."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from telegram_assistant.errors import Rejected
+from telegram_assistant.errors import Missing
 from telegram_assistant.events import Event
 from telegram_assistant.stores.postgres.dead_letters import DeadLetter, DeadLetters
 from telegram_assistant.stores.postgres.outbox import Outbox
@@ -12,9 +13,23 @@ from telegram_assistant.stores.redis.client import Redis
 from telegram_assistant.streams.dead_letters import forget, send_again
 
 
+@dataclass(frozen=True, slots=True)
+class LetterPage:
+    """Newest first. Without `next`, there are no more."""
+
+    letters: tuple[DeadLetter, ...]
+    next: int | None
+
+
+async def list_letters(*, letters: DeadLetters, stage: str | None = None, limit: int = 100, before: int | None = None) -> LetterPage:
+    """Of one stage, or of all; `before` is the last one of the page above."""
+    found = await letters.newest(stage, limit=limit + 1, before=before)
+    return LetterPage(found[:limit], found[limit - 1].dead_letter_id if len(found) > limit else None)
+
+
 async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, partitions: int) -> DeadLetter:
     """To the stage that buried it, and to no other that reads the same stream."""
-    letter = await _known(dead_letter_id, letters)
+    letter = await inspect(dead_letter_id, letters=letters)
     channel_id = letter.channel_id or 0
     await send_again(redis, stage=letter.stage, stream=letter.stream, payload=letter.payload, channel_id=channel_id, partitions=partitions)
     await _remove(letter, letters, redis)
@@ -23,7 +38,7 @@ async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, par
 
 async def discard(dead_letter_id: int, *, letters: DeadLetters, outbox: Outbox, redis: Redis) -> DeadLetter:
     """Let it go: the post stays as it is, and is not announced again."""
-    letter = await _known(dead_letter_id, letters)
+    letter = await inspect(dead_letter_id, letters=letters)
     with suppress(ValidationError):  # what was never an event is no post's
         event = Event.model_validate_json(letter.payload)
         await outbox.done([(event.post, event.revision)])
@@ -31,10 +46,11 @@ async def discard(dead_letter_id: int, *, letters: DeadLetters, outbox: Outbox, 
     return letter
 
 
-async def _known(dead_letter_id: int, letters: DeadLetters) -> DeadLetter:
+async def inspect(dead_letter_id: int, *, letters: DeadLetters) -> DeadLetter:
+    """Everything about one of them; Missing where there is none of that number."""
     letter = await letters.get(dead_letter_id)
     if letter is None:
-        raise Rejected(f"there is no dead letter {dead_letter_id}")
+        raise Missing(f"there is no dead letter {dead_letter_id}")
     return letter
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from telegram_assistant.features.search import link_to
+from telegram_assistant.domain.links import link_to
 from telegram_assistant.stores.postgres.feed import Cursor, cursor_of
 from telegram_assistant.stores.postgres.rows import StoredPost
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -31,7 +31,7 @@ async def newest_posts(*, stores: TenantStores, limit: int, before: Cursor | Non
     shown = found[:limit]
     channels = await stores.followed.some({one.post.channel_id for one in shown})
     posts = tuple(
-        FeedPost(one, channel.title, link_to(one.post.message_id, channel))
+        FeedPost(one, channel.title, link_to(one.post.id, channel.username))
         for one in shown
         if (channel := channels.get(one.post.channel_id)) is not None
     )

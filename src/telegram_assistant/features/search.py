@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from telegram_assistant.domain.ids import MessageId
-from telegram_assistant.stores.postgres.channels import FollowedChannel
+from telegram_assistant.domain.links import link_to
 from telegram_assistant.stores.postgres.rows import StoredPost
 from telegram_assistant.stores.postgres.stores import TenantStores
 
@@ -21,10 +20,4 @@ async def find(words: str, *, stores: TenantStores, limit: int = 20) -> tuple[Fo
     """By words, newest first, among the channels that the tenant follows."""
     channels = {channel.channel_id: channel for channel in await stores.followed.channels()}
     posts = await stores.words.find(words, limit=limit)
-    return tuple(Found(one, channels[one.post.channel_id].title, link_to(one.post.message_id, channels[one.post.channel_id])) for one in posts)
-
-
-def link_to(message_id: MessageId, channel: FollowedChannel) -> str:
-    """Where Telegram itself shows the post."""
-    place = channel.username or f"c/{channel.channel_id}"
-    return f"https://t.me/{place}/{message_id}"
+    return tuple(Found(one, channels[one.post.channel_id].title, link_to(one.post.id, channels[one.post.channel_id].username)) for one in posts)

@@ -13,6 +13,7 @@ from telegram_assistant.stores.postgres.keys import NewKey
 from telegram_assistant.stores.postgres.stores import TenantStores
 from tests.conftest import Admin
 from tests.factories import World
+from tests.stores.postgres.door_cases import DOOR_METHODS, settle_in
 
 type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
 
@@ -138,6 +139,7 @@ METHODS: dict[str, Case] = {
     "enrichments.of": _enrichments_of,
     "tags.choices": _tags_choices,
     "tags.choose": _tags_choose,
+    **DOOR_METHODS,
 }
 
 
@@ -155,11 +157,12 @@ async def prepare(admin: Admin, world: World) -> None:
     await admin.execute(
         """
         INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
-        SELECT c, 1, 'tags', 'local', '', '', '', 1, '{}' FROM unnest($1::bigint[]) c
+        SELECT c, 1, 'tags', 'local', '', '', '', 1, jsonb_build_object('tags', jsonb_build_array(c::text)) FROM unnest($1::bigint[]) c
         """,
         list(world.channels),
     )
     for tenant_id, own in ((world.a, world.of_a), (world.b, world.of_b)):
+        await settle_in(admin, tenant_id, own)
         await admin.execute("INSERT INTO tenant_tags SELECT $1, 'ru', c::text, NULL, true FROM unnest($2::bigint[]) c", tenant_id, list(own))
         await admin.execute(
             """

@@ -14,6 +14,7 @@ from tests.conftest import Admin
 from tests.factories import World
 from tests.stores.postgres.cases import METHODS, prepare
 from tests.stores.postgres.catalogue import Table, complaints, insert_row, tables
+from tests.stores.postgres.door_cases import park
 
 NOBODY = TenantId(0)
 
@@ -148,7 +149,9 @@ async def test_the_system_role_may_not_change_tables(pool: Pool) -> None:
 @pytest.mark.parametrize("method", METHODS)
 async def test_every_store_method_shows_each_tenant_its_own_channels(admin: Admin, world: World, method: str) -> None:
     await prepare(admin, world)
+    await park(admin, world)
     assert await METHODS[method](world.stores_a, world) == world.of_a
+    await park(admin, world)
     assert await METHODS[method](world.stores_b, world) == world.of_b
     assert await METHODS[method](world.stores_nobody, world) == set()
 

@@ -24,7 +24,8 @@ class Subscription:
     channel_id: ChannelId
     folder: str | None = None
     priority: Priority = Priority.NORMAL
-    ai_policy: AiPolicy = AiPolicy.LOCAL
+    ai_policy: AiPolicy | None = None
+    """None: as it was chosen for this channel before, else what the tenant has chosen for channels to come."""
     history_days: int = 7
     wants_media: bool = True
     keeps_protected: bool = False
@@ -64,6 +65,7 @@ MAY_FOLLOW = """(NOT c.is_private OR EXISTS (
     SELECT 1 FROM account_channels r JOIN telegram_accounts a ON a.account_id = r.account_id
     WHERE r.channel_id = c.channel_id AND a.tenant_id = $1 AND r.read_at > now() - interval '7 days'))"""
 """A private channel only where one of the tenant's own accounts has read it lately."""
+DEFAULT_POLICY = "(SELECT t.default_ai_policy FROM tenants t WHERE t.tenant_id = $1)"
 
 
 class Channels:
@@ -120,10 +122,10 @@ class Channels:
             followed = await connection.execute(
                 f"""
                 INSERT INTO subscriptions (tenant_id, channel_id, folder, priority, ai_policy, history_days, wants_media, keeps_protected)
-                SELECT $1, c.channel_id, $3, $4, $5, $6, $7, $8 FROM channels c
+                SELECT $1, c.channel_id, $3, $4, coalesce($5, {DEFAULT_POLICY}), $6, $7, $8 FROM channels c
                 WHERE c.channel_id = $2 AND {MAY_FOLLOW}
                 ON CONFLICT (tenant_id, channel_id) DO UPDATE
-                SET folder = excluded.folder, priority = excluded.priority, ai_policy = excluded.ai_policy,
+                SET folder = excluded.folder, priority = excluded.priority, ai_policy = coalesce($5, subscriptions.ai_policy),
                     history_days = excluded.history_days, wants_media = excluded.wants_media, keeps_protected = excluded.keeps_protected,
                     active = true, suspended_reason = NULL, from_folder = NULL
                 """,
@@ -131,7 +133,7 @@ class Channels:
                 wish.channel_id,
                 wish.folder,
                 wish.priority.value,
-                wish.ai_policy.value,
+                wish.ai_policy and wish.ai_policy.value,
                 wish.history_days,
                 wish.wants_media,
                 wish.keeps_protected,
@@ -145,14 +147,14 @@ class Channels:
         async with self._transactions.begin() as connection:
             changed = await connection.execute(
                 """
-                UPDATE subscriptions SET folder = $3, priority = $4, ai_policy = $5, history_days = $6, wants_media = $7
+                UPDATE subscriptions SET folder = $3, priority = $4, ai_policy = coalesce($5, ai_policy), history_days = $6, wants_media = $7
                 WHERE tenant_id = $1 AND channel_id = $2
                 """,
                 tenant_id,
                 wish.channel_id,
                 wish.folder,
                 wish.priority.value,
-                wish.ai_policy.value,
+                wish.ai_policy and wish.ai_policy.value,
                 wish.history_days,
                 wish.wants_media,
             )

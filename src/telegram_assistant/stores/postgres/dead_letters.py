@@ -59,10 +59,14 @@ class DeadLetters:
                 rows,
             )
 
-    async def newest(self, stage: str | None = None, *, limit: int = 100) -> tuple[DeadLetter, ...]:
-        query = f"SELECT {_COLUMNS} FROM dead_letters WHERE $1::text IS NULL OR stage = $1 ORDER BY dead_letter_id DESC LIMIT $2"
+    async def newest(self, stage: str | None = None, *, limit: int = 100, before: int | None = None) -> tuple[DeadLetter, ...]:
+        """`before` is the number of the last one of the page above."""
+        query = f"""
+        SELECT {_COLUMNS} FROM dead_letters WHERE ($1::text IS NULL OR stage = $1) AND ($3::bigint IS NULL OR dead_letter_id < $3)
+        ORDER BY dead_letter_id DESC LIMIT $2
+        """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(query, stage, limit)
+            rows = await connection.fetch(query, stage, limit, before)
         return tuple(DeadLetter(**dict(row)) for row in rows)
 
     async def get(self, dead_letter_id: int) -> DeadLetter | None:

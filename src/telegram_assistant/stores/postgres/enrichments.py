@@ -90,9 +90,24 @@ class PostEnrichments:
                 LOAD, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind.value
             )
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags") if kind is Kind.TAGS else ()
-        found = sorted(map(enrichment_in, rows), key=lambda one: (one.revision, one.tier is Tier.PROVIDER))
-        choices = {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in chosen}
-        return {one.post_id: _as_chosen(one, choices) if choices else one for one in found}
+        choices = _choices(chosen)
+        return {one.post_id: _as_chosen(one, choices) if choices else one for one in _best_last(rows)}
+
+    async def all_of(self, post_id: PostId) -> Mapping[Kind, Enrichment]:
+        """The same for every kind of result about one post."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(LOAD_ALL, post_id.channel_id, post_id.message_id, [kind.value for kind in Kind])
+            chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
+        choices = _choices(chosen)
+        return {one.kind: _as_chosen(one, choices) if one.kind is Kind.TAGS else one for one in _best_last(rows)}
+
+
+def _best_last(rows: Sequence[asyncpg.Record]) -> list[Enrichment]:
+    return sorted(map(enrichment_in, rows), key=lambda one: (one.revision, one.tier is Tier.PROVIDER))
+
+
+def _choices(rows: Sequence[asyncpg.Record]) -> Mapping[str, str | None]:
+    return {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in rows}
 
 
 def _as_chosen(one: Enrichment, choices: Mapping[str, str | None]) -> Enrichment:
@@ -133,6 +148,8 @@ WHERE post_enrichment.revision < excluded.revision
       AND (post_enrichment.data, post_enrichment.provider, post_enrichment.model, post_enrichment.prompt_version)
           IS DISTINCT FROM (excluded.data, excluded.provider, excluded.model, excluded.prompt_version)
 """
+
+LOAD_ALL = f"SELECT {COLUMNS} FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = ANY($3)"
 
 LOAD = f"""
 SELECT e.* FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)

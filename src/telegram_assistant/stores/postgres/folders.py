@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from telegram_assistant.domain.ids import AccountId, ChannelId, TenantId
-from telegram_assistant.stores.postgres.channels import MAY_FOLLOW, SET_TIER, Subscription
+from telegram_assistant.stores.postgres.channels import DEFAULT_POLICY, MAY_FOLLOW, SET_TIER, Subscription
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.wishes import Wish, plain_of, subscription_of
 
@@ -50,7 +50,7 @@ WHERE s.tenant_id = $1 AND s.channel_id = other.channel_id AND s.from_folder = $
 LEAVE = "DELETE FROM subscriptions WHERE tenant_id = $1 AND from_folder = $2 AND channel_id = ANY($3) RETURNING channel_id"
 ENTER = f"""
 INSERT INTO subscriptions (tenant_id, channel_id, folder, priority, ai_policy, history_days, wants_media, from_folder)
-SELECT $1, c.channel_id, $4, $5, $6, $7, $8, $2 FROM channels c WHERE c.channel_id = ANY($3) AND {MAY_FOLLOW}
+SELECT $1, c.channel_id, $4, $5, coalesce($6, {DEFAULT_POLICY}), $7, $8, $2 FROM channels c WHERE c.channel_id = ANY($3) AND {MAY_FOLLOW}
 ON CONFLICT (tenant_id, channel_id) DO NOTHING RETURNING channel_id
 """
 
@@ -114,7 +114,7 @@ class FollowedFolders:
                 list(readable),
                 wanted.folder,
                 wanted.priority.value,
-                wanted.ai_policy.value,
+                wanted.ai_policy and wanted.ai_policy.value,
                 wanted.history_days,
                 wanted.wants_media,
             )

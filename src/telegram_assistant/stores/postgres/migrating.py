@@ -20,6 +20,7 @@ type Connection = asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[async
 
 ONE_AT_A_TIME = 7_315_001
 """The advisory lock that two migrations at once fight for."""
+LOOK_AGAIN_SECONDS = 0.1
 
 ROLES = """
 DO $$
@@ -58,7 +59,9 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
         where = location_of(settings.admin_url or settings.url)
         raise CannotStart(f"PostgreSQL at {where} cannot be used ({type(error).__name__})", remedy="Run `tga doctor`; it says more") from error
     try:
-        await connection.execute("SELECT pg_advisory_lock($1)", ONE_AT_A_TIME)
+        # Asked for again and again: a statement that waits would hold a snapshot, and who builds an index waits for that.
+        while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", ONE_AT_A_TIME):  # noqa: ASYNC110 -- the other one is another process
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
         await connection.execute(ROLES)
         await _login(connection, settings.url.get_secret_value(), tell)
         before = await schema_of(connection)

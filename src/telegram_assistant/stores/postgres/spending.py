@@ -44,6 +44,18 @@ INSERT INTO usage (call_id, tenant_id, micro, tokens, work, purpose, provider, m
 SELECT $1, tenant_id, micro, tokens, $5, $6, $7, $8, $9, $10, $11, $12, cardinality($2::bigint[]), $13
 FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS owed (tenant_id, micro, tokens)
 """
+BUDGETS = f"""
+SELECT tenant_id, money_micro AS micro, tokens, {THIS_MONTH} AS month,
+       CASE WHEN month = {THIS_MONTH} THEN used_micro ELSE 0 END AS used_micro,
+       CASE WHEN month = {THIS_MONTH} THEN used_tokens ELSE 0 END AS used_tokens
+FROM budgets ORDER BY tenant_id
+"""
+USAGE = """
+SELECT tenant_id, (at AT TIME ZONE 'UTC')::date AS day, provider, model, purpose, status, count(*) AS calls,
+       sum(tokens)::bigint AS tokens, sum(micro)::bigint AS micro
+FROM usage WHERE at >= $1 AND ($2::bigint IS NULL OR tenant_id = $2)
+GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY day DESC, tenant_id, provider, model, purpose, status
+"""
 
 
 class Spending:
@@ -147,27 +159,11 @@ class Spending:
 
     async def budgets(self) -> tuple[Budget, ...]:
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                f"""
-                SELECT tenant_id, money_micro AS micro, tokens, {THIS_MONTH} AS month,
-                       CASE WHEN month = {THIS_MONTH} THEN used_micro ELSE 0 END AS used_micro,
-                       CASE WHEN month = {THIS_MONTH} THEN used_tokens ELSE 0 END AS used_tokens
-                FROM budgets ORDER BY tenant_id
-                """
-            )
+            rows = await connection.fetch(BUDGETS)
         return tuple(Budget(**dict(row)) for row in rows)
 
     async def usage(self, since: datetime, *, tenant_id: TenantId | None = None) -> tuple[UsageLine, ...]:
         """By tenant, day and model, the newest day first."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                """
-                SELECT tenant_id, (at AT TIME ZONE 'UTC')::date AS day, provider, model, purpose, status, count(*) AS calls,
-                       sum(tokens)::bigint AS tokens, sum(micro)::bigint AS micro
-                FROM usage WHERE at >= $1 AND ($2::bigint IS NULL OR tenant_id = $2)
-                GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY day DESC, tenant_id, provider, model, purpose, status
-                """,
-                since,
-                tenant_id,
-            )
+            rows = await connection.fetch(USAGE, since, tenant_id)
         return tuple(UsageLine(**dict(row)) for row in rows)

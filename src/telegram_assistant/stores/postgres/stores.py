@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.stores.postgres.accounts import Accounts
+from telegram_assistant.stores.postgres.ai_choices import AiChoices
 from telegram_assistant.stores.postgres.ai_policies import AiPolicies
 from telegram_assistant.stores.postgres.ai_results import AiResults
 from telegram_assistant.stores.postgres.album_summaries import AlbumSummaries
@@ -34,9 +35,13 @@ from telegram_assistant.stores.postgres.media_upkeep import MediaUpkeep
 from telegram_assistant.stores.postgres.near_texts import NearTexts
 from telegram_assistant.stores.postgres.notices import Notices
 from telegram_assistant.stores.postgres.outbox import Outbox
+from telegram_assistant.stores.postgres.own_accounts import OwnAccounts
+from telegram_assistant.stores.postgres.own_spending import OwnSpending
 from telegram_assistant.stores.postgres.pages import Pages
+from telegram_assistant.stores.postgres.parked_channels import ParkedChannels
 from telegram_assistant.stores.postgres.partitions import Partitions
 from telegram_assistant.stores.postgres.planning import Planning
+from telegram_assistant.stores.postgres.post_details import PostDetails
 from telegram_assistant.stores.postgres.post_media import PostMedia
 from telegram_assistant.stores.postgres.post_states import PostStates
 from telegram_assistant.stores.postgres.posts import Posts
@@ -50,6 +55,7 @@ from telegram_assistant.stores.postgres.schedule import Schedule
 from telegram_assistant.stores.postgres.search import WordSearch
 from telegram_assistant.stores.postgres.spending import Spending
 from telegram_assistant.stores.postgres.statistics import PostStatistics
+from telegram_assistant.stores.postgres.tag_use import TagUse
 from telegram_assistant.stores.postgres.tenant_tags import TenantTags
 from telegram_assistant.stores.postgres.tenants import Tenants
 from telegram_assistant.stores.postgres.users import Users
@@ -87,7 +93,6 @@ class SystemStores:
     media_upkeep: MediaUpkeep
     dead_letters: DeadLetters
     coverage: CoverageLedger
-    coverage_overview: CoverageOverview
     schedule: Schedule
     hints: Hints
     planning: Planning
@@ -113,13 +118,20 @@ class TenantStores:
     """For everything done on behalf of one tenant: it sees what that tenant subscribes to."""
 
     feed: Feed
+    post_details: PostDetails
     followed: Followed
+    parked: ParkedChannels
     coverage: CoverageLedger
+    coverage_overview: CoverageOverview
     words: WordSearch
     enrichments: PostEnrichments
     tags: TenantTags
+    tag_use: TagUse
     changes: QuietChanges
     media: PostMedia
+    accounts: OwnAccounts
+    ai: AiChoices
+    spending: OwnSpending
     keys: Keys
     audit: AuditLog
     idempotency: Idempotency
@@ -155,7 +167,6 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         media_upkeep=MediaUpkeep(transactions),
         dead_letters=DeadLetters(transactions),
         coverage=CoverageLedger(transactions),
-        coverage_overview=CoverageOverview(transactions),
         schedule=Schedule(transactions),
         hints=Hints(transactions),
         planning=Planning(transactions),
@@ -181,13 +192,20 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
     transactions = TenantTransactions(pool, tenant_id)
     return TenantStores(
         feed=Feed(transactions),
+        post_details=PostDetails(transactions),
         followed=Followed(transactions),
+        parked=ParkedChannels(transactions),
         coverage=CoverageLedger(transactions),
+        coverage_overview=CoverageOverview(transactions),
         words=WordSearch(transactions),
         enrichments=PostEnrichments(transactions),
         tags=TenantTags(transactions),
+        tag_use=TagUse(transactions),
         changes=QuietChanges(transactions),
         media=PostMedia(transactions),
+        accounts=OwnAccounts(transactions),
+        ai=AiChoices(transactions),
+        spending=OwnSpending(transactions),
         keys=Keys(transactions),
         audit=AuditLog(transactions),
         idempotency=Idempotency(transactions),

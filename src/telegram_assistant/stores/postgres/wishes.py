@@ -151,7 +151,7 @@ def plain_of(wanted: Subscription) -> dict[str, object]:
     return {
         "folder": wanted.folder,
         "priority": wanted.priority.value,
-        "ai_policy": wanted.ai_policy.value,
+        "ai_policy": wanted.ai_policy and wanted.ai_policy.value,
         "history_days": wanted.history_days,
         "wants_media": wanted.wants_media,
     }
@@ -159,5 +159,5 @@ def plain_of(wanted: Subscription) -> dict[str, object]:
 
 def subscription_of(plain: dict[str, Any]) -> Subscription:
     """Which channel it is for is not known yet."""
-    values = {**plain, "priority": Priority(plain["priority"]), "ai_policy": AiPolicy(plain["ai_policy"])}
+    values = {**plain, "priority": Priority(plain["priority"]), "ai_policy": AiPolicy(plain["ai_policy"]) if plain["ai_policy"] else None}
     return Subscription(channel_id=NOT_KNOWN_YET, **values)

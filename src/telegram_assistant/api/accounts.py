@@ -1,0 +1,142 @@
+"""The accounts that read for you, and whether they are at risk."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Path
+
+from telegram_assistant.api.areas import Area
+from telegram_assistant.api.asking import Ask
+from telegram_assistant.api.shapes import Shown
+from telegram_assistant.domain.access import Scope
+from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.account_risk import Risk
+from telegram_assistant.features.accounts import AccountHealth, account_health, one_account, pause_account, resume_account
+
+area = Area("Accounts", "The accounts that read: their limits, who uses them, whether they are at risk. Never a session or a phone number in full.")
+
+AccountId = Annotated[UUID, Path(description="`account_id` of the account.", examples=["5f0c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10"])]
+EXAMPLE = {
+    "account_id": "5f0c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10",
+    "phone": "+7999*****01",
+    "state": "active",
+    "state_reason": None,
+    "used_by": "reader-1#a3f0",
+    "used_until": "2026-11-15T08:01:00Z",
+    "created_at": "2026-11-01T00:00:00Z",
+    "channels": 120,
+    "overdue": 0,
+    "lost_channels": 1,
+    "open_backfills": 2,
+    "requests_per_second": 0.41,
+    "risk": "careful",
+    "reasons": [{"risk": "careful", "why": "messages.getHistory was told to wait lately: it goes at 70% of its speed"}],
+    "methods": [
+        {
+            "method": "contacts.resolveUsername",
+            "blocked_until": None,
+            "pace": 1.0,
+            "allowances": [{"at_once": 4.0, "per_hour": 960.0, "left": 3.0, "full_in_seconds": 3.8}],
+        }
+    ],
+}
+
+
+class AllowanceShown(Shown):
+    """One of our own limits: how many requests may be sent at once, how many more each hour, what is left. Null: only its process knows."""
+
+    at_once: float
+    per_hour: float
+    left: float | None
+    full_in_seconds: float | None
+
+
+class MethodShown(Shown):
+    """An account's use of one of Telegram's methods. `blocked_until`: Telegram has asked to be left alone until then."""
+
+    method: str
+    blocked_until: datetime | None
+    pace: float
+    allowances: list[AllowanceShown]
+
+
+class ReasonShown(Shown):
+    """Why, and what to do about it."""
+
+    risk: Risk
+    why: str
+
+
+class AccountShown(Shown):
+    """An account. `used_by` is the process that holds its lease now; `risk` answers "is my account at risk?"."""
+
+    account_id: UUID
+    phone: str | None
+    state: AccountState
+    state_reason: str | None
+    used_by: str | None
+    used_until: datetime | None
+    created_at: datetime
+    channels: int
+    overdue: int
+    lost_channels: int
+    open_backfills: int
+    requests_per_second: float | None
+    risk: Risk
+    reasons: list[ReasonShown]
+    methods: list[MethodShown]
+
+
+class AccountsShown(Shown):
+    """All accounts of the tenant."""
+
+    items: list[AccountShown]
+
+
+@area.get("/accounts", scope=Scope.READ, example={"items": [EXAMPLE]})
+async def list_accounts(ask: Ask) -> AccountsShown:
+    """Every account, what is left of its limits, and whether it is at risk."""
+    return AccountsShown(items=[_shown(one) for one in await account_health(stores=ask.stores, now=ask.now)])
+
+
+@area.get("/accounts/{account_id}", scope=Scope.READ, example=EXAMPLE)
+async def get_account(ask: Ask, account_id: AccountId) -> AccountShown:
+    """One account."""
+    return _shown(await one_account(account_id, stores=ask.stores, now=ask.now))
+
+
+@area.post("/accounts/{account_id}/pause", scope=Scope.ADMIN, example={**EXAMPLE, "state": "paused", "state_reason": "paused by anna"})
+async def pause_own_account(ask: Ask, account_id: AccountId) -> AccountShown:
+    """Stop using an account.
+
+    Whoever uses it lets go within 20 seconds; its channels are read by another account, if one can.
+    """
+    return _shown(await pause_account(account_id, by=ask.caller.actor, stores=ask.stores, now=ask.now))
+
+
+@area.post("/accounts/{account_id}/resume", scope=Scope.ADMIN, example=EXAMPLE)
+async def resume_own_account(ask: Ask, account_id: AccountId) -> AccountShown:
+    """Use an account again that was paused or in quarantine."""
+    return _shown(await resume_account(account_id, stores=ask.stores, now=ask.now))
+
+
+def _shown(health: AccountHealth) -> AccountShown:
+    one = health.account
+    return AccountShown(
+        account_id=one.public_id,
+        phone=one.phone_masked,
+        state=one.state,
+        state_reason=one.state_reason,
+        used_by=one.lease_owner,
+        used_until=one.lease_until,
+        created_at=one.created_at,
+        channels=one.channels,
+        overdue=one.overdue,
+        lost_channels=one.lost_channels,
+        open_backfills=one.open_backfills,
+        requests_per_second=one.requests_per_second,
+        risk=health.verdict.risk,
+        reasons=[ReasonShown(risk=reason.risk, why=reason.why) for reason in health.verdict.reasons],
+        methods=[MethodShown.model_validate(use, from_attributes=True) for use in health.methods],
+    )

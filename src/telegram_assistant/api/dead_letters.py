@@ -1,0 +1,113 @@
+"""Events that a stage could not process; for the operator."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Path, Query
+from pydantic import TypeAdapter
+
+from telegram_assistant.api.areas import Area
+from telegram_assistant.api.asking import Ask
+from telegram_assistant.api.shapes import LARGEST_ID, CursorText, Id, Limit, Page, Shown, Storable, cursor_text, read_cursor
+from telegram_assistant.domain.access import Scope
+from telegram_assistant.features.dead_letters import discard, inspect, list_letters, replay
+from telegram_assistant.stores.postgres.dead_letters import DeadLetter
+
+area = Area("Dead letters", "Events that a stage could not process. Only for the operator.")
+
+CURSOR = TypeAdapter(tuple[Id])
+Number = Annotated[int, Path(ge=1, le=LARGEST_ID, description="`number` of the letter.", examples=[7])]
+LINE_EXAMPLE = {
+    "number": 7,
+    "stage": "tagging",
+    "stream": "stream:posts:parsed",
+    "post_id": "1234567890/42",
+    "reason": "the event does not parse",
+    "attempts": 1,
+    "created_at": "2026-11-15T08:00:00Z",
+}
+
+
+class LetterShown(Shown):
+    """A letter in brief."""
+
+    number: int
+    stage: str
+    stream: str
+    post_id: str | None
+    reason: str
+    attempts: int
+    created_at: datetime
+
+
+class LetterInFullShown(Shown):
+    """A letter with what could not be processed; what is no text in it is replaced."""
+
+    letter: LetterShown
+    entry_id: str
+    payload: str
+    traceback: str | None
+
+
+class LettersShown(Page):
+    """A page of letters, newest first."""
+
+    items: list[LetterShown]
+
+
+@area.get("/dead-letters", scope=Scope.OPERATE, example={"items": [LINE_EXAMPLE], "next": None})
+async def list_dead_letters(
+    ask: Ask,
+    stage: Annotated[Storable | None, Query(max_length=100, description="Only of this stage.")] = None,
+    limit: Limit = 50,
+    cursor: CursorText = None,
+) -> LettersShown:
+    """The newest first."""
+    read = read_cursor(cursor, CURSOR)
+    page = await list_letters(letters=ask.app.system.dead_letters, stage=stage, limit=limit, before=read[0] if read else None)
+    return LettersShown(items=[_brief(one) for one in page.letters], next=cursor_text(page.next) if page.next else None)
+
+
+@area.get(
+    "/dead-letters/{number}",
+    scope=Scope.OPERATE,
+    example={"letter": LINE_EXAMPLE, "entry_id": "1763193600000-0", "payload": "{}", "traceback": None},
+)
+async def get_dead_letter(ask: Ask, number: Number) -> LetterInFullShown:
+    """One letter with everything that is known of it."""
+    return _full(await inspect(number, letters=ask.app.system.dead_letters))
+
+
+@area.post("/dead-letters/{number}/replay", scope=Scope.OPERATE, example=LINE_EXAMPLE)
+async def replay_dead_letter(ask: Ask, number: Number) -> LetterShown:
+    """Send a letter back to the stage that buried it, and to no other."""
+    partitions = ask.app.settings.streams.partitions
+    letter = await replay(number, letters=ask.app.system.dead_letters, redis=ask.app.redis, partitions=partitions)
+    ask.note(stage=letter.stage, reason=letter.reason)
+    return _brief(letter)
+
+
+@area.post("/dead-letters/{number}/discard", scope=Scope.OPERATE, example=LINE_EXAMPLE)
+async def discard_dead_letter(ask: Ask, number: Number) -> LetterShown:
+    """Let a letter go: the post stays as it is, and is not announced again."""
+    system = ask.app.system
+    letter = await discard(number, letters=system.dead_letters, outbox=system.outbox, redis=ask.app.redis)
+    ask.note(stage=letter.stage, reason=letter.reason)
+    return _brief(letter)
+
+
+def _brief(letter: DeadLetter) -> LetterShown:
+    return LetterShown(
+        number=letter.dead_letter_id,
+        stage=letter.stage,
+        stream=letter.stream,
+        post_id=None if letter.channel_id is None else f"{letter.channel_id}/{letter.message_id}",
+        reason=letter.reason,
+        attempts=letter.attempts,
+        created_at=letter.created_at,
+    )
+
+
+def _full(letter: DeadLetter) -> LetterInFullShown:
+    payload = letter.payload.decode("utf-8", "replace")
+    return LetterInFullShown(letter=_brief(letter), entry_id=letter.entry_id, payload=payload, traceback=letter.traceback)

@@ -1,0 +1,110 @@
+"""What providers cost."""
+
+from datetime import date, timedelta
+from typing import Annotated
+
+from fastapi import Path, Query
+from pydantic import ConfigDict, Field
+
+from telegram_assistant.api.areas import Area
+from telegram_assistant.api.asking import Ask
+from telegram_assistant.api.shapes import LARGEST_ID, Shown, Storable, Wish
+from telegram_assistant.domain.access import Scope
+from telegram_assistant.features import spending
+from telegram_assistant.features.spending import MOST_MICRO, BudgetTold
+
+area = Area("Usage and budgets", "What was spent on providers, and what may be spent. Amounts are in millionths of `unit`.")
+
+TenantName = Annotated[Storable, Path(min_length=1, max_length=200, description="The name of the tenant.", examples=["default"])]
+
+
+class UsageLineShown(Shown):
+    """Calls of one day, model and outcome: your own share of them."""
+
+    day: date
+    provider: str
+    model: str
+    purpose: str
+    status: str
+    calls: int
+    tokens: int
+    micro: int
+
+
+class UsageShown(Shown):
+    """The newest day first, and what all of it comes to."""
+
+    items: list[UsageLineShown]
+    calls: int
+    tokens: int
+    micro: int
+    unit: str
+
+
+class BudgetShown(Shown):
+    """What may be spent each month, and what this month has used; what is reserved counts as used. Without a limit on tokens it is null."""
+
+    month: date
+    micro: int
+    used_micro: int
+    tokens: int | None
+    used_tokens: int
+
+
+class OwnBudgetShown(Shown):
+    """Null: no budget was set, so nothing is paid for."""
+
+    budget: BudgetShown | None
+    unit: str
+
+
+class BudgetWish(Wish):
+    """From now on; what this month has used stays used."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"micro": 500_000_000, "tokens": None}]})
+
+    micro: Annotated[int, Field(ge=0, le=MOST_MICRO)]
+    tokens: Annotated[int, Field(ge=0, le=LARGEST_ID)] | None = None
+
+
+BUDGET_EXAMPLE = {
+    "budget": {"month": "2026-11-01", "micro": 500_000_000, "used_micro": 12_345_000, "tokens": None, "used_tokens": 90_000},
+    "unit": "RUB",
+}
+LINE_EXAMPLE = {
+    "day": "2026-11-15",
+    "provider": "gigachat",
+    "model": "GigaChat-2",
+    "purpose": "tagging",
+    "status": "ok",
+    "calls": 120,
+    "tokens": 90_000,
+    "micro": 12_345_000,
+}
+
+
+@area.get("/usage", scope=Scope.READ, example={"items": [LINE_EXAMPLE], "calls": 120, "tokens": 90_000, "micro": 12_345_000, "unit": "RUB"})
+async def get_usage(ask: Ask, days: Annotated[int, Query(ge=1, le=366, description="So many days back.")] = 30) -> UsageShown:
+    """What was spent, by day and model. Of calls that several tenants pay for, it is your share."""
+    spent = await spending.usage(ask.now - timedelta(days=days), stores=ask.stores, prices=ask.app.settings.ai.prices)
+    items = [UsageLineShown.model_validate(one, from_attributes=True) for one in spent.lines]
+    return UsageShown(items=items, calls=spent.calls, tokens=spent.tokens, micro=spent.micro, unit=spent.unit)
+
+
+@area.get("/budget", scope=Scope.READ, example=BUDGET_EXAMPLE)
+async def get_budget(ask: Ask) -> OwnBudgetShown:
+    """What may be spent this month, and was."""
+    return _shown(await spending.budget(stores=ask.stores, prices=ask.app.settings.ai.prices))
+
+
+@area.put("/tenants/{name}/budget", scope=Scope.OPERATE, example=BUDGET_EXAMPLE)
+async def set_tenant_budget(ask: Ask, name: TenantName, wish: BudgetWish) -> OwnBudgetShown:
+    """Say what a tenant may spend each month. Only for the operator, whose bill it is."""
+    ask.note(micro=wish.micro, tokens=wish.tokens)
+    system, prices = ask.app.system, ask.app.settings.ai.prices
+    told = await spending.set_budget(name, micro=wish.micro, tokens=wish.tokens, tenants=system.tenants, spending=system.spending, prices=prices)
+    return _shown(told)
+
+
+def _shown(told: BudgetTold) -> OwnBudgetShown:
+    return OwnBudgetShown.model_validate(told, from_attributes=True)

@@ -1,0 +1,125 @@
+"""What may understand your channels' posts."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from telegram_assistant.api.areas import Area
+from telegram_assistant.api.asking import Ask
+from telegram_assistant.api.shapes import CursorText, Id, Limit, Page, Shown, Wish, cursor_text, read_cursor
+from telegram_assistant.domain.access import Scope
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.features import ai_policies
+from telegram_assistant.features.ai_policies import PolicyInForce
+from telegram_assistant.stores.postgres.ai_choices import Stance
+
+area = Area("Understanding", "What may understand posts: nothing (off), this installation (local), or a provider, which needs an owner's consent.")
+
+CURSOR = TypeAdapter(tuple[Id])
+
+
+class ConsentShown(Shown):
+    """An owner's word that texts may be sent to a provider."""
+
+    given_by: str
+    given_at: datetime
+
+
+class StanceShown(Shown):
+    """What holds for channels to come, and the consent, if there is one."""
+
+    default: AiPolicy
+    consent: ConsentShown | None
+
+
+class PolicyShown(Shown):
+    """What was chosen for a channel, and what holds: without consent `provider` is `local`, and what the operator has blocked is off."""
+
+    channel_id: int
+    title: str
+    chosen: AiPolicy
+    in_force: AiPolicy
+
+
+class PoliciesShown(Page):
+    """A page of channels, in the order of their ids."""
+
+    items: list[PolicyShown]
+
+
+class DefaultWish(Wish):
+    """For channels that are followed from now on without a word about it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"policy": "local"}]})
+
+    policy: AiPolicy
+
+
+class PoliciesWish(Wish):
+    """The same policy for all of these channels, or for none of them."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"channel_ids": [1234567890], "policy": "off"}]})
+
+    channel_ids: Annotated[list[Id], Field(min_length=1, max_length=1000)]
+    policy: AiPolicy
+
+
+STANCE_EXAMPLE = {"default": "local", "consent": {"given_by": "anna", "given_at": "2026-11-15T08:00:00Z"}}
+POLICY_EXAMPLE = {"channel_id": 1234567890, "title": "City news", "chosen": "provider", "in_force": "provider"}
+
+
+@area.get("/ai", scope=Scope.READ, example=STANCE_EXAMPLE)
+async def get_understanding(ask: Ask) -> StanceShown:
+    """What holds for channels to come, and whether an owner has consented to a provider."""
+    return _stance(await ai_policies.stance(stores=ask.stores))
+
+
+@area.put("/ai/default", scope=Scope.ADMIN, example=STANCE_EXAMPLE)
+async def choose_default_policy(ask: Ask, wish: DefaultWish) -> StanceShown:
+    """Choose what may understand channels that are followed from now on."""
+    ask.note(policy=wish.policy)
+    return _stance(await ai_policies.choose_default(wish.policy, stores=ask.stores))
+
+
+@area.get("/ai/policies", scope=Scope.READ, example={"items": [POLICY_EXAMPLE], "next": None})
+async def list_policies(ask: Ask, limit: Limit = 50, cursor: CursorText = None) -> PoliciesShown:
+    """What was chosen for each followed channel, and what holds."""
+    read = read_cursor(cursor, CURSOR)
+    page = await ai_policies.policies(stores=ask.stores, limit=limit, after=ChannelId(read[0]) if read else None)
+    return PoliciesShown(items=[_policy(one) for one in page.policies], next=cursor_text(page.next) if page.next else None)
+
+
+@area.put("/ai/policies", scope=Scope.ADMIN, example={"items": [POLICY_EXAMPLE], "next": None}, also=(404,))
+async def choose_policies(ask: Ask, wish: PoliciesWish) -> PoliciesShown:
+    """Choose what may understand the posts of some channels.
+
+    A provider needs an owner's consent first (409). A channel that is not followed (404) changes nothing for the others either.
+    """
+    ask.note(policy=wish.policy, channels=len(wish.channel_ids))
+    chosen = await ai_policies.choose_policy([ChannelId(one) for one in wish.channel_ids], wish.policy, stores=ask.stores)
+    return PoliciesShown(items=[_policy(one) for one in chosen], next=None)
+
+
+@area.put("/ai/consent", scope=Scope.ADMIN, example=STANCE_EXAMPLE)
+async def give_consent(ask: Ask) -> StanceShown:
+    """Record an owner's consent: texts of channels with the policy `provider` may be sent to the configured provider.
+
+    The first word stays on record.
+    """
+    return _stance(await ai_policies.consent(by=ask.caller.actor, stores=ask.stores))
+
+
+@area.delete("/ai/consent", scope=Scope.ADMIN)
+async def withdraw_consent(ask: Ask) -> None:
+    """Withdraw the consent: from now on nothing is sent, whatever is chosen."""
+    await ai_policies.withdraw_consent(stores=ask.stores)
+
+
+def _stance(stance: Stance) -> StanceShown:
+    return StanceShown.model_validate(stance, from_attributes=True)
+
+
+def _policy(one: PolicyInForce) -> PolicyShown:
+    return PolicyShown(channel_id=one.channel.channel_id, title=one.channel.title, chosen=one.channel.chosen, in_force=one.in_force)

@@ -1,0 +1,78 @@
+"""The accounts that read for a tenant: how they are, what they have used, whether they are at risk; pause and resume them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from telegram_assistant.domain.account_risk import Allowance, MethodUse, Verdict, verdict_on
+from telegram_assistant.domain.budget import BUDGETS, HOUR, Budget, meter_of
+from telegram_assistant.errors import Missing
+from telegram_assistant.stores.postgres.own_accounts import KeptLimit, OwnAccount
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+
+@dataclass(frozen=True, slots=True)
+class AccountHealth:
+    """One account, and the answer to "is my account at risk?"."""
+
+    account: OwnAccount
+    methods: tuple[MethodUse, ...]
+    verdict: Verdict
+
+
+async def account_health(*, stores: TenantStores, now: datetime) -> tuple[AccountHealth, ...]:
+    """Of every account of the tenant."""
+    return tuple(_health(one, now) for one in await stores.accounts.all())
+
+
+async def one_account(public_id: UUID, *, stores: TenantStores, now: datetime) -> AccountHealth:
+    """Missing where the tenant has no such account."""
+    found = next((one for one in await stores.accounts.all() if one.public_id == public_id), None)
+    if found is None:
+        raise Missing("there is no such account")
+    return _health(found, now)
+
+
+async def pause_account(public_id: UUID, *, by: str, stores: TenantStores, now: datetime) -> AccountHealth:
+    """Whoever uses it lets go within 20 seconds. Rejected where it is not in use at all."""
+    if not await stores.accounts.pause(public_id, why=f"paused by {by}"):
+        raise Missing("there is no such account")
+    return await one_account(public_id, stores=stores, now=now)
+
+
+async def resume_account(public_id: UUID, *, stores: TenantStores, now: datetime) -> AccountHealth:
+    """From pause or quarantine."""
+    if not await stores.accounts.resume(public_id):
+        raise Missing("there is no such account")
+    return await one_account(public_id, stores=stores, now=now)
+
+
+def _health(account: OwnAccount, now: datetime) -> AccountHealth:
+    kept = {one.method: one for one in account.limits}
+    budgets = BUDGETS | {method: Budget(method, ()) for method in kept if method not in BUDGETS}
+    methods = tuple(_use(budgets[method], method, kept.get(method)) for method in sorted(budgets))
+    verdict = verdict_on(
+        account.state,
+        state_reason=account.state_reason,
+        is_held=account.lease_owner is not None,
+        overdue=account.overdue,
+        methods=methods,
+        now=now,
+    )
+    return AccountHealth(account, methods, verdict)
+
+
+def _use(budget: Budget, method: str, known: KeptLimit | None) -> MethodUse:
+    """As it is now: what was written down has filled up since."""
+    meter = meter_of(budget, known.kept if known else None, 0.0)
+    pace = meter.pace_at(0.0)
+    allowances = tuple(
+        Allowance(
+            at_once=limit.burst,
+            per_hour=round(limit.per_second * pace * HOUR, 2),
+            left=round(left, 2) if budget.is_kept else None,
+            full_in_seconds=round((limit.burst - left) / (limit.per_second * pace), 1) if budget.is_kept else None,
+        )
+        for limit, left in zip(budget.limits, meter.left(0.0), strict=True)
+    )
+    return MethodUse(method, known.blocked_until if known else None, round(pace, 3), allowances)

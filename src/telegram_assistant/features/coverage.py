@@ -1,0 +1,94 @@
+"""How complete the followed channels are, in words that a person can read."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from telegram_assistant.domain.coverage import CoverageState
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.errors import Missing
+from telegram_assistant.stores.postgres.coverage import ChannelCoverage, Coverage
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+EVERYTHING_BEFORE = 1980
+"""A floor before that year means: all that there ever was."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CoveragePlace:
+    """The last channel of a page; the next page is what comes after it."""
+
+    title: str
+    channel_id: ChannelId
+
+
+def place_of(one: ChannelCoverage) -> CoveragePlace:
+    """Where a channel stands in the list."""
+    return CoveragePlace(one.title.casefold(), one.channel_id)
+
+
+@dataclass(frozen=True, slots=True)
+class CoveragePage:
+    """A page of channels, and all of them in sum."""
+
+    channels: tuple[ChannelCoverage, ...]
+    states: Mapping[CoverageState, int]
+    missing_ids: int
+    next: CoveragePlace | None
+    """None: there are no more."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every followed channel is."""
+        return not any(count for state, count in self.states.items() if state is not CoverageState.COMPLETE)
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageInFull:
+    """One channel with its ledger; None where nothing was read by an account yet."""
+
+    channel: ChannelCoverage
+    ledger: Coverage | None
+
+    @property
+    def complete(self) -> bool:
+        return self.channel.status.state is CoverageState.COMPLETE
+
+
+async def coverage_of_all(
+    *, stores: TenantStores, states: Collection[CoverageState] = (), limit: int | None = None, after: CoveragePlace | None = None
+) -> CoveragePage:
+    """By title; only those in one of the states, if some are named. The sums are those of all channels."""
+    known = await stores.coverage_overview.channels()
+    wanted = sorted((one for one in known if not states or one.status.state in states), key=place_of)
+    left = [one for one in wanted if after is None or place_of(one) > after]
+    counts = Counter(one.status.state for one in known)
+    sums = {state: counts[state] for state in CoverageState}
+    shown = tuple(left[:limit])
+    return CoveragePage(shown, sums, sum(one.missing_ids for one in known), place_of(shown[-1]) if len(shown) < len(left) else None)
+
+
+async def coverage_of(channel_id: ChannelId, *, stores: TenantStores) -> CoverageInFull:
+    """Missing where the tenant does not follow it."""
+    known = await stores.coverage_overview.channels([channel_id])
+    if not known:
+        raise Missing("there is no such channel among those that are followed")
+    return CoverageInFull(known[0], await stores.coverage.of(channel_id))
+
+
+def in_words(one: ChannelCoverage) -> str:
+    """A sentence for a person; times are UTC."""
+    status, checked = one.status, f"last checked {one.last_polled_at:%Y-%m-%d %H:%M}" if one.last_polled_at else "never checked"
+    is_everything = one.floor_at is None or one.floor_at.year < EVERYTHING_BEFORE
+    since = "ever posted" if is_everything else f"posted since {one.floor_at:%Y-%m-%d}"
+    why = f": {status.why}" if status.why else ""
+    until = "" if status.until is None else f" ({'since' if status.state is CoverageState.UNREADABLE else 'until'} {status.until:%Y-%m-%d %H:%M})"
+    said = {
+        CoverageState.COMPLETE: f"Complete: everything {since} is stored",
+        CoverageState.FILLING: "Being filled",
+        CoverageState.MISSING: f"{one.missing_ids} message ids are missing",
+        CoverageState.WAITING: "Nothing was read so far",
+        CoverageState.UNREADABLE: "Cannot be read",
+        CoverageState.PREVIEW: "The newest posts are stored",
+    }[status.state]
+    return f"{said}{why}{until}; {checked}."

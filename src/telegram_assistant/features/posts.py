@@ -1,0 +1,100 @@
+"""One post in full, and how its text has changed."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from telegram_assistant.domain.differences import Piece, difference
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.links import link_to
+from telegram_assistant.domain.post import Json
+from telegram_assistant.errors import Missing
+from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
+from telegram_assistant.stores.postgres.post_details import PostDetail, PostVersion
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+NO_POST = "there is no such post among those of followed channels"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPage:
+    """A page that the post links to, as far as it was read."""
+
+    url: str
+    status: str
+    title: str | None
+    author: str | None
+    published_at: str | None
+    found_at: str | None
+    """Where it was found in the end, if not where the link leads."""
+    excerpt: str | None
+    why: str | None
+    """It was not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostInFull:
+    """A post, with what is known of it and what the tenant's policy lets it see of what was understood."""
+
+    detail: PostDetail
+    link: str
+    tags: Enrichment | None
+    pictures: Enrichment | None
+    album: Enrichment | None
+    pages: tuple[ReadPage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionTold:
+    """A version, and what is different from the one before it; the first that is known has nothing to differ from."""
+
+    version: PostVersion
+    pieces: tuple[Piece, ...]
+
+
+async def post_in_full(post_id: PostId, *, stores: TenantStores) -> PostInFull:
+    """Missing where it does not exist for the tenant."""
+    detail = await stores.post_details.of(post_id)
+    if detail is None:
+        raise Missing(NO_POST)
+    understood = await stores.enrichments.all_of(post_id)
+    return PostInFull(
+        detail,
+        link_to(post_id, detail.username),
+        tags=understood.get(Kind.TAGS),
+        pictures=understood.get(Kind.VISION),
+        album=understood.get(Kind.ALBUM),
+        pages=_pages(detail.crawled),
+    )
+
+
+async def versions_of(post_id: PostId, *, stores: TenantStores) -> tuple[VersionTold, ...]:
+    """In the order in which they were written, the present one last. Missing where the post does not exist for the tenant."""
+    versions = await stores.post_details.versions(post_id)
+    if not versions:
+        raise Missing(NO_POST)
+    return await asyncio.to_thread(_told, versions)  # comparing long texts takes a while
+
+
+def _told(versions: Sequence[PostVersion]) -> tuple[VersionTold, ...]:
+    before = (None, *versions[:-1])
+    return tuple(VersionTold(one, () if last is None else difference(last.text, one.text)) for last, one in zip(before, versions, strict=True))
+
+
+def _pages(crawled: Mapping[str, Json]) -> tuple[ReadPage, ...]:
+    pages = crawled.get("pages")
+    found = pages if isinstance(pages, list) else []
+    return tuple(
+        ReadPage(
+            str(one.get("url") or ""),
+            str(one.get("status") or ""),
+            *(_text(one, name) for name in ("title", "author", "published_at", "found_at", "excerpt", "why")),
+        )
+        for one in found
+        if isinstance(one, Mapping)
+    )
+
+
+def _text(facts: Mapping[str, Json], name: str) -> str | None:
+    value = facts.get(name)
+    return value if isinstance(value, str) else None

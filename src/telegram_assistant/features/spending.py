@@ -1,0 +1,78 @@
+"""What providers cost: what a tenant may spend each month, and what it has spent by day and model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from telegram_assistant.ai.prices import read_prices
+from telegram_assistant.domain.spending import MILLION, Budget, UsageLine
+from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.stores.postgres.spending import Spending
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.tenants import Tenants
+
+MOST_MICRO = 10**15
+"""A thousand million units: more is a slip of the finger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The lines of the ledger, the newest day first, and what they come to. Each amount is the tenant's own share."""
+
+    lines: tuple[UsageLine, ...]
+    calls: int
+    tokens: int
+    micro: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetTold:
+    """What may be spent this month and was, in millionths of the unit; None where no budget was set, so nothing is paid for."""
+
+    budget: Budget | None
+    unit: str
+
+
+async def usage(since: datetime, *, stores: TenantStores, prices: Path | None) -> Spent:
+    """What a tenant has spent."""
+    return in_sum(await stores.spending.usage(since), unit=read_prices(prices).unit)
+
+
+async def budget(*, stores: TenantStores, prices: Path | None) -> BudgetTold:
+    """Of one tenant."""
+    return BudgetTold(await stores.spending.budget(), read_prices(prices).unit)
+
+
+async def set_budget(name: str, *, micro: int, tokens: int | None, tenants: Tenants, spending: Spending, prices: Path | None) -> BudgetTold:
+    """The operator says what a tenant may spend each month: the bill is the operator's. What this month has used stays used."""
+    if not 0 <= micro <= MOST_MICRO:
+        raise Rejected("a budget is at least 0 and at most a thousand million units")
+    known = await tenants.by_name(name)
+    if known is None:
+        raise Missing(f"there is no tenant {name!r}")
+    await spending.set_budget(known.tenant_id, micro=micro, tokens=tokens)
+    budgets = await spending.budgets()
+    return BudgetTold(next(one for one in budgets if one.tenant_id == known.tenant_id), read_prices(prices).unit)
+
+
+def in_sum(lines: Sequence[UsageLine], *, unit: str) -> Spent:
+    return Spent(tuple(lines), sum(one.calls for one in lines), sum(one.tokens for one in lines), sum(one.micro for one in lines), unit)
+
+
+def micro_of(money: str) -> int:
+    """An amount as people write it; Rejected where it is none."""
+    try:
+        micro = Decimal(money) * MILLION
+    except InvalidOperation as error:
+        raise Rejected(f"{money!r} is no amount; write it like 500 or 12.50") from error
+    if not micro.is_finite() or not 0 <= micro <= MOST_MICRO or micro != int(micro):
+        raise Rejected(f"{money!r} is no amount; write it like 500 or 12.50")
+    return int(micro)
+
+
+def money_of(micro: int) -> str:
+    """As people read it."""
+    return f"{Decimal(micro) / MILLION:,.4f}"

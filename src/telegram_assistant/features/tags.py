@@ -1,0 +1,94 @@
+"""Tags: which there are, how a tenant calls them, which its posts carry most, and the posts that carry one."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from telegram_assistant.domain.links import link_to
+from telegram_assistant.domain.vocabulary import tag_in
+from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.features.feed import FeedPage, FeedPost
+from telegram_assistant.stores.postgres.feed import Cursor, cursor_of
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.tag_use import TagCount
+from telegram_assistant.stores.postgres.tenant_tags import TagChoice
+
+MOST_TAGS = 1000
+LONGEST_WINDOW = timedelta(days=31)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTag:
+    """A tag of the vocabulary, and how the tenant wants it shown."""
+
+    language: str
+    tag: str
+    topic: str
+    shown_as: str | None = None
+    hidden: bool = False
+
+
+async def vocabulary(*, stores: TenantStores, language: str | None = None) -> tuple[ShownTag, ...]:
+    """By language and topic, hidden ones included and marked."""
+    choices = {(one.language, one.tag): one for one in await stores.tags.choices()}
+    found = []
+    for one in await stores.tag_use.vocabulary():
+        if language in {None, one.language} and not one.is_retired:
+            choice = choices.get((one.language, one.tag), TagChoice(one.language, one.tag))
+            found.append(ShownTag(one.language, one.tag, one.topic, choice.shown_as, choice.hidden))
+    return tuple(found)
+
+
+async def choose_tag(tag: str, *, stores: TenantStores, shown_as: str | None = None, hidden: bool = False) -> tuple[ShownTag, ...]:
+    """Hide a tag, call it by another name, or with neither show it as it is; in every language that has it. Missing where none has.
+
+    A name that it had is kept while it is hidden.
+    """
+    name = None if shown_as is None else tag_in(shown_as)
+    if shown_as is not None and name is None:
+        raise Rejected(f"{shown_as!r} is no name for a tag: write one to four words")
+    known = [one for one in await stores.tag_use.vocabulary() if one.tag == tag.casefold()]
+    if not known:
+        raise Missing(f"there is no tag {tag!r}; `tga tags list` shows them")
+    names = {(one.language, one.tag): one.shown_as for one in await stores.tags.choices()} if hidden else {}
+    chosen = [TagChoice(one.language, one.tag, name or names.get((one.language, one.tag)), hidden) for one in known]
+    for choice in chosen:
+        await stores.tags.choose(choice)
+    return tuple(ShownTag(one.language, one.tag, one.topic, choice.shown_as, hidden) for one, choice in zip(known, chosen, strict=True))
+
+
+async def most_used(since: datetime, until: datetime, *, stores: TenantStores, limit: int = 50) -> tuple[TagCount, ...]:
+    """Of posts in that time, under the tenant's names and without what it hides. Rejected for more than a month at once."""
+    if not timedelta(0) < until - since <= LONGEST_WINDOW:
+        raise Rejected(f"ask for a time of at most {LONGEST_WINDOW.days} days that ends after it begins")
+    names = await _names(stores)
+    sums: dict[str, TagCount] = {}
+    for one in await stores.tag_use.most_used(since, until, limit=MOST_TAGS):
+        shown = names.get(one.tag, one.tag)
+        if shown is not None:
+            # Two tags under one name: a post or channel that has both counts twice, which is still the right order.
+            before = sums.get(shown, TagCount(shown, 0, 0))
+            sums[shown] = TagCount(shown, before.posts + one.posts, max(before.channels, one.channels))
+    return tuple(sorted(sums.values(), key=lambda one: (-one.posts, one.tag))[:limit])
+
+
+async def posts_by_tag(name: str, *, since: datetime, stores: TenantStores, limit: int = 50, before: Cursor | None = None) -> FeedPage:
+    """The newest first, by the name that the tenant uses. Missing where no tag is called so, or it is hidden."""
+    names: dict[str, str | None] = {one.tag: one.tag for one in await stores.tag_use.vocabulary()}
+    names |= await _names(stores)
+    tags = [tag for tag, shown in names.items() if shown == name.casefold()]
+    if not tags:
+        raise Missing(f"there is no tag {name!r}")
+    posts = await stores.tag_use.posts(tags, since=since, limit=limit + 1, before=before)
+    shown = posts[:limit]
+    channels = await stores.followed.some({one.post.channel_id for one in shown})
+    found = tuple(
+        FeedPost(one, channel.title, link_to(one.post.id, channel.username))
+        for one in shown
+        if (channel := channels.get(one.post.channel_id)) is not None
+    )
+    return FeedPage(found, cursor_of(shown[-1]) if len(posts) > limit else None)
+
+
+async def _names(stores: TenantStores) -> dict[str, str | None]:
+    """How the tenant calls the tags that it has decided about; None for those that it hides."""
+    return {one.tag: None if one.hidden else one.shown_as or one.tag for one in await stores.tags.choices()}

@@ -1,0 +1,79 @@
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+
+from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.account_risk import Risk
+from telegram_assistant.domain.budget import Kept
+from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.features.accounts import account_health, one_account, pause_account, resume_account
+from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.factories import World
+
+
+async def make_account(system: SystemStores, world: World) -> AccountId:
+    account_id = await system.accounts.add(world.a)
+    await system.accounts.save_session(account_id, key_id="k", session=b"sealed")
+    await system.accounts.set_state(account_id, AccountState.ACTIVE)
+    return account_id
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def test_a_tenant_sees_what_is_left_of_its_accounts_budgets(system: SystemStores, world: World) -> None:
+    account_id = await make_account(system, world)
+    await system.limits.keep(account_id, "contacts.resolveUsername", Kept(tokens=(1.0, 15.0, 90.0)))
+    await system.limits.keep(account_id, "messages.getHistory", Kept(blocked_seconds=3600, pace=0.49))
+    (health,) = await account_health(stores=world.stores_a, now=now())
+    methods = {one.method: one for one in health.methods}
+    assert [round(one.left or 0) for one in methods["contacts.resolveUsername"].allowances] == [1, 15, 90]
+    assert methods["contacts.resolveUsername"].blocked_until is None
+    assert [one.left for one in methods["messages.getHistory"].allowances] == [None]
+    assert methods["messages.getHistory"].blocked_until is not None
+    assert [one.left for one in methods["auth.sendCode"].allowances] == [3.0]
+    assert health.verdict.risk is Risk.AT_RISK
+    assert "messages.getHistory" in health.verdict.reasons[0].why
+    assert await account_health(stores=world.stores_b, now=now()) == ()
+
+
+async def test_who_holds_an_account_and_how_much_it_reads_is_seen(system: SystemStores, world: World) -> None:
+    account_id = await make_account(system, world)
+    await system.accounts.take("reader-1#ab")
+    channel = Channel(channel_id=world.only_a[0], title="One")
+    await system.channels.open_to(account_id, channel, 1, joined=False, read_at=now())
+    (health,) = await account_health(stores=world.stores_a, now=now())
+    assert (health.account.lease_owner, health.account.channels, health.account.lost_channels) == ("reader-1#ab", 1, 0)
+    await system.schedule.lose_access(account_id, channel.channel_id, "it is private now")
+    (health,) = await account_health(stores=world.stores_a, now=now())
+    assert (health.account.channels, health.account.lost_channels) == (0, 1)
+
+
+async def test_an_account_is_paused_and_resumed_by_its_own_tenant_only(system: SystemStores, world: World) -> None:
+    account_id = await make_account(system, world)
+    (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
+    paused = await pause_account(public_id, by="anna", stores=world.stores_a, now=now())
+    assert (paused.account.state, paused.account.state_reason) == (AccountState.PAUSED, "paused by anna")
+    assert account_id not in {one.account_id for one in await system.accounts.take("somebody")}
+    resumed = await resume_account(public_id, stores=world.stores_a, now=now())
+    assert (resumed.account.state, resumed.account.state_reason) == (AccountState.ACTIVE, None)
+    for foreign in (public_id, uuid4()):
+        with pytest.raises(Missing):
+            await pause_account(foreign, by="b", stores=world.stores_b, now=now())
+        with pytest.raises(Missing):
+            await resume_account(foreign, stores=world.stores_b, now=now())
+        with pytest.raises(Missing):
+            await one_account(foreign, stores=world.stores_b, now=now())
+
+
+async def test_what_telegram_has_ended_is_not_resumed_here(system: SystemStores, world: World) -> None:
+    account_id = await make_account(system, world)
+    (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
+    await system.accounts.set_state(account_id, AccountState.BANNED, "Telegram says so")
+    with pytest.raises(Rejected, match="is banned"):
+        await resume_account(public_id, stores=world.stores_a, now=now())
+    assert (await one_account(public_id, stores=world.stores_a, now=now())).verdict.risk is Risk.LOST

@@ -1,0 +1,89 @@
+from datetime import datetime, timedelta
+
+import pytest
+
+from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.understanding import AiPolicy, Tier
+from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.features.tags import choose_tag, most_used, posts_by_tag, vocabulary
+from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
+from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.factories import World
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(autouse=True)
+async def seeded(system: SystemStores) -> None:
+    await system.vocabularies.seed(packaged_vocabulary())
+
+
+async def tag(system: SystemStores, channel_id: ChannelId, message_id: int, *tags: str, tier: Tier = Tier.LOCAL, revision: int = 1) -> PostId:
+    post_id = PostId(channel_id, MessageId(message_id))
+    await system.enrichments.save([Enrichment(post_id, revision, Kind.TAGS, tier, {"tags": list(tags)})])
+    return post_id
+
+
+async def used(world: World, now: datetime) -> list[tuple[str, int, int]]:
+    return [(one.tag, one.posts, one.channels) for one in await most_used(now - 10 * DAY, now + DAY, stores=world.stores_a)]
+
+
+async def found(world: World, name: str, now: datetime) -> list[PostId]:
+    return [one.stored.post.id for one in (await posts_by_tag(name, since=now - 10 * DAY, stores=world.stores_a)).posts]
+
+
+async def test_tags_are_counted_in_what_the_tenant_sees_and_called_as_it_calls_them(system: SystemStores, world: World, now: datetime) -> None:
+    for channel_id in (world.only_a[0], world.shared[0], world.only_b[0]):
+        await tag(system, channel_id, 1, "спорт", "погода")
+    await tag(system, world.only_a[0], 2, "спорт")
+    assert await used(world, now) == [("спорт", 3, 2), ("погода", 2, 2)]
+    await choose_tag("Спорт", stores=world.stores_a, shown_as="Игры")
+    await choose_tag("погода", stores=world.stores_a, hidden=True)
+    assert await used(world, now) == [("игры", 3, 2)]
+    assert len(await found(world, "игры", now)) == 3
+    for gone in ("спорт", "погода", "чепуха"):
+        with pytest.raises(Missing):
+            await found(world, gone, now)
+    listed = {one.tag: one for one in await vocabulary(stores=world.stores_a, language="ru")}
+    assert (listed["спорт"].shown_as, listed["погода"].hidden) == ("игры", True)
+    await choose_tag("спорт", stores=world.stores_a)
+    assert len(await found(world, "спорт", now)) == 3
+
+
+async def test_a_post_counts_by_the_best_result_that_the_tenant_may_see(system: SystemStores, world: World, now: datetime) -> None:
+    paid, local, off = world.only_a[0], world.only_a[1], world.shared[0]
+    await system.ai_policies.consent(world.a, given_by="owner")
+    await world.stores_a.ai.choose([paid], AiPolicy.PROVIDER)
+    await world.stores_a.ai.choose([off], AiPolicy.OFF)
+    for channel_id in (paid, local, off):
+        await tag(system, channel_id, 1, "спорт")
+        await tag(system, channel_id, 1, "погода", tier=Tier.PROVIDER)
+    assert await found(world, "спорт", now) == [PostId(local, MessageId(1))]
+    assert await found(world, "погода", now) == [PostId(paid, MessageId(1))]
+    assert await used(world, now) == [("погода", 1, 1), ("спорт", 1, 1)]
+    await world.stores_a.ai.withdraw()
+    assert len(await found(world, "спорт", now)) == 2
+    assert await found(world, "погода", now) == []
+
+
+async def test_posts_by_tag_come_newest_first_page_by_page(system: SystemStores, world: World, now: datetime) -> None:
+    tagged = {await tag(system, channel_id, message_id, "спорт") for channel_id in world.of_a for message_id in range(1, 6)}
+    seen, place = [], None
+    while True:
+        page = await posts_by_tag("спорт", since=now - 10 * DAY, stores=world.stores_a, limit=3, before=place)
+        seen += [one.stored for one in page.posts]
+        place = page.next
+        if place is None:
+            break
+    assert [one.post.posted_at for one in seen] == sorted((one.post.posted_at for one in seen), reverse=True)
+    assert len(seen) == len(tagged)
+    assert {one.post.id for one in seen} == tagged
+
+
+async def test_a_name_that_is_none_and_a_time_that_is_too_long_are_refused(world: World, now: datetime) -> None:
+    with pytest.raises(Rejected, match="is no name"):
+        await choose_tag("спорт", stores=world.stores_a, shown_as="https://x")
+    for since, until in ((now, now - DAY), (now - 40 * DAY, now)):
+        with pytest.raises(Rejected, match="at most 31 days"):
+            await most_used(since, until, stores=world.stores_a)

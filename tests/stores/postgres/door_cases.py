@@ -1,0 +1,179 @@
+"""What a tenant may know of the work done for it, method by method: the rest of the cases in cases.py."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from uuid import UUID
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.stores.postgres.stores import TenantStores
+from tests.conftest import Admin
+from tests.factories import World
+from tests.stores.postgres.catalogue import insert_row
+
+type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
+
+
+async def _followed_channels(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {channel.channel_id for channel in await stores.followed.channels()}
+
+
+async def _post_details_of(stores: TenantStores, world: World) -> set[ChannelId]:
+    found = [await stores.post_details.of(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
+    return {detail.stored.post.channel_id for detail in found if detail}
+
+
+async def _post_details_versions(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {channel_id for channel_id in world.channels if await stores.post_details.versions(PostId(channel_id, MessageId(1)))}
+
+
+async def _enrichments_all_of(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {channel_id for channel_id in world.channels if await stores.enrichments.all_of(PostId(channel_id, MessageId(1)))}
+
+
+async def _coverage_overview_channels(stores: TenantStores, world: World) -> set[ChannelId]:
+    everything = {one.channel_id for one in await stores.coverage_overview.channels()}
+    assert everything == {one.channel_id for one in await stores.coverage_overview.channels(world.channels)}
+    return everything
+
+
+async def _parked_all(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {one.channel_id for one in await stores.parked.all()}
+
+
+async def _parked_release(stores: TenantStores, world: World) -> set[ChannelId]:
+    released = {channel_id for channel_id in world.channels if await stores.parked.release(channel_id)}
+    assert not released.intersection(await _parked_all(stores, world))
+    return released
+
+
+async def _tag_use_vocabulary(stores: TenantStores, world: World) -> set[ChannelId]:
+    """The vocabulary is everybody's, and says nothing about channels."""
+    await stores.tag_use.vocabulary()
+    return await _followed_channels(stores, world)
+
+
+async def _tag_use_most_used(stores: TenantStores, _world: World) -> set[ChannelId]:
+    used = await stores.tag_use.most_used(datetime(2026, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC), limit=1000)
+    assert all((one.posts, one.channels) == (1, 1) for one in used)
+    return {ChannelId(int(one.tag)) for one in used}
+
+
+async def _tag_use_posts(stores: TenantStores, world: World) -> set[ChannelId]:
+    tags = [str(channel_id) for channel_id in world.channels]
+    return {one.post.channel_id for one in await stores.tag_use.posts(tags, since=datetime(2026, 1, 1, tzinfo=UTC), limit=1000)}
+
+
+async def _accounts_all(stores: TenantStores, _world: World) -> set[ChannelId]:
+    """Each account's phone and only limit is the number of a channel that its tenant follows."""
+    own = await stores.accounts.all()
+    assert all([limit.method for limit in one.limits] == [one.phone_masked] for one in own)
+    return {ChannelId(int(one.phone_masked or 0)) for one in own}
+
+
+async def _accounts_pause(stores: TenantStores, world: World) -> set[ChannelId]:
+    return await _channels_of(stores, [one for one in await _all_accounts(world) if await stores.accounts.pause(one, why="test")])
+
+
+async def _accounts_resume(stores: TenantStores, world: World) -> set[ChannelId]:
+    return await _channels_of(stores, [one for one in await _all_accounts(world) if await stores.accounts.resume(one)])
+
+
+async def _all_accounts(world: World) -> list[UUID]:
+    return [one.public_id for stores in (world.stores_a, world.stores_b) for one in await stores.accounts.all()]
+
+
+async def _channels_of(stores: TenantStores, accounts: list[UUID]) -> set[ChannelId]:
+    return {ChannelId(int(one.phone_masked or 0)) for one in await stores.accounts.all() if one.public_id in accounts}
+
+
+async def _ai_stance(stores: TenantStores, _world: World) -> set[ChannelId]:
+    """The consent names the channels of whoever gave it."""
+    consent = (await stores.ai.stance()).consent
+    return set() if consent is None else {ChannelId(int(one)) for one in consent.given_by.split()}
+
+
+async def _ai_policies(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {one.channel_id for one in await stores.ai.policies()}
+
+
+async def _ai_choose(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {one.channel_id for one in await stores.ai.choose(world.channels, AiPolicy.OFF)}
+
+
+async def _ai_choose_default(stores: TenantStores, world: World) -> set[ChannelId]:
+    others = [one for one in (world.stores_a, world.stores_b, world.stores_nobody) if one is not stores]
+    before = [await one.ai.stance() for one in others]
+    await stores.ai.choose_default(AiPolicy.OFF)
+    assert [await one.ai.stance() for one in others] == before
+    return await _ai_stance(stores, world)
+
+
+async def _ai_consent(stores: TenantStores, world: World) -> set[ChannelId]:
+    """A second word changes nothing."""
+    if await _ai_stance(stores, world):
+        await stores.ai.consent(given_by="0")
+    return await _ai_stance(stores, world)
+
+
+async def _ai_withdraw(stores: TenantStores, world: World) -> set[ChannelId]:
+    before = await _ai_stance(stores, world)
+    assert await stores.ai.withdraw() == bool(before)
+    assert await _ai_stance(stores, world) == set()
+    return before
+
+
+async def _spending_budget(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Each tenant's budget is its own number."""
+    budget = await stores.spending.budget()
+    return await _followed_channels(stores, world) if budget is not None and budget.micro == budget.tenant_id else set()
+
+
+async def _spending_usage(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {ChannelId(int(line.model)) for line in await stores.spending.usage(datetime(2026, 1, 1, tzinfo=UTC))}
+
+
+DOOR_METHODS: dict[str, Case] = {
+    "post_details.of": _post_details_of,
+    "post_details.versions": _post_details_versions,
+    "enrichments.all_of": _enrichments_all_of,
+    "coverage_overview.channels": _coverage_overview_channels,
+    "parked.all": _parked_all,
+    "parked.release": _parked_release,
+    "tag_use.vocabulary": _tag_use_vocabulary,
+    "tag_use.most_used": _tag_use_most_used,
+    "tag_use.posts": _tag_use_posts,
+    "accounts.all": _accounts_all,
+    "accounts.pause": _accounts_pause,
+    "accounts.resume": _accounts_resume,
+    "ai.stance": _ai_stance,
+    "ai.policies": _ai_policies,
+    "ai.choose": _ai_choose,
+    "ai.choose_default": _ai_choose_default,
+    "ai.consent": _ai_consent,
+    "ai.withdraw": _ai_withdraw,
+    "spending.budget": _spending_budget,
+    "spending.usage": _spending_usage,
+}
+
+
+async def park(admin: Admin, world: World) -> None:
+    """Whoever comes first releases shared channels too, so it is done for each."""
+    await admin.execute("UPDATE channels SET parked_until = now(), parked_reason = 'it fails' WHERE channel_id = ANY($1)", list(world.channels))
+
+
+async def settle_in(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> None:
+    """Accounts, a consent, a budget and a bill, which all name the tenant's channels."""
+    await admin.execute(
+        """
+        WITH made AS (INSERT INTO telegram_accounts (tenant_id, phone_masked, state) SELECT $1, c::text, 'active' FROM unnest($2::bigint[]) c
+                      RETURNING account_id, phone_masked)
+        INSERT INTO account_limits (account_id, method) SELECT account_id, phone_masked FROM made
+        """,
+        tenant_id,
+        list(own),
+    )
+    await admin.execute("INSERT INTO ai_consents VALUES ($1, $2)", tenant_id, " ".join(map(str, own)))
+    await admin.execute("INSERT INTO budgets (tenant_id, money_micro, month) VALUES ($1, $1, now())", tenant_id)
+    for channel_id in own:
+        await insert_row(admin, "usage", tenant_id=tenant_id, model=str(channel_id))

@@ -67,6 +67,7 @@ test-llm: install  ## the providers against a real llama.cpp server with a small
 bench: install  ## the benchmarks at their small size
 	scripts/servers up postgres redis s3 toxiproxy
 	$(SERVERS_ENV) && scripts/suite bench-feed $(BIN)/python -m bench.feed --posts 200000 --json
+	$(SERVERS_ENV) && scripts/suite bench-api-schema $(BIN)/python -m bench.api_schema --cases 1000 --json
 	$(SERVERS_ENV) && scripts/suite bench-land $(BIN)/python -m bench.land --seconds 10 --json
 	$(SERVERS_ENV) && scripts/suite bench-streams $(BIN)/python -m bench.streams --rounds 3 --json
 	$(SERVERS_ENV) && scripts/suite bench-relay $(BIN)/python -m bench.relay --rounds 2 --events 20000 --seconds 8 --json

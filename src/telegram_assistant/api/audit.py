@@ -1,13 +1,13 @@
 """Who has changed what."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 from pydantic import JsonValue, TypeAdapter
 
 from telegram_assistant.api.areas import Area
 from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, cursor_text, read_cursor
+from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, cursor_text, micros, moment, read_cursor
 from telegram_assistant.domain.access import Scope
 from telegram_assistant.features.audit import newest_changes
 from telegram_assistant.stores.postgres.audit import AuditCursor, AuditEntry
@@ -15,7 +15,6 @@ from telegram_assistant.stores.postgres.audit import AuditCursor, AuditEntry
 area = Area("Audit log", "Every change that a person or a program of theirs has made.")
 
 CURSOR = TypeAdapter(tuple[Micros, UUID])
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EXAMPLE = {
     "at": "2026-11-15T08:00:00Z",
     "actor": "anna",
@@ -59,8 +58,8 @@ def _shown(entry: AuditEntry) -> EntryShown:
 
 def _cursor(text: str | None) -> AuditCursor | None:
     read = read_cursor(text, CURSOR)
-    return None if read is None else AuditCursor(EPOCH + timedelta(microseconds=read[0]), read[1])
+    return None if read is None else AuditCursor(moment(read[0]), read[1])
 
 
 def _text(cursor: AuditCursor) -> str:
-    return cursor_text((cursor.at - EPOCH) // timedelta(microseconds=1), str(cursor.entry_id))
+    return cursor_text(micros(cursor.at), str(cursor.entry_id))

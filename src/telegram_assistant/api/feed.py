@@ -1,12 +1,12 @@
 """What is new."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from pydantic import TypeAdapter
 
 from telegram_assistant.api.areas import Area
 from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import CursorText, Id, Limit, Micros, Page, Shown, cursor_text, read_cursor
+from telegram_assistant.api.shapes import CursorText, Id, Limit, Micros, Page, Shown, cursor_text, micros, moment, read_cursor
 from telegram_assistant.domain.access import Scope
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.post import PostKind
@@ -17,7 +17,6 @@ from telegram_assistant.stores.postgres.rows import StoredPost
 area = Area("Feed", "What is new in everything that is followed.")
 
 CURSOR = TypeAdapter(tuple[Micros, Id, Id])
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 POST_EXAMPLE = {
     "post_id": "1234567890/42",
@@ -124,8 +123,8 @@ def post_shown(stored: StoredPost, *, channel: str, link: str) -> PostShown:
 
 def _cursor(text: str | None) -> Cursor | None:
     read = read_cursor(text, CURSOR)
-    return None if read is None else Cursor(EPOCH + timedelta(microseconds=read[0]), ChannelId(read[1]), MessageId(read[2]))
+    return None if read is None else Cursor(moment(read[0]), ChannelId(read[1]), MessageId(read[2]))
 
 
 def _text(cursor: Cursor) -> str:
-    return cursor_text((cursor.posted_at - EPOCH) // timedelta(microseconds=1), cursor.channel_id, cursor.message_id)
+    return cursor_text(micros(cursor.posted_at), cursor.channel_id, cursor.message_id)

@@ -5,18 +5,19 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import Path
-from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 
 from telegram_assistant.api.areas import Area
 from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import Shown, Storable, Wish
+from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, Storable, Wish, cursor_text, micros, moment, read_cursor
 from telegram_assistant.domain.access import Scope
 from telegram_assistant.features.keys import list_keys, make_key, revoke_key
-from telegram_assistant.stores.postgres.keys import ApiKey
+from telegram_assistant.stores.postgres.keys import ApiKey, KeyCursor
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 area = Area("Keys", "Keys that programs ask with. They are kept as hashes: whoever loses one makes another.")
 
+CURSOR = TypeAdapter(tuple[Micros, UUID])
 KEY_EXAMPLE = {
     "key_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10",
     "name": "dashboard",
@@ -45,8 +46,8 @@ class KeyShown(Shown):
     revoked_at: datetime | None
 
 
-class KeysShown(Shown):
-    """All keys of the tenant, newest first."""
+class KeysShown(Page):
+    """A page of the tenant's keys, newest first."""
 
     items: list[KeyShown]
 
@@ -68,10 +69,11 @@ class MadeKeyShown(Shown):
     secret: str
 
 
-@area.get("/keys", scope=Scope.ADMIN, example={"items": [KEY_EXAMPLE]})
-async def list_api_keys(ask: Ask) -> KeysShown:
+@area.get("/keys", scope=Scope.ADMIN, example={"items": [KEY_EXAMPLE], "next": None})
+async def list_api_keys(ask: Ask, limit: Limit = 50, cursor: CursorText = None) -> KeysShown:
     """All keys of the tenant, revoked ones too."""
-    return KeysShown(items=[_shown(key) for key in await list_keys(keys=ask.stores.keys)])
+    page = await list_keys(keys=ask.stores.keys, limit=limit, before=_cursor(cursor))
+    return KeysShown(items=[_shown(key) for key in page.keys], next=_text(page.next) if page.next else None)
 
 
 @area.post(
@@ -112,3 +114,12 @@ async def revoke_api_key(ask: Ask, key_id: KeyId) -> None:
 
 def _shown(key: ApiKey) -> KeyShown:
     return KeyShown.model_validate(key, from_attributes=True)
+
+
+def _cursor(text: str | None) -> KeyCursor | None:
+    read = read_cursor(text, CURSOR)
+    return None if read is None else KeyCursor(moment(read[0]), read[1])
+
+
+def _text(cursor: KeyCursor) -> str:
+    return cursor_text(micros(cursor.created_at), str(cursor.key_id))

@@ -56,6 +56,17 @@ class Page(Shown):
     next: str | None = Field(description="Give it back as `cursor` for the next page; null: this is the last one.")
 
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def micros(moment: datetime) -> int:
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def moment(since_1970: int) -> datetime:
+    return EPOCH + timedelta(microseconds=since_1970)
+
+
 def cursor_text(*parts: int | str) -> str:
     """Where a page ends, as something that nobody needs to understand."""
     return base64.urlsafe_b64encode(to_json(parts)).decode().rstrip("=")

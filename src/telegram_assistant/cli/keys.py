@@ -66,7 +66,8 @@ def show_list(tenant: TenantName = "default") -> None:
     """All keys, without their secrets."""
 
     async def look(assembled: App) -> tuple[ApiKey, ...]:
-        return await list_keys(keys=assembled.tenant((await _tenant(assembled, tenant)).tenant_id).keys)
+        known = await _tenant(assembled, tenant)
+        return (await list_keys(keys=assembled.tenant(known.tenant_id).keys, limit=1000)).keys
 
     keys = with_app(look)
     if not keys:

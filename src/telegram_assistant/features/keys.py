@@ -8,7 +8,7 @@ from uuid import UUID
 from telegram_assistant.domain.access import Scope, new_key
 from telegram_assistant.domain.ids import UserId
 from telegram_assistant.errors import Busy, Forbidden, Missing, Rejected
-from telegram_assistant.stores.postgres.keys import ApiKey, Keys, NewKey
+from telegram_assistant.stores.postgres.keys import ApiKey, KeyCursor, Keys, NewKey
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -45,8 +45,18 @@ async def make_key(
     return MadeKey(made, secret)
 
 
-async def list_keys(*, keys: Keys) -> tuple[ApiKey, ...]:
-    return await keys.newest()
+@dataclass(frozen=True, slots=True)
+class KeyPage:
+    """Newest first. Without `next`, there are no older ones."""
+
+    keys: tuple[ApiKey, ...]
+    next: KeyCursor | None
+
+
+async def list_keys(*, keys: Keys, limit: int, before: KeyCursor | None = None) -> KeyPage:
+    found = await keys.newest(limit=limit + 1, before=before)
+    shown = found[:limit]
+    return KeyPage(shown, KeyCursor(shown[-1].created_at, shown[-1].key_id) if len(found) > limit else None)
 
 
 async def revoke_key(key_id: UUID, *, keys: Keys, tell_change: Callable[[], Awaitable[None]]) -> None:

@@ -27,6 +27,14 @@ class ApiKey:
     revoked_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class KeyCursor:
+    """The last key of a page; the next page is what was made before it."""
+
+    created_at: datetime
+    key_id: UUID
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewKey:
     """A key to be made."""
@@ -91,10 +99,18 @@ class Keys:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def newest(self) -> tuple[ApiKey, ...]:
-        """All of them, revoked ones too."""
+    async def newest(self, *, limit: int = 1000, before: KeyCursor | None = None) -> tuple[ApiKey, ...]:
+        """Revoked ones too."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(f"SELECT {COLUMNS} FROM api_keys ORDER BY created_at DESC, key_id")
+            rows = await connection.fetch(
+                f"""
+                SELECT {COLUMNS} FROM api_keys WHERE $2::timestamptz IS NULL OR (created_at, key_id) < ($2, $3)
+                ORDER BY created_at DESC, key_id DESC LIMIT $1
+                """,
+                limit,
+                before.created_at if before else None,
+                before.key_id if before else None,
+            )
         return tuple(_key(row) for row in rows)
 
     async def make(self, key: NewKey) -> ApiKey:

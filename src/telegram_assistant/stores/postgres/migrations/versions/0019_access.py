@@ -59,7 +59,7 @@ def keys() -> None:
         )
         """
     )
-    op.execute("CREATE INDEX api_keys_tenant ON api_keys (tenant_id, created_at DESC, key_id)")
+    op.execute("CREATE INDEX api_keys_tenant ON api_keys (tenant_id, created_at, key_id)")
     # A tenant never reads a hash: who makes a key knows it, and who asks with one is looked up by the system.
     tenant_table(
         "api_keys",

@@ -1,0 +1,120 @@
+"""Channels, feed and polls as programs ask for them."""
+
+import httpx
+import pytest
+
+from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.database import Pool
+from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.api.asking import problem_of
+from tests.conftest import Admin
+from tests.factories import World, make_channel, make_tenant, make_world
+
+
+@pytest.fixture
+async def channels(system: SystemStores, tenant_id: TenantId) -> list[ChannelId]:
+    made = [await make_channel(system, username=f"name_{number}") for number in range(5)]
+    for channel_id, folder in zip(made, ("City", "City", "Sport", None, None), strict=True):
+        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, folder=folder))
+    return made
+
+
+async def listed(client: httpx.AsyncClient, key: dict[str, str], **query: str | int | bool) -> list[int]:
+    answer = await client.get("/api/v1/channels", headers=key, params=query)
+    assert answer.status_code == 200, answer.text
+    return [one["channel_id"] for one in answer.json()["items"]]
+
+
+async def test_channels_are_listed_filtered_and_paged(client: httpx.AsyncClient, key: dict[str, str], channels: list[ChannelId]) -> None:
+    assert await listed(client, key) == channels
+    assert await listed(client, key, folder="City") == channels[:2]
+    assert await listed(client, key, q="NAME_3") == [channels[3]]
+    assert await listed(client, key, q=str(channels[4])) == [channels[4]]  # its title
+    assert await listed(client, key, q="%") == []
+    assert await listed(client, key, priority="high") == []
+    assert await listed(client, key, active=False) == []
+    seen, cursor = [], None
+    while True:
+        page = (await client.get("/api/v1/channels", headers=key, params={"limit": 2} | ({"cursor": cursor} if cursor else {}))).json()
+        seen += [one["channel_id"] for one in page["items"]]
+        cursor = page["next"]
+        if cursor is None:
+            break
+    assert seen == channels
+
+
+async def test_a_channel_is_followed_differently_and_no_more(
+    client: httpx.AsyncClient, key: dict[str, str], channels: list[ChannelId], admin: Admin
+) -> None:
+    where = f"/api/v1/channels/{channels[0]}"
+    changed = (await client.patch(where, headers=key, json={"priority": "high", "history_days": 30, "ai_policy": "off", "wants_media": False})).json()
+    assert (changed["priority"], changed["history_days"], changed["ai_policy"], changed["wants_media"]) == ("high", 30, "off", False)
+    assert changed["folder"] == "City"
+    assert await admin.fetchval("SELECT tier FROM poll_schedule WHERE channel_id = $1", channels[0]) == "high"
+    assert (await client.patch(where, headers=key, json={"folder": None})).json()["folder"] is None
+    assert (await client.get(where, headers=key)).json()["priority"] == "high"
+    assert problem_of(await client.patch(where, headers=key, json={"prioritet": "high"}))[0] == 422
+    assert (await client.delete(where, headers=key)).status_code == 204
+    assert (await client.get(where, headers=key)).status_code == 404
+    assert (await client.delete(where, headers=key)).status_code == 404
+
+
+async def test_following_tells_nothing_of_what_others_follow(client: httpx.AsyncClient, key: dict[str, str], system: SystemStores) -> None:
+    known = await make_channel(system, username="known_to_others")
+    await system.channels.subscribe(await make_tenant(system), Subscription(channel_id=known))
+    wish = {"references": ["@known_to_others", "@unknown_to_all", "no channel at all"], "folder": "New"}
+    answer = await client.post("/api/v1/channels", headers=key, json=wish)
+    assert answer.status_code == 202
+    assert [(one["reference"], one["status"]) for one in answer.json()["items"]] == [
+        ("@known_to_others", "accepted"),
+        ("@unknown_to_all", "accepted"),
+        ("no channel at all", "refused"),
+    ]
+    assert await listed(client, key, folder="New") == [known]
+
+
+async def test_the_feed_is_exact_over_all_pages(
+    client: httpx.AsyncClient, key: dict[str, str], tenant_id: TenantId, system: SystemStores, pool: Pool
+) -> None:
+    world: World = await make_world(system, pool)
+    for channel_id in world.of_a:
+        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    expected = [f"{one.post.channel_id}/{one.post.message_id}" for one in await world.stores_a.feed.newest(limit=100)]
+    seen: list[str] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = (await client.get("/api/v1/feed", headers=key, params={"limit": "4", **cursor})).json()
+        seen += [one["post_id"] for one in page["items"]]
+        if page["next"] is None:
+            break
+        cursor = {"cursor": page["next"]}
+    assert seen == expected
+    assert len(expected) == 28
+
+
+async def test_only_an_own_account_reads_at_once(
+    client: httpx.AsyncClient, key: dict[str, str], channels: list[ChannelId], tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    channel_id = channels[0]
+    where = f"/api/v1/channels/{channel_id}/poll"
+    assert problem_of(await client.post(where, headers=key))[0] == 409
+
+    async def account_of(owner: TenantId) -> int:
+        query = "INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id"
+        account_id: int = await admin.fetchval(query, owner)
+        await admin.execute(
+            "INSERT INTO account_channels (account_id, channel_id, access_hash, read_at) VALUES ($1, $2, 1, now())", account_id, channel_id
+        )
+        return account_id
+
+    other, own = await account_of(await make_tenant(system)), await account_of(tenant_id)
+    await admin.execute("UPDATE poll_schedule SET account_id = $1, claimed = true WHERE channel_id = $2", other, channel_id)
+    assert (await client.post(where, headers=key)).status_code == 202
+    row = "SELECT account_id, asked_at IS NOT NULL, asked_mode, next_poll_at = 'epoch' FROM poll_schedule WHERE channel_id = $1"
+    assert tuple(await admin.fetchrow(row, channel_id) or ()) == (other, False, None, False)  # it is being read at this moment
+    await admin.execute("UPDATE poll_schedule SET claimed = false WHERE channel_id = $1", channel_id)
+    answer = await client.post(where, headers=key, json={"mode": "historical", "priority": "high"})
+    assert (answer.status_code, answer.json()) == (202, {"channel_id": channel_id, "status": "asked for"})
+    assert tuple(await admin.fetchrow(row, channel_id) or ()) == (own, True, "historical", True)
+    assert (await client.post("/api/v1/channels/1/poll", headers=key)).status_code == 404

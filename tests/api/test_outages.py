@@ -1,0 +1,110 @@
+"""Servers that are away, or do not answer: the API says so and when to come back, and recovers by itself."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+import pytest
+
+from bench.chaos.fleet import Proxy
+from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.api.asking import asked, key_of, problem_of
+from tests.factories import make_tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A site whose roads to its servers can be made bad."""
+
+    client: httpx.AsyncClient
+    key: dict[str, str]
+    fresh_key: dict[str, str]
+    """One that this process has not seen yet."""
+    postgres: Proxy
+    redis: Proxy
+
+    async def get(self, path: str, *, key: dict[str, str] | None = None) -> httpx.Response:
+        return await self.client.get(f"/api/v1{path}", headers=key or self.key)
+
+    async def until_answered(self, path: str) -> None:
+        deadline = time.monotonic() + 15
+        while (await self.get(path)).status_code != 200:
+            assert time.monotonic() < deadline, "the API did not recover"
+            await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+async def site(database: dict[str, str], system: SystemStores) -> AsyncIterator[Site]:
+    async with httpx.AsyncClient(base_url=os.environ["TEST_TOXIPROXY_URL"], timeout=10) as toxiproxy:
+        roads = {name: Proxy(toxiproxy, f"api-{name}", urlsplit(database[name]).netloc.rpartition("@")[2]) for name in ("DATABASE_URL", "REDIS_URL")}
+        for road in roads.values():
+            await road.open()
+        settings = read_settings({**database, **{name: through(database[name], road.port) for name, road in roads.items()}})
+        try:
+            async with asked(settings, timeout_seconds=1.5) as (app, client):
+                tenant_id = await make_tenant(system)
+                keys = [await key_of(app, tenant_id) for _ in range(2)]
+                made = Site(client, keys[0], keys[1], roads["DATABASE_URL"], roads["REDIS_URL"])
+                assert (await made.get("/feed")).status_code == 200
+                yield made
+        finally:
+            for road in roads.values():
+                await road.close()
+
+
+def through(url: str, port: int) -> str:
+    parts = urlsplit(url)
+    user, at, _ = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user}{at}127.0.0.1:{port}"))
+
+
+async def test_without_postgresql_answers_are_503_until_it_is_back(site: Site) -> None:
+    await site.postgres.let(enabled=False)
+    for path in ("/feed", "/channels", "/keys"):
+        away = await site.get(path)
+        assert problem_of(away)[0] == 503
+        assert int(away.headers["retry-after"]) >= 1
+    changed = await site.client.post("/api/v1/channels", headers={**site.key, "Idempotency-Key": "outage"}, json={"references": ["@some_channel"]})
+    assert problem_of(changed)[0] == 503
+    unknown = await site.get("/feed", key=site.fresh_key)
+    assert problem_of(unknown)[0] == 503  # and not 401: nobody knows
+    await site.postgres.let(enabled=True)
+    await site.until_answered("/feed")
+    again = await site.client.post("/api/v1/channels", headers={**site.key, "Idempotency-Key": "outage"}, json={"references": ["@some_channel"]})
+    assert again.status_code == 202
+
+
+async def test_a_postgresql_that_says_nothing_keeps_nobody_waiting(site: Site) -> None:
+    await site.postgres.spoil("timeout", timeout=0)
+    began = time.monotonic()
+    silent = await site.get("/feed")
+    assert problem_of(silent)[0] == 503
+    assert time.monotonic() - began < 5
+    await site.postgres.mend()
+    await site.until_answered("/feed")
+
+
+async def test_without_redis_people_are_answered_within_limits_of_this_process(site: Site) -> None:
+    await site.redis.let(enabled=False)
+    for key in (site.key, site.fresh_key):
+        answer = await site.get("/feed", key=key)
+        assert answer.status_code == 200
+        assert "ratelimit-remaining" in answer.headers
+    await site.redis.let(enabled=True)
+    await site.until_answered("/feed")
+
+
+async def test_a_redis_that_says_nothing_costs_one_short_wait(site: Site) -> None:
+    await site.redis.spoil("timeout", timeout=0)
+    assert (await site.get("/feed")).status_code == 200
+    began = time.monotonic()
+    for _ in range(3):
+        assert (await site.get("/feed")).status_code == 200
+    assert time.monotonic() - began < 1
+    await site.redis.mend()
+    await site.until_answered("/feed")

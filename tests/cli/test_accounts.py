@@ -102,3 +102,17 @@ def test_a_key_is_printed_that_works_and_never_twice_the_same(runner: CliRunner)
     first, second = (runner.invoke(app, ["accounts", "key"]).stdout.strip() for _ in range(2))
     assert first != second
     assert vault_of(first).seal("x", account_id=1).key_id
+
+
+def test_the_risk_of_an_account_is_said_with_its_reasons(runner: CliRunner, database: dict[str, str], account_id: AccountId) -> None:
+    tenant = done(database, lambda assembled: named_tenant_of(assembled, account_id))
+    said = runner.invoke(app, ["accounts", "risk", "--tenant", tenant]).stdout
+    assert f"account {account_id}" in said
+    assert "lost" in said
+    assert "Telegram says so" in said
+    assert "auth.sendCode: 3 of 3 at once" in said
+    assert "there is no tenant" in runner.invoke(app, ["accounts", "risk", "--tenant", "nobody"]).stderr
+
+
+async def named_tenant_of(assembled: App, account_id: AccountId) -> str:
+    return next(one.tenant for one in await assembled.system.accounts.all() if one.account_id == account_id)

@@ -9,8 +9,9 @@ from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.spending import Amount, Call, Outcome, Tokens
 from telegram_assistant.domain.understanding import AiPolicy, Work
+from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.factories import fresh_number
+from tests.factories import fresh_number, make_channel
 
 
 async def tell(runner: CliRunner, words: list[str]) -> Result:
@@ -43,6 +44,18 @@ async def test_consent_is_recorded_with_who_gave_it_and_withdrawn(runner: CliRun
     assert "Withdrawn" in (await tell(runner, ["ai", "consent", "--tenant", name, "--withdraw"])).output
     assert "There was none" in (await tell(runner, ["ai", "consent", "--tenant", name, "--withdraw"])).output
     assert (await system.ai_policies.of_tenant(tenant_id)).policy is AiPolicy.LOCAL
+
+
+async def test_policies_are_chosen_for_a_channel_and_for_channels_to_come(runner: CliRunner, system: SystemStores) -> None:
+    name, tenant_id = await make_named_tenant(system)
+    channel_id = await make_channel(system)
+    await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    assert "may go to a provider only after" in (await tell(runner, ["ai", "policy", "provider", "--tenant", name])).output
+    assert "off" in (await tell(runner, ["ai", "policy", "off", "--channel", str(channel_id), "--tenant", name])).output
+    shown = (await tell(runner, ["ai", "policy", "--tenant", name])).output
+    assert "channels to come" in shown
+    assert f"Channel {channel_id}" in shown
+    assert (await system.ai_policies.of_channel(channel_id)).policy is AiPolicy.OFF
 
 
 async def test_usage_is_shown_by_tenant_and_model(runner: CliRunner, system: SystemStores) -> None:

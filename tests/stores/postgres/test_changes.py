@@ -3,8 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.stores.postgres.changes import ChangeKind, ChangeOrder
+from telegram_assistant.stores.postgres.changes import ChangeKind, ChangeOrder, QuietChange, change_cursor
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.landing import Claim
@@ -34,6 +36,21 @@ async def test_each_edit_is_told_with_what_stood_there_before_and_after(system: 
     changes = await stores.changes.since(START)
     assert [(one.before, one.after, one.changed_at.hour) for one in changes] == [("два", "три", 2), ("раз", "два", 1)]
     assert {one.kind for one in changes} == {ChangeKind.EDITED}
+
+
+@pytest.mark.parametrize("order", ChangeOrder)
+async def test_pages_hold_every_change_once_also_of_one_moment(system: SystemStores, pool: Pool, order: ChangeOrder) -> None:
+    stores, channel_id = await followed(system, pool)
+    for text in ("раз", "два", "три"):
+        for message_id in (1, 2):
+            await publish(system, channel_id, message_id, text, at=START + timedelta(hours=len(text)), views=message_id % 2)
+    await make_deleted(system, channel_id, at=START + timedelta(hours=4))
+    everything = await stores.changes.since(START, order=order, limit=1000)
+    assert len(everything) == 6
+    paged: list[QuietChange] = []
+    while page := await stores.changes.since(START, order=order, limit=2, after=change_cursor(paged[-1]) if paged else None):
+        paged += page
+    assert tuple(paged) == everything
 
 
 async def test_a_deletion_is_told_with_what_is_gone(system: SystemStores, pool: Pool) -> None:

@@ -29,23 +29,6 @@ class TagCount:
     channels: int
 
 
-# The channels are named here, with the tier that each may show; row-level security checks. A post counts by its best result.
-MOST_USED = """
-WITH mine AS MATERIALIZED (SELECT channel_id FROM subscriptions WHERE active AND ai_policy <> 'off'),
-tagged AS (
-    SELECT m.channel_id, e.tags FROM mine m
-    CROSS JOIN LATERAL (
-        SELECT message_id FROM posts WHERE channel_id = m.channel_id AND posted_at >= $1 AND posted_at < $2 AND deleted_at IS NULL) p
-    CROSS JOIN LATERAL (
-        SELECT data -> 'tags' AS tags FROM post_enrichment
-        WHERE channel_id = m.channel_id AND message_id = p.message_id AND kind = 'tags'
-        ORDER BY revision DESC, tier = 'provider' DESC LIMIT 1) e
-)
-SELECT tag, count(*) AS posts, count(DISTINCT channel_id) AS channels
-FROM tagged CROSS JOIN LATERAL jsonb_array_elements_text(CASE jsonb_typeof(tags) WHEN 'array' THEN tags ELSE '[]' END) AS tag
-GROUP BY tag ORDER BY posts DESC, tag LIMIT $3
-"""
-
 CARRYING = f"""
 SELECT p.* FROM posts_with_tags($1, $2, $3, $4, $5, $6) f CROSS JOIN LATERAL (
     SELECT {POST_COLUMNS} FROM posts WHERE channel_id = f.channel_id AND message_id = f.message_id LIMIT 1) p
@@ -68,7 +51,7 @@ class TagUse:
     async def most_used(self, since: datetime, until: datetime, *, limit: int) -> tuple[TagCount, ...]:
         """Of posts from `since` to before `until`, under the vocabulary's own names."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(MOST_USED, since, until, limit)
+            rows = await connection.fetch("SELECT tag, posts, channels FROM tags_in_use($1, $2, $3) ORDER BY posts DESC, tag", since, until, limit)
         return tuple(TagCount(**dict(row)) for row in rows)
 
     async def posts(self, tags: Sequence[str], *, since: datetime, limit: int, before: Cursor | None = None) -> tuple[StoredPost, ...]:

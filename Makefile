@@ -65,7 +65,7 @@ test-llm: install  ## the providers against a real llama.cpp server with a small
 
 .PHONY: bench
 bench: install  ## the benchmarks at their small size
-	scripts/servers up postgres redis s3 toxiproxy
+	scripts/servers up postgres redis s3 toxiproxy neo4j
 	$(SERVERS_ENV) && scripts/suite bench-feed $(BIN)/python -m bench.feed --posts 200000 --json
 	$(SERVERS_ENV) && scripts/suite bench-api-schema $(BIN)/python -m bench.api_schema --cases 1000 --json
 	$(SERVERS_ENV) && scripts/suite bench-land $(BIN)/python -m bench.land --seconds 10 --json
@@ -75,6 +75,7 @@ bench: install  ## the benchmarks at their small size
 	$(SERVERS_ENV) && scripts/suite chaos-streams $(BIN)/python -m bench.chaos_streams --seconds 120 --json
 	$(SERVERS_ENV) && scripts/suite soak-streams $(BIN)/python -m bench.soak_streams --seconds 120 --json
 	$(SERVERS_ENV) && scripts/suite bench-vectors $(BIN)/python -m bench.vectors --points 10000 --posts 2000 --json
+	$(SERVERS_ENV) && scripts/suite bench-graph $(BIN)/python -m bench.graph --posts 6000 --json
 	scripts/suite bench-freshness $(BIN)/python -m bench.freshness --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-due-queue $(BIN)/python -m bench.due_queue --channels 200000 --seconds 45 --json
 	$(SERVERS_ENV) && scripts/suite bench-ingest $(BIN)/python -m bench.ingest --rounds 3 --json

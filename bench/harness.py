@@ -27,7 +27,7 @@ def arguments(about: str | None) -> argparse.ArgumentParser:
 
 @asynccontextmanager
 async def own_database(name: str, *, keep: bool = False) -> AsyncIterator[Settings]:
-    """A fresh migrated database on the server of DATABASE_ADMIN_URL; dropped at the end unless it is kept."""
+    """A fresh migrated database on the server of DATABASE_ADMIN_URL; dropped at the end unless it is kept. Without a graph."""
     admin_url = os.environ.get("DATABASE_ADMIN_URL")
     if not admin_url:
         sys.exit('the servers are not running: scripts/servers up && eval "$(scripts/servers env)"')
@@ -37,7 +37,7 @@ async def own_database(name: str, *, keep: bool = False) -> AsyncIterator[Settin
         await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         await admin.execute(f"CREATE DATABASE {name}")
     urls = {key: _in_database(os.environ[key], name) for key in ("DATABASE_URL", "DATABASE_ADMIN_URL")}
-    settings = read_settings({**os.environ, **urls})
+    settings = read_settings({**os.environ, "NEO4J_URI": "", **urls})
     await migrate(settings.database, tell=lambda _: None)
     try:
         yield settings

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from urllib.parse import urlsplit
 
 from telegram_assistant.ai.calling import Caller
 from telegram_assistant.ai.gate import WAIT_SECONDS, Gate
@@ -18,6 +19,9 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.media import MediaRules
 from telegram_assistant.domain.understanding import Urgency
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.graph.index import GraphIndex
+from telegram_assistant.graph.opening import name_of, opened_driver
+from telegram_assistant.graph.store import Graph
 from telegram_assistant.pages.fetching import Fetcher
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.page_reader import PageReader
@@ -62,6 +66,8 @@ class App:
     looker: Looker
     index: Index | None
     """None: vectors are off, or nobody said that this process uses them."""
+    graph_index: GraphIndex | None
+    """None: the graph is off."""
     collaborators: Mapping[str, object]
     """What stages may ask for, by name."""
     probes: Mapping[str, Probe]
@@ -94,6 +100,7 @@ async def assemble(settings: Settings, *, with_vectors: bool = False) -> AsyncIt
         tagger = Tagger(gate, system.enrichments, system.vocabularies)
         looker = Looker(system.ai_policies, system.enrichments, system.media_results, files, picture_readers, gate)
         index = await stack.enter_async_context(open_index(settings, system=system, gate=gate)) if with_vectors else None
+        graph_index = await stack.enter_async_context(open_graph(settings, system=system))
         yield App(
             settings=settings,
             instance=instance,
@@ -106,6 +113,7 @@ async def assemble(settings: Settings, *, with_vectors: bool = False) -> AsyncIt
             tagger=tagger,
             looker=looker,
             index=index,
+            graph_index=graph_index,
             collaborators={
                 "posts": system.posts,
                 "media": system.media,
@@ -123,6 +131,8 @@ async def assemble(settings: Settings, *, with_vectors: bool = False) -> AsyncIt
                 "looker": looker,
                 "post_states": system.post_states,
                 "index": index,
+                "graph_index": graph_index,
+                "rebuilds": system.rebuilds,
             },
             probes={"postgres": system.tenants.answers, "redis": redis.ping},
         )
@@ -208,3 +218,14 @@ async def open_index(settings: Settings, *, system: SystemStores, gate: Gate) ->
     """Posts by meaning; None where vectors are off."""
     async with open_vectors(settings.vectors) as vectors:
         yield None if vectors is None else Index(vectors, gate=gate, states=system.post_states)
+
+
+@asynccontextmanager
+async def open_graph(settings: Settings, *, system: SystemStores) -> AsyncIterator[GraphIndex | None]:
+    """Who forwards whom; None where the graph is off."""
+    async with opened_driver(settings.graph) as driver:
+        if driver is None:
+            yield None
+            return
+        name = name_of(urlsplit(settings.database.url.get_secret_value()).path)
+        yield GraphIndex(Graph(driver, name=name), states=system.post_states)

@@ -13,6 +13,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
 from telegram_assistant.assembly import App
+from telegram_assistant.domain.spreading import oldest_day
 from telegram_assistant.errors import Busy
 from telegram_assistant.features import media
 from telegram_assistant.supervision import Loop
@@ -81,6 +82,13 @@ async def forget_answers(app: App, now: datetime) -> str:
     return f"forgot {await app.system.idempotency.forget(now - timedelta(days=1))}"
 
 
+async def forget_in_graph(app: App, now: datetime) -> str:
+    """What the graph keeps no longer."""
+    if app.graph_index is None:
+        return "the graph is off"
+    return f"forgot {await app.graph_index.graph.forget(oldest_day(now))} days and posts"
+
+
 PERIODIC = (
     Job("make_partitions", timedelta(hours=1), make_partitions),
     Job("forget_notices", timedelta(hours=1), forget_notices),
@@ -89,6 +97,7 @@ PERIODIC = (
     Job("forget_pages", timedelta(days=1), forget_pages),
     Job("forget_tagging", timedelta(days=1), forget_tagging),
     Job("forget_answers", timedelta(hours=1), forget_answers),
+    Job("forget_in_graph", timedelta(days=1), forget_in_graph, lease=timedelta(hours=1)),
     Job("settle_lost_calls", timedelta(minutes=10), settle_lost_calls),
 )
 

@@ -5,12 +5,14 @@ landing -> outbox -> posts.parsed -> post_persistence
             posts.vision.analyzed -> retagging ----^         -> crawl_trigger -> posts.crawl -> enrichment -> posts.enriched
 files   -> notices -> posts.vision.uploaded -> vision_analysis -> posts.vision.analyzed
 albums  -> notices -> albums.parsed, posts.vision.analyzed -> album_assembler -> album.assembled
-posts.enriched, album.assembled -> indexing -> posts.indexed
+posts.enriched, album.assembled -> indexing -> posts.indexed -> graph_indexing, if there is a graph
 """
 
+from telegram_assistant.settings import Settings
 from telegram_assistant.stages.album_assembler import album_assembler
 from telegram_assistant.stages.crawl_trigger import crawl_trigger
 from telegram_assistant.stages.enrichment import enrichment
+from telegram_assistant.stages.graph_indexing import graph_indexing
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stages.retagging import retagging
@@ -31,5 +33,12 @@ PIPELINE: tuple[Stage, ...] = (
     indexing,
 )
 
+WITH_GRAPH: tuple[Stage, ...] = (*PIPELINE, graph_indexing)
+
 LAST = indexing
 """A post's row leaves the outbox when this stage has passed it."""
+
+
+def stages_of(settings: Settings) -> tuple[Stage, ...]:
+    """A stage that is off reads nothing and holds nothing back."""
+    return WITH_GRAPH if settings.graph.uri else PIPELINE

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from telegram_assistant.assembly import App
+from telegram_assistant.features.graph_upkeep import keep_graph
 from telegram_assistant.features.rebuilding import keep_vectors
-from telegram_assistant.pipeline import LAST, PIPELINE
+from telegram_assistant.pipeline import LAST, stages_of
 from telegram_assistant.stages.improvements import better_sights, better_tags, better_vectors
 from telegram_assistant.stages.improving import improving
 from telegram_assistant.streams.gathering import Gathering
@@ -22,7 +23,8 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     """What the worker runs; CannotStart where a stage needs what the App does not have."""
     improvements = (better_tags(app.tagger), better_sights(app.looker), better_vectors(app.gate, app.system.post_states))
     later = improving(wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements)
-    return (*loops_of(PIPELINE, LAST, app, health, Options(partitions=app.settings.streams.partitions)), later, vectors_loop(app, health))
+    stages = loops_of(stages_of(app.settings), LAST, app, health, Options(partitions=app.settings.streams.partitions))
+    return (*stages, later, vectors_loop(app, health), graph_loop(app, health))
 
 
 def vectors_loop(app: App, health: Health) -> Loop:
@@ -33,11 +35,27 @@ def vectors_loop(app: App, health: Health) -> Loop:
     return Loop("vectors", run)
 
 
+def graph_loop(app: App, health: Health) -> Loop:
+    """Rebuilds of the graph, those too that nobody asked for but that are needed, and how it is."""
+    system = app.system
+    run = partial(
+        keep_graph,
+        index=app.graph_index,
+        states=system.post_states,
+        rebuilds=system.rebuilds,
+        outbox=system.outbox,
+        owner=app.instance,
+        health=health,
+    )
+    return Loop("graph", run)
+
+
 def loops_of(stages: Sequence[Stage], last: Stage, app: App, health: Health, options: Options) -> tuple[Loop, ...]:
     """The same for any pipeline."""
     partitions = options.partitions
     runners = [runner_of(stage, last, app, health, options) for stage in stages]
-    relays = (*relay_of(stages, app, health).loops(), notices_of(stages, app, health).loop())
+    hurried = [stage for stage in stages if not stage.may_lag]
+    relays = (*relay_of(hurried, app, health).loops(), notices_of(hurried, app, health).loop())
     return (*(runner.loop() for runner in runners), *relays, watch(app.redis, stages, partitions, health))
 
 

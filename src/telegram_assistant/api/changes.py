@@ -19,8 +19,8 @@ from telegram_assistant.api.shapes import (
     Page,
     Shown,
     cursor_text,
-    micros_of,
-    moment_of,
+    micros,
+    moment,
     read_cursor,
 )
 from telegram_assistant.domain.access import Scope
@@ -113,8 +113,8 @@ def _cursor(text: str | None) -> ChangeCursor | None:
     if read is None:
         return None
     views, changed_at, channel_id, message_id, is_deletion, revision = read
-    return ChangeCursor(views, moment_of(changed_at), ChannelId(channel_id), MessageId(message_id), is_deletion, revision)
+    return ChangeCursor(views, moment(changed_at), ChannelId(channel_id), MessageId(message_id), is_deletion, revision)
 
 
 def _text(cursor: ChangeCursor) -> str:
-    return cursor_text(cursor.views, micros_of(cursor.changed_at), cursor.channel_id, cursor.message_id, cursor.is_deletion, cursor.revision)
+    return cursor_text(cursor.views, micros(cursor.changed_at), cursor.channel_id, cursor.message_id, cursor.is_deletion, cursor.revision)

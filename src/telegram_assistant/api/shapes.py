@@ -80,15 +80,3 @@ def read_cursor[T](text: str | None, kind: TypeAdapter[T]) -> T | None:
         return kind.validate_json(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True), strict=False)
     except (ValidationError, binascii.Error) as error:
         raise Rejected("this cursor is none of ours; take `next` of the page before, or leave it out") from error
-
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def micros_of(moment: datetime) -> int:
-    """A moment as a cursor holds it."""
-    return (moment - EPOCH) // timedelta(microseconds=1)
-
-
-def moment_of(micros: int) -> datetime:
-    return EPOCH + timedelta(microseconds=micros)

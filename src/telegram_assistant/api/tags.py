@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from telegram_assistant.api.areas import Area
 from telegram_assistant.api.asking import Ask
 from telegram_assistant.api.feed import POST_EXAMPLE, FeedShown, post_shown
-from telegram_assistant.api.shapes import CursorText, Id, Limit, Micros, Moment, Shown, Storable, Wish, cursor_text, micros_of, moment_of, read_cursor
+from telegram_assistant.api.shapes import CursorText, Id, Limit, Micros, Moment, Shown, Storable, Wish, cursor_text, micros, moment, read_cursor
 from telegram_assistant.domain.access import Scope
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.vocabulary import LONGEST_TAG
@@ -113,8 +113,8 @@ def _tag(one: ShownTag) -> TagShown:
 
 def _cursor(text: str | None) -> Cursor | None:
     read = read_cursor(text, CURSOR)
-    return None if read is None else Cursor(moment_of(read[0]), ChannelId(read[1]), MessageId(read[2]))
+    return None if read is None else Cursor(moment(read[0]), ChannelId(read[1]), MessageId(read[2]))
 
 
 def _text(cursor: Cursor) -> str:
-    return cursor_text(micros_of(cursor.posted_at), cursor.channel_id, cursor.message_id)
+    return cursor_text(micros(cursor.posted_at), cursor.channel_id, cursor.message_id)

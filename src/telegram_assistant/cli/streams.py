@@ -11,7 +11,7 @@ from rich.table import Table
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
-from telegram_assistant.pipeline import PIPELINE
+from telegram_assistant.pipeline import PIPELINE, WITH_GRAPH, stages_of
 from telegram_assistant.streams.watching import StageState, look, resume
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.work import relay_of
@@ -30,14 +30,14 @@ def show(
 
     async def watch(assembled: App) -> None:
         partitions = assembled.settings.streams.partitions
-        table = _table(await look(assembled.redis, PIPELINE, partitions), await assembled.system.outbox.waiting())
+        table = _table(await look(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting())
         if once or not console.is_terminal:
             console.print(table)
             return
         with Live(table, console=console, screen=True) as live:
             while True:
                 await asyncio.sleep(1)
-                live.update(_table(await look(assembled.redis, PIPELINE, partitions), await assembled.system.outbox.waiting()))
+                live.update(_table(await look(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting()))
 
     try:
         with_app(watch)
@@ -55,8 +55,8 @@ def refill() -> None:
 @app.command(name="resume")
 def resume_stage(stage: Annotated[str, typer.Argument(help="The stage that has stopped.")]) -> None:
     """Let a stage go on that stopped because it buried one event after the other."""
-    if stage not in {known.name for known in PIPELINE}:
-        complaints.print(f"[red]There is no stage {stage!r}.[/] There are: {', '.join(known.name for known in PIPELINE)}.")
+    if stage not in {known.name for known in WITH_GRAPH}:
+        complaints.print(f"[red]There is no stage {stage!r}.[/] There are: {', '.join(known.name for known in WITH_GRAPH)}.")
         raise typer.Exit(1)
     stopped = with_app(lambda assembled: resume(assembled.redis, stage))
     console.print(f"{stage} goes on within seconds." if stopped else f"{stage} was not stopped.")

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 from telegram_assistant.ai import providers
 from telegram_assistant.ai.local import understanding
 from telegram_assistant.domain.finding import Finding, bad, ok
+from telegram_assistant.graph import opening as graph
 from telegram_assistant.settings import EmbeddingsBy, Settings
-from telegram_assistant.stores import files, graph
+from telegram_assistant.stores import files
 from telegram_assistant.stores.postgres import examination as postgres
 from telegram_assistant.stores.redis import examination as redis
 from telegram_assistant.telegram import encryption

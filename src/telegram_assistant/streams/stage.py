@@ -26,6 +26,8 @@ class Stage:
     timeout_seconds: float
     attempts: int
     backoff_seconds: float
+    may_lag: bool
+    """However much it is behind, posts go on to be announced."""
     needs: Mapping[str, Any] = field(default_factory=dict)
     """Collaborators by name, with the class that each must be of."""
 
@@ -52,6 +54,7 @@ def stage(
     timeout_seconds: float = 60.0,
     attempts: int = 5,
     backoff_seconds: float = 1.0,
+    may_lag: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Told]]], Stage]:
     """Declare a stage. Its name is the function's: the consumer group, the metrics and the dead letters bear it."""
 
@@ -68,6 +71,7 @@ def stage(
             timeout_seconds=timeout_seconds,
             attempts=attempts,
             backoff_seconds=backoff_seconds,
+            may_lag=may_lag,
             needs={name: hints[name] for name in keyword_only},
         )
 

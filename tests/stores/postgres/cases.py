@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from telegram_assistant.domain.access import Scope, new_key
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
@@ -118,6 +118,24 @@ async def _idempotency_give_back(stores: TenantStores, world: World) -> set[Chan
     return await _idempotency_take(stores, world)
 
 
+async def _forwards_visible(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {*(await stores.forwards.visible()).channels}
+
+
+async def _forwards_forwardings(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {one.channel_id for one in await stores.forwards.forwardings(since=date(2026, 1, 1), of=None, limit=1000)}
+
+
+async def _forwards_forwards_of(stores: TenantStores, world: World) -> set[ChannelId]:
+    found = await stores.forwards.forwards_of(PostId(ChannelId(world.a), MessageId(1)), since=date(2026, 1, 1), limit=1000)
+    return {one.post_id.channel_id for one in found}
+
+
+async def _forwards_appearances(stores: TenantStores, world: World) -> set[ChannelId]:
+    posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+    return {one.post_id.channel_id for one in await stores.forwards.appearances(posts)}
+
+
 METHODS: dict[str, Case] = {
     "feed.newest": _feed_newest,
     "feed.post": _feed_post,
@@ -137,6 +155,10 @@ METHODS: dict[str, Case] = {
     "changes.since": _changes_since,
     "media.of": _media_of,
     "enrichments.of": _enrichments_of,
+    "forwards.visible": _forwards_visible,
+    "forwards.forwardings": _forwards_forwardings,
+    "forwards.forwards_of": _forwards_forwards_of,
+    "forwards.appearances": _forwards_appearances,
     "tags.choices": _tags_choices,
     "tags.choose": _tags_choose,
     **DOOR_METHODS,
@@ -161,6 +183,8 @@ async def prepare(admin: Admin, world: World) -> None:
         """,
         list(world.channels),
     )
+    await admin.execute("UPDATE posts SET fwd_channel_id = $2 WHERE channel_id = ANY($1) AND message_id = 1", list(world.channels), world.a)
+    await admin.execute("INSERT INTO forwards SELECT c, 1, $2, 1, now() FROM unnest($1::bigint[]) c", list(world.channels), world.a)
     for tenant_id, own in ((world.a, world.of_a), (world.b, world.of_b)):
         await settle_in(admin, tenant_id, own)
         await admin.execute("INSERT INTO tenant_tags SELECT $1, 'ru', c::text, NULL, true FROM unnest($2::bigint[]) c", tenant_id, list(own))

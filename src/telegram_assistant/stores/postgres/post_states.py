@@ -61,6 +61,13 @@ class PostStates:
             rows = await connection.fetch(AFTER, channel_id, message_id, limit)
         return tuple(_id(row) for row in rows)
 
+    async def after_since(self, last: PostId | None, *, since: datetime, limit: int) -> tuple[PostId, ...]:
+        """The same for posts that are not older, each channel's found by their time: what is older is not even looked at."""
+        channel_id, message_id = (last.channel_id, last.message_id) if last else (0, 0)
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(AFTER_SINCE, channel_id, message_id, limit, since)
+        return tuple(_id(row) for row in rows)
+
     async def about_how_many(self) -> int:
         """By the statistics of the tables: counting takes minutes where there are millions."""
         async with self._transactions.begin() as connection:
@@ -115,4 +122,12 @@ LEFT JOIN LATERAL (
 
 AFTER = """
 SELECT channel_id, message_id FROM posts WHERE (channel_id, message_id) > ($1, $2) AND deleted_at IS NULL ORDER BY channel_id, message_id LIMIT $3
+"""
+
+AFTER_SINCE = """
+SELECT p.channel_id, p.message_id FROM (SELECT channel_id FROM channels WHERE channel_id >= $1 ORDER BY channel_id) c
+CROSS JOIN LATERAL (
+    SELECT channel_id, message_id FROM posts
+    WHERE channel_id = c.channel_id AND posted_at >= $4 AND (c.channel_id > $1 OR message_id > $2) AND deleted_at IS NULL ORDER BY message_id LIMIT $3
+) p ORDER BY c.channel_id, p.message_id LIMIT $3
 """

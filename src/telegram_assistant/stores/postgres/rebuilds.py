@@ -14,6 +14,7 @@ class Projection(StrEnum):
     """What can be made anew."""
 
     VECTORS = "vectors"
+    GRAPH = "graph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,11 @@ class Rebuilds:
             await connection.execute(
                 "UPDATE rebuilds SET leased_until = '-infinity', error = $3 WHERE projection = $1 AND owner = $2", projection.value, owner, error
             )
+
+    async def forget(self, projection: Projection) -> None:
+        """As if it had never been made."""
+        async with self._transactions.begin() as connection:
+            await connection.execute("DELETE FROM rebuilds WHERE projection = $1", projection.value)
 
     async def look(self, projection: Projection) -> Rebuild | None:
         async with self._transactions.begin() as connection:

@@ -21,6 +21,7 @@ from telegram_assistant.stores.postgres.dead_letters import DeadLetters
 from telegram_assistant.stores.postgres.enrichments import Enrichments, PostEnrichments
 from telegram_assistant.stores.postgres.feed import Feed
 from telegram_assistant.stores.postgres.folders import FollowedFolders
+from telegram_assistant.stores.postgres.forwards import Forwards
 from telegram_assistant.stores.postgres.hints import Hints
 from telegram_assistant.stores.postgres.idempotency import Idempotency, IdempotencyUpkeep
 from telegram_assistant.stores.postgres.job_runs import JobRuns
@@ -135,6 +136,7 @@ class TenantStores:
     keys: Keys
     audit: AuditLog
     idempotency: Idempotency
+    forwards: Forwards
 
 
 def system_stores(pool: Pool, bell: Bell) -> SystemStores:
@@ -209,4 +211,5 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         keys=Keys(transactions),
         audit=AuditLog(transactions),
         idempotency=Idempotency(transactions),
+        forwards=Forwards(transactions),
     )

@@ -1,8 +1,8 @@
 import pytest
 
 from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.graph.opening import examine
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.graph import examine
 
 
 @pytest.mark.turns("NEO4J_URI")

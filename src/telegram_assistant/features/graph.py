@@ -1,0 +1,235 @@
+"""Who forwards whom, how a post spread, who had it first, which channels are alike, and who links to a page.
+
+Everything is computed from posts of channels that the tenant follows; a source that it does not follow is a number that its own
+posts show. What forwards say is answered by PostgreSQL too, in the same words, where there is no graph or it does not answer.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+
+from telegram_assistant.domain.ids import ChannelId, PostId
+from telegram_assistant.domain.links import link_to, normal_url
+from telegram_assistant.domain.spreading import DAYS_KEPT, Appearance, day_before, page_of
+from telegram_assistant.errors import Busy, Rejected
+from telegram_assistant.graph.index import GraphIndex
+from telegram_assistant.graph.questions import GraphQuestions, Shared
+from telegram_assistant.stores.postgres.channels import FollowedChannel
+from telegram_assistant.stores.postgres.forwards import Forwards
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+
+class Engine(StrEnum):
+    """Who has answered."""
+
+    GRAPH = "graph"
+    POSTGRES = "postgres"
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Who has answered, and why not the graph."""
+
+    engine: Engine
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A channel. One that the tenant does not follow has no title: it is known by number only."""
+
+    channel_id: ChannelId
+    title: str = ""
+    is_followed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """A post of a followed channel that shows what was asked for."""
+
+    post_id: PostId
+    channel: Place
+    posted_at: datetime
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """How often a channel has forwarded another."""
+
+    channel: Place
+    source: Place
+    posts: int
+    first_day: date
+    last_day: date
+
+
+@dataclass(frozen=True, slots=True)
+class WhoForwards:
+    """The most first."""
+
+    since: date
+    by: By
+    forwarded: tuple[Forwarded, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """From where a post comes, and who has forwarded it, the first first."""
+
+    origin: PostId
+    source: Place
+    since: date
+    by: By
+    original: Showing | None
+    """None: the tenant does not follow its channel, or it is gone."""
+    forwards: tuple[Showing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSeen:
+    """Where something was seen first."""
+
+    since: date
+    by: By
+    first: Showing | None
+    is_original: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A channel that is like the one asked about, and by what."""
+
+    channel: Place
+    score: float
+    shared: int
+    examples: tuple[Shared, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarChannels:
+    """The most similar first."""
+
+    channel: Place
+    since: date
+    by: By
+    similar: tuple[Similar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WhoLinks:
+    """Posts that lead to a page, the first first."""
+
+    url: str
+    since: date
+    by: By
+    posts: tuple[Showing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """For whom, where, and how far back."""
+
+    stores: TenantStores
+    index: GraphIndex | None
+    now: datetime
+    days: int = 30
+
+    @property
+    def since(self) -> date:
+        return day_before(self.now, min(self.days, DAYS_KEPT))
+
+    async def either[T](self, ask: Callable[[GraphQuestions | Forwards], Awaitable[T]]) -> tuple[T, By]:
+        """Of the graph, or of PostgreSQL."""
+        try:
+            return await ask(await self.questions()), By(Engine.GRAPH)
+        except (Busy, Rejected) as error:
+            return await ask(self.stores.forwards), By(Engine.POSTGRES, str(error))
+
+    async def questions(self) -> GraphQuestions:
+        if self.index is None:
+            raise Rejected("the graph is off: NEO4J_URI is empty")
+        return GraphQuestions(self.index.graph, await self.stores.forwards.visible())
+
+    async def places(self) -> "Places":
+        return Places({one.channel_id: one for one in await self.stores.followed.channels() if one.active})
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The channels that a tenant follows."""
+
+    followed: Mapping[ChannelId, FollowedChannel]
+
+    def of(self, channel_id: ChannelId) -> Place:
+        channel = self.followed.get(channel_id)
+        return Place(channel_id) if channel is None else Place(channel_id, channel.title, is_followed=True)
+
+    def named(self, shared: Shared) -> Shared:
+        """Channels by their title, where the tenant knows it."""
+        place = self.of(ChannelId(int(shared.what))) if shared.kind == "channel" else None
+        return shared if place is None or not place.title else Shared(shared.kind, place.title)
+
+    def showing(self, found: Sequence[Appearance]) -> tuple[Showing, ...]:
+        return tuple(
+            Showing(one.post_id, self.of(one.post_id.channel_id), one.posted_at, link_to(one.post_id, channel.username))
+            for one in found
+            if (channel := self.followed.get(one.post_id.channel_id)) is not None
+        )
+
+
+async def who_forwards(asking: Asking, *, channel_id: ChannelId | None = None, limit: int = 50) -> WhoForwards:
+    """Between all channels, or what one of them forwards and who forwards it."""
+    found, by = await asking.either(lambda engine: engine.forwardings(since=asking.since, of=channel_id, limit=limit))
+    places = await asking.places()
+    forwarded = tuple(Forwarded(places.of(one.channel_id), places.of(one.source_id), one.posts, one.first_day, one.last_day) for one in found)
+    return WhoForwards(asking.since, by, forwarded)
+
+
+async def spread(asking: Asking, post_id: PostId, *, limit: int = 200) -> Spread:
+    """Of the post itself, or of the one that it forwards. Rejected where the tenant sees nothing of it."""
+    asked = await asking.stores.feed.post(post_id)
+    came = asked.post.forwarded_from if asked is not None else None
+    origin = PostId(came.channel_id, came.message_id) if came is not None and came.message_id is not None else post_id
+    found, by = await asking.either(lambda engine: engine.forwards_of(origin, since=asking.since, limit=limit))
+    places = await asking.places()
+    original = places.showing(await asking.stores.forwards.appearances([origin]))
+    forwards = places.showing(found)
+    if asked is None and not (original or forwards):
+        raise Rejected(f"there is no post {post_id} in the channels that are followed")
+    return Spread(origin, places.of(origin.channel_id), asking.since, by, next(iter(original), None), forwards)
+
+
+async def first_seen(asking: Asking, post_id: PostId) -> FirstSeen:
+    """Who of the followed channels had a post first: the one that wrote it, if it is followed, else the first that forwarded it."""
+    found = await spread(asking, post_id, limit=1)
+    first = found.original or next(iter(found.forwards), None)
+    return FirstSeen(found.since, found.by, first, is_original=found.original is not None)
+
+
+async def who_links(asking: Asking, url: str, *, limit: int = 200) -> WhoLinks:
+    """Only the graph knows. Rejected where it is off, Busy where it does not answer."""
+    normal = normal_url(url)
+    if normal is None:
+        raise Rejected(f"{url!r} is no address of a page")
+    page = page_of(normal)
+    found = await (await asking.questions()).links_to(page, since=asking.since)
+    showing = (await asking.places()).showing(await asking.stores.forwards.appearances(found))
+    return WhoLinks(page, asking.since, By(Engine.GRAPH), showing[:limit])
+
+
+async def first_link(asking: Asking, url: str) -> FirstSeen:
+    """Who of the followed channels has linked to a page first."""
+    found = await who_links(asking, url, limit=1)
+    return FirstSeen(found.since, found.by, next(iter(found.posts), None))
+
+
+async def similar_channels(asking: Asking, channel_id: ChannelId, *, limit: int = 10) -> SimilarChannels:
+    """By the sources, pages and names that both have. Only the graph knows."""
+    places = await asking.places()
+    if channel_id not in places.followed:
+        raise Rejected(f"channel {channel_id} is not followed")
+    found = await (await asking.questions()).similar(channel_id, since=asking.since, limit=limit)
+    similar = tuple(Similar(places.of(one.channel_id), one.score, one.shared, tuple(map(places.named, one.examples))) for one in found)
+    return SimilarChannels(places.of(channel_id), asking.since, By(Engine.GRAPH), similar)

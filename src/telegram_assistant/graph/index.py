@@ -1,0 +1,52 @@
+"""Keeps the graph in step with PostgreSQL: whoever writes last leaves the newest state, in whatever order events come."""
+
+import time
+from collections.abc import Callable, Collection
+from datetime import datetime
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.spreading import Contribution, contribution_of, oldest_day
+from telegram_assistant.errors import Busy
+from telegram_assistant.graph.store import Graph
+from telegram_assistant.stores.postgres.post_states import PostState, PostStates
+
+
+class GraphIndex:
+    """One per process."""
+
+    def __init__(self, graph: Graph, *, states: PostStates, clock: Callable[[], float] = time.monotonic) -> None:
+        self.graph = graph
+        self._states = states
+        self._clock = clock
+        self._away_since: float | None = None
+
+    def away_seconds(self) -> float:
+        """For how long the graph has not taken anything; 0 while it does."""
+        return 0.0 if self._away_since is None else self._clock() - self._away_since
+
+    async def write(self, post_ids: Collection[PostId], *, now: datetime, into: int | None = None) -> None:
+        """Bring these posts up to date, in one generation or in all. Load, write, look again: what moved meanwhile is written once more.
+
+        What is older than the graph keeps is passed over; the cleaning has taken it, or will.
+        """
+        oldest = oldest_day(now)
+        pending = list(dict.fromkeys(post_ids))
+        while pending:
+            states = await self._states.load(pending)
+            made = [one for state in states.values() if (one := _contribution(state)).day >= oldest]
+            await self._put(made, [one for one in pending if one not in states], into)
+            versions = await self._states.versions(pending)
+            pending = [one for one in pending if versions.get(one) != (states[one].version if one in states else None)]
+
+    async def _put(self, made: list[Contribution], gone: list[PostId], into: int | None) -> None:
+        try:
+            await self.graph.write(made, gone, into=into)
+        except Busy:
+            self._away_since = self._clock() if self._away_since is None else self._away_since
+            raise
+        self._away_since = None
+
+
+def _contribution(state: PostState) -> Contribution:
+    post = state.stored.post
+    return contribution_of(post, state.learnt) if state.is_shown else Contribution(post.id, post.posted_at)

@@ -1,0 +1,136 @@
+"""What the graph can be asked, always for somebody: every question carries the channels that they see into the store."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.spreading import SIGHTS, Appearance, Forwarding, Visible
+from telegram_assistant.domain.understanding import Tier
+from telegram_assistant.graph.store import Graph
+from telegram_assistant.graph.writing import moment
+
+MOST_SHARED = 300
+"""What a channel speaks of most: the rest says little about whom it is like."""
+EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What two channels have in common: `kind` is channel, page or name."""
+
+    kind: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How much another channel is like the one asked about."""
+
+    channel_id: ChannelId
+    score: float
+    """Each shared thing counts the more, the fewer of the visible channels share it (Adamic and Adar)."""
+    shared: int
+    examples: tuple[Shared, ...]
+
+
+class GraphQuestions:
+    """What one reader may ask. Busy where the server does not answer, or the graph is not filled yet."""
+
+    def __init__(self, graph: Graph, visible: Visible) -> None:
+        self._graph = graph
+        self._visible = visible
+        self._channels = sorted(visible.channels)
+
+    async def forwardings(self, *, since: date, of: ChannelId | None, limit: int) -> tuple[Forwarding, ...]:
+        """The most first; `of` is either side."""
+        rows = await self._graph.ask(FORWARDINGS, channels=self._channels, since=since.isoformat(), of=of, limit=limit)
+        return tuple(
+            Forwarding(
+                ChannelId(row["channel"]),
+                ChannelId(row["source"]),
+                row["posts"],
+                date.fromisoformat(row["first_day"]),
+                date.fromisoformat(row["last_day"]),
+            )
+            for row in rows
+        )
+
+    async def forwards_of(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
+        """The first first."""
+        at = moment(datetime.combine(since, time.min, UTC))
+        rows = await self._graph.ask(FORWARDS_OF, origin=str(origin.uuid), channels=self._channels, at=at, limit=limit)
+        return tuple(Appearance(_post(row["channel"], row["message"]), _moment(row["at"])) for row in rows)
+
+    async def links_to(self, url: str, *, since: date) -> tuple[PostId, ...]:
+        """Posts that lead to the page, in no particular order."""
+        rows = await self._graph.ask(LINKS_TO, url=url, channels=self._channels, since=since.isoformat())
+        return tuple(_post(row["channel"], message) for row in rows for message in row["posts"])
+
+    async def similar(self, channel_id: ChannelId, *, since: date, limit: int) -> tuple[Likeness, ...]:
+        """By what both forward, link to and speak of, as far as the reader may see what was understood."""
+        seen = self._visible
+        rows = await self._graph.ask(
+            SIMILAR,
+            channel=channel_id,
+            channels=self._channels,
+            since=since.isoformat(),
+            local=sorted(seen.local),
+            provider=sorted(seen.provider),
+            local_sights=[one.value for one in SIGHTS[Tier.LOCAL]],
+            provider_sights=[one.value for one in SIGHTS[Tier.PROVIDER]],
+            most=MOST_SHARED,
+            examples=EXAMPLES,
+            limit=limit,
+        )
+        return tuple(Likeness(ChannelId(row["channel"]), round(row["score"], 6), row["shared"], _shared(row["examples"])) for row in rows)
+
+
+def _post(channel: int, message: int) -> PostId:
+    return PostId(ChannelId(channel), MessageId(message))
+
+
+def _moment(at: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)
+
+
+def _shared(examples: Sequence[Sequence[str]]) -> tuple[Shared, ...]:
+    return tuple(Shared(label.rsplit("_", 2)[1].lower(), what.partition("|")[2] if "_Name_" in label else what) for label, what in examples)
+
+
+FORWARDINGS = """
+UNWIND $channels AS channel
+MATCH (:Channel {id: channel})-[:ON]->(d:Day )-[e:FORWARDS]->(s:Channel )
+WHERE d.day >= $since AND ($of IS NULL OR channel = $of OR s.id = $of)
+RETURN channel, s.id AS source, sum(size(e.posts)) AS posts, min(d.day) AS first_day, max(d.day) AS last_day
+ORDER BY posts DESC, channel, source LIMIT $limit
+"""
+
+FORWARDS_OF = """
+MATCH (:Post {id: $origin})<-[:FORWARDED_FROM]-(p:Post ) WHERE p.channel IN $channels AND p.at >= $at
+RETURN p.channel AS channel, p.message AS message, p.at AS at ORDER BY at, channel, message LIMIT $limit
+"""
+
+LINKS_TO = """
+MATCH (:Page {url: $url})<-[e:LINKS]-(d:Day ) WHERE d.channel IN $channels AND d.day >= $since
+RETURN d.channel AS channel, e.posts AS posts
+"""
+
+_SEEN = """({edge}.sight IS NULL OR {day}.channel IN $local AND {edge}.sight IN $local_sights
+    OR {day}.channel IN $provider AND {edge}.sight IN $provider_sights)"""
+
+SIMILAR = f"""
+MATCH (:Channel {{id: $channel}})-[:ON]->(d:Day )-[e:FORWARDS|LINKS|MENTIONS]->(t)
+WHERE d.day >= $since AND {_SEEN.format(edge="e", day="d")}
+WITH t, sum(size(e.posts)) AS posts, coalesce(t.url, t.key, toString(t.id)) AS what
+ORDER BY posts DESC, what LIMIT $most
+MATCH (t)<-[f:FORWARDS|LINKS|MENTIONS]-(o:Day )
+WHERE o.day >= $since AND o.channel IN $channels AND {_SEEN.format(edge="f", day="o")}
+WITH t, what, collect(DISTINCT o.channel) AS channels
+WHERE size(channels) > 1
+UNWIND channels AS channel
+WITH channel, t, what, size(channels) AS sharing WHERE channel <> $channel
+ORDER BY sharing, what
+RETURN channel, sum(1.0 / log(1 + sharing)) AS score, count(*) AS shared, collect([labels(t)[0], what])[..$examples] AS examples
+ORDER BY round(score, 6) DESC, channel LIMIT $limit
+"""

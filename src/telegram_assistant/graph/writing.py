@@ -1,0 +1,217 @@
+"""From contributions to rows, and the statements that write them, many at a time.
+
+In the statements `:Day ` and the like stand for the labels of one generation. A post is first taken off wherever it is counted,
+then counted as it is now; what is left without any edge goes.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.spreading import Contribution
+
+type Row = Mapping[str, Any]
+type Rows = dict[str, list[Row]]
+type Edges = dict[tuple[str, ...], list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What is done with which rows."""
+
+    rows: str
+    text: str
+
+
+def rows_of(contributions: Sequence[Contribution]) -> Rows:
+    """What WRITE wants to know."""
+    days: dict[str, list[Contribution]] = defaultdict(list)
+    for one in contributions:
+        days[day_key(one)].append(one)
+    counted = [one for one in contributions if one.is_counted]
+    linked = [one for one in contributions if one.has_node]
+    rows: Rows = {
+        "days": [
+            {
+                "key": key,
+                "channel": some[0].post_id.channel_id,
+                "day": some[0].day.isoformat(),
+                "touched": [one.post_id.message_id for one in some],
+                "kept": [one.post_id.message_id for one in some if one.is_counted],
+            }
+            for key, some in days.items()
+        ],
+        "forwards": _edges(((day_key(one), str(one.source)), one) for one in counted if one.source),
+        "links": _edges(((day_key(one), page), one) for one in counted for page in one.pages),
+        "names": _edges(((day_key(one), f"{name.kind}|{name.text}", sight.value), one) for one in counted for sight, name in one.names),
+        "tags": _edges(((day_key(one), tag, sight.value), one) for one in counted for sight, tag in one.tags),
+        "posts": [{"id": str(one.post_id.uuid)} for one in contributions],
+        "forwarded": [_link(one, one.origin) for one in linked if one.origin],
+        "replying": [_link(one, one.reply_to) for one in linked if one.reply_to],
+    }
+    rows["full"] = [row for row in rows["days"] if row["kept"]]
+    rows["empty"] = [row for row in rows["days"] if not row["kept"]]
+    return rows
+
+
+def day_key(one: Contribution) -> str:
+    return f"{one.post_id.channel_id}/{one.day.isoformat()}"
+
+
+def moment(at: datetime) -> int:
+    """Microseconds since 1970."""
+    return int((at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000 + 0.5)
+
+
+def _edges(found: Iterable[tuple[tuple[str, ...], Contribution]]) -> list[Row]:
+    edges: Edges = defaultdict(list)
+    for key, one in found:
+        edges[key].append(one.post_id.message_id)
+    return [{"day": day, "target": target, "sight": "".join(sight), "posts": posts} for (day, target, *sight), posts in edges.items()]
+
+
+def _link(one: Contribution, to: PostId) -> Row:
+    post = one.post_id
+    return {"id": str(post.uuid), "channel": post.channel_id, "message": post.message_id, "at": moment(one.posted_at), "to": str(to.uuid)}
+
+
+def without(gone: Sequence[Row]) -> Iterator[Row]:
+    """Days on which a post is counted that is no more, whenever that was."""
+    for row in gone:
+        yield {"key": row["key"], "touched": [row["message"]]}
+
+
+COUNTED = """
+UNWIND $rows AS row
+MATCH (:Channel {id: row.channel})-[:ON]->(d:Day ) WHERE row.message IN d.posts
+RETURN d.key AS key, row.message AS message
+"""
+
+UNCOUNT = """
+UNWIND $rows AS row
+MATCH (d:Day {key: row.key}) WHERE any(m IN row.touched WHERE m IN d.posts)
+MATCH (d)-[e]->(t) WHERE any(m IN row.touched WHERE m IN e.posts)
+SET e.posts = [m IN e.posts WHERE NOT m IN row.touched]
+WITH e, t WHERE size(e.posts) = 0
+DELETE e
+WITH DISTINCT t WHERE NOT EXISTS { (t)--() }
+DELETE t
+"""
+
+EMPTY_DAYS = """
+UNWIND $rows AS row
+MATCH (d:Day {key: row.key}) WHERE any(m IN row.touched WHERE m IN d.posts)
+SET d.posts = [m IN d.posts WHERE NOT m IN row.touched]
+WITH d WHERE size(d.posts) = 0
+MATCH (c:Channel )-[:ON]->(d)
+DETACH DELETE d
+WITH DISTINCT c WHERE NOT EXISTS { (c)--() }
+DELETE c
+"""
+
+FULL_DAYS = """
+UNWIND $rows AS row
+MERGE (d:Day {key: row.key}) ON CREATE SET d.channel = row.channel, d.day = row.day, d.posts = []
+MERGE (c:Channel {id: row.channel})
+MERGE (c)-[:ON]->(d)
+SET d.posts = [m IN d.posts WHERE NOT m IN row.touched] + row.kept
+"""
+
+FORWARDS = """
+UNWIND $rows AS row
+MATCH (d:Day {key: row.day})
+MERGE (t:Channel {id: toInteger(row.target)})
+MERGE (d)-[e:FORWARDS]->(t)
+SET e.posts = coalesce(e.posts, []) + row.posts
+"""
+
+LINKS = """
+UNWIND $rows AS row
+MATCH (d:Day {key: row.day})
+MERGE (t:Page {url: row.target})
+MERGE (d)-[e:LINKS]->(t)
+SET e.posts = coalesce(e.posts, []) + row.posts
+"""
+
+NAMES = """
+UNWIND $rows AS row
+MATCH (d:Day {key: row.day})
+MERGE (t:Name {key: row.target})
+MERGE (d)-[e:MENTIONS {sight: row.sight}]->(t)
+SET e.posts = coalesce(e.posts, []) + row.posts
+"""
+
+TAGS = """
+UNWIND $rows AS row
+MATCH (d:Day {key: row.day})
+MERGE (t:Tag {name: row.target})
+MERGE (d)-[e:TAGGED {sight: row.sight}]->(t)
+SET e.posts = coalesce(e.posts, []) + row.posts
+"""
+
+_LOOSE = """
+DELETE r
+REMOVE p.at, p.channel, p.message
+WITH collect(DISTINCT p) AS posts, collect(DISTINCT o) AS others
+CALL (posts, others) {
+    UNWIND posts + others AS n
+    WITH DISTINCT n WHERE NOT EXISTS { (n)--() }
+    DELETE n
+}
+"""
+
+UNLINK = (
+    """
+UNWIND $rows AS row
+MATCH (p:Post {id: row.id})-[r:FORWARDED_FROM|REPLIES_TO]->(o:Post )
+"""
+    + _LOOSE
+)
+
+_LINK = """
+UNWIND $rows AS row
+MERGE (p:Post {id: row.id}) SET p.channel = row.channel, p.message = row.message, p.at = row.at
+MERGE (o:Post {id: row.to})
+"""
+
+WRITE = (
+    Statement("days", UNCOUNT),
+    Statement("empty", EMPTY_DAYS),
+    Statement("full", FULL_DAYS),
+    Statement("forwards", FORWARDS),
+    Statement("links", LINKS),
+    Statement("names", NAMES),
+    Statement("tags", TAGS),
+    Statement("posts", UNLINK),
+    Statement("forwarded", _LINK + "CREATE (p)-[:FORWARDED_FROM]->(o)"),
+    Statement("replying", _LINK + "CREATE (p)-[:REPLIES_TO]->(o)"),
+)
+"""In this order."""
+
+OLD_DAYS = """
+MATCH (d:Day ) WHERE d.day < $day WITH d LIMIT $limit
+OPTIONAL MATCH (d)--(t)
+WITH collect(DISTINCT d) AS days, collect(DISTINCT t) AS around
+WITH days, around, size(days) AS went
+FOREACH (d IN days | DETACH DELETE d)
+WITH around, went
+CALL (around) {
+    UNWIND around AS t
+    WITH t WHERE NOT EXISTS { (t)--() }
+    DELETE t
+}
+RETURN went
+"""
+
+OLD_POSTS = f"""
+MATCH (p:Post ) WHERE p.at < $at WITH p LIMIT $limit
+OPTIONAL MATCH (p)-[r:FORWARDED_FROM|REPLIES_TO]->(o:Post )
+{_LOOSE}
+RETURN size(posts) AS went
+"""
+
+FORGET = (OLD_DAYS, OLD_POSTS)
+"""A few at a time, until none is left."""

@@ -1,0 +1,72 @@
+"""`tga graph` and `tga rebuild graph`, without Neo4j and with it."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from typer.testing import CliRunner
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli import app
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.stores.postgres.channels import Subscription
+from tests.cli.test_channels import connected
+from tests.factories import make_channel
+from tests.graph.drawn import land, make_linked
+
+NOW = datetime.now(UTC)
+URL = "https://page.example/story"
+
+
+async def tell(assembled: App) -> list[ChannelId]:
+    """Three channels: the first is forwarded by the second, a stranger by the third."""
+    tenant = await assembled.system.tenants.ensure("default")
+    first, second, third = channels = [await make_channel(assembled.system, username=f"name{number}") for number in range(3)]
+    for channel_id in channels:
+        await assembled.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id))
+    await land(
+        assembled.system,
+        make_linked(first, 1, url=URL, posted_at=NOW - timedelta(hours=1)),
+        make_linked(second, 1, source=(first, 1), url=URL, posted_at=NOW),
+        make_linked(third, 1, source=(77, 5), posted_at=NOW),
+    )
+    return channels
+
+
+def test_questions_are_answered_with_the_graph_and_forwards_without_it(
+    runner: CliRunner, empty_database: dict[str, str], environ: dict[str, str]
+) -> None:
+    off = {**empty_database, "NEO4J_URI": ""}
+    on = {**empty_database, "NEO4J_URI": environ["NEO4J_URI"]}
+    assert runner.invoke(app, ["migrate", "--quiet"], env=off).exit_code == 0
+    first, second, _third = connected(off, tell)
+
+    told = runner.invoke(app, ["graph", "forwards"], env=off)
+    assert f"Channel {second}" in told.stdout
+    assert "channel 77 (not followed)" in told.stdout
+    assert "Answered by PostgreSQL: the graph is off: NEO4J_URI is empty." in told.stderr
+    assert "the graph is off" in runner.invoke(app, ["graph", "links", URL], env=off).stderr
+    assert "the graph is off: set NEO4J_URI" in runner.invoke(app, ["rebuild", "graph"], env=off).stderr
+
+    assert runner.invoke(app, ["rebuild", "graph"], env=on).stdout == "3 posts are in the new graph, and questions are answered by it.\n"
+    for asked in (["forwards"], ["spread", "t.me/name0/1"], ["first", f"https://t.me/c/{second}/1"]):
+        by_graph, by_postgres = [json.loads(runner.invoke(app, ["graph", *asked, "--json"], env=env).stdout) for env in (on, off)]
+        assert (by_graph.pop("by")["engine"], by_postgres.pop("by")["engine"]) == ("graph", "postgres")
+        assert by_graph == by_postgres
+
+    spread = runner.invoke(app, ["graph", "spread", "@name0/1"], env=on).stdout.splitlines()
+    assert [("written" in line, "forwarded" in line) for line in spread] == [(True, False), (False, True)]
+    assert "https://t.me/name1/1" in spread[1]
+    links = runner.invoke(app, ["graph", "links", URL], env=on).stdout.splitlines()
+    assert [line.split()[-1] for line in links] == ["https://t.me/name0/1", "https://t.me/name1/1"]
+    assert "https://t.me/name0/1" in runner.invoke(app, ["graph", "first", URL], env=on).stdout
+    assert URL in runner.invoke(app, ["graph", "similar", str(first)], env=on).stdout
+    refused = runner.invoke(app, ["graph", "spread", "nonsense"], env=on)
+    assert refused.exit_code == 1
+    assert "is no post" in refused.stderr
+
+
+def test_a_graph_that_is_away_is_told_in_words(runner: CliRunner, database: dict[str, str]) -> None:
+    connected(database, lambda assembled: assembled.system.tenants.ensure("default"))
+    told = runner.invoke(app, ["graph", "links", URL], env={"NEO4J_URI": "bolt://127.0.0.1:1"})
+    assert told.exit_code == 1
+    assert "Neo4j does not answer" in told.stderr

@@ -1,0 +1,203 @@
+"""Answers of the graph: the same as PostgreSQL's, from what the tenant sees, and from nothing else."""
+
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pydantic_core import to_json
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.post import Post
+from telegram_assistant.domain.understanding import AiPolicy, Tier
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.graph import Asking, By, Engine, FirstSeen, first_link, first_seen, similar_channels, spread, who_forwards, who_links
+from telegram_assistant.graph.index import GraphIndex
+from telegram_assistant.graph.questions import Shared
+from telegram_assistant.graph.store import Graph
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.database import Pool
+from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
+from tests.conftest import Admin
+from tests.factories import World, fresh_number, make_channel, make_tenant
+from tests.graph.conftest import graph_index
+from tests.graph.drawn import land, make_linked, opened_graph, understand
+
+__all__ = ["graph_index"]
+
+NOW = datetime.now(UTC).replace(microsecond=123_000)
+PAGES = [f"https://news.example/{number}" for number in range(5)]
+NAMES = ["Anna", "Boris", "Vera", "Gleb"]
+
+
+def asking(pool: Pool, tenant_id: TenantId, index: GraphIndex | None, days: int = 30) -> Asking:
+    return Asking(tenant_stores(pool, tenant_id), index, NOW, days)
+
+
+def drawn_posts(hand: random.Random, channels: list[ChannelId], outside: int) -> list[Post]:
+    """Some hundred posts that forward each other and strangers, over some weeks; many forward the same few."""
+    sources = [*channels, ChannelId(outside), ChannelId(outside + 1)]
+    posts = []
+    for channel_id in channels:
+        for number in range(100, 130):
+            source = (hand.choice(sources), hand.choice([None, 1, 2, 3])) if hand.random() < 0.6 else None
+            at = NOW - timedelta(seconds=hand.randrange(40 * 86400))
+            posts.append(make_linked(channel_id, number, source=source, url=hand.choice(["", *PAGES]), posted_at=at, text=f"{number}"))
+    return posts
+
+
+@pytest.fixture
+async def told(world: World, system: SystemStores, admin: Admin, graph_index: GraphIndex, request: pytest.FixtureRequest) -> list[ChannelId]:
+    """A world of forwards: two tenants that share half their channels; some posts are deleted."""
+    hand, outside = random.Random(getattr(request, "param", 1)), fresh_number()
+    fresh_number()
+    posts = await land(system, *drawn_posts(hand, list(world.channels), outside))
+    gone = hand.sample(posts, 20)
+    for post in gone:
+        await admin.execute(
+            "UPDATE posts SET deleted_at = now(), state_version = state_version + 1 WHERE channel_id = $1 AND message_id = $2",
+            post.channel_id,
+            post.message_id,
+        )
+    for post in posts:
+        if hand.random() < 0.5:
+            await understand(system, post, *hand.sample(NAMES, 2))
+    await graph_index.write(posts, now=NOW)
+    return [*world.channels, ChannelId(outside), ChannelId(outside + 1)]
+
+
+@pytest.mark.parametrize("told", range(3), indirect=True)
+async def test_both_engines_give_the_same_answers(world: World, pool: Pool, told: list[ChannelId], graph_index: GraphIndex) -> None:
+    for tenant_id in (world.a, world.b):
+        for days in (7, 30, 90):
+            ours, plain = asking(pool, tenant_id, graph_index, days), asking(pool, tenant_id, None, days)
+            for channel_id in (None, *told):
+                by_graph, by_postgres = [await who_forwards(one, channel_id=channel_id, limit=500) for one in (ours, plain)]
+                assert by_graph.by.engine is Engine.GRAPH
+                assert by_postgres.by.engine is Engine.POSTGRES
+                assert "NEO4J_URI is empty" in by_postgres.by.why
+                assert replace(by_graph, by=by_postgres.by) == by_postgres
+            for post_id in (PostId(channel_id, MessageId(number)) for channel_id in told for number in (1, 2, 3)):
+                for question in (spread, first_seen):
+                    by_graph, by_postgres = [await _answer(question, one, post_id) for one in (ours, plain)]
+                    assert replace(by_graph, by=by_postgres.by) == by_postgres
+
+
+async def _answer(question: Callable[[Asking, PostId], Awaitable[Any]], one: Asking, post_id: PostId) -> Any:
+    """Who sees nothing of a post is refused; here that is an answer like others."""
+    try:
+        return await question(one, post_id)
+    except Rejected:
+        return FirstSeen(one.since, By(Engine.POSTGRES), None)
+
+
+@pytest.mark.parametrize("told", [7], indirect=True)
+async def test_a_tenant_s_answers_are_the_same_whether_or_not_another_exists(
+    world: World, pool: Pool, told: list[ChannelId], graph_index: GraphIndex, system: SystemStores
+) -> None:
+    """Everything of the other one leaves the graph, and not one byte of the answers changes."""
+
+    async def answers() -> bytes:
+        one = asking(pool, world.a, graph_index, 90)
+        found: list[object] = [await who_forwards(one, limit=500)]
+        found += [await _answer(spread, one, PostId(channel_id, MessageId(number))) for channel_id in told for number in (1, 2, 3)]
+        found += [await similar_channels(one, channel_id) for channel_id in sorted(world.of_a)]
+        found += [await who_links(one, url) for url in PAGES] + [await first_link(one, url) for url in PAGES]
+        return to_json(found)
+
+    before = await answers()
+    for channel_id in world.only_b:
+        assert str(channel_id).encode() in before  # as a number that the tenant's own posts show
+        assert f"Channel {channel_id}".encode() not in before
+        await system.channels.unsubscribe(world.b, channel_id)
+    theirs = [PostId(channel_id, MessageId(number)) for channel_id in world.only_b for number in range(200)]
+    await graph_index.graph.write([], theirs)
+    assert await answers() == before
+    assert (await who_forwards(asking(pool, await make_tenant(system), graph_index), limit=500)).forwarded == ()
+
+
+async def test_what_a_provider_understood_is_seen_only_by_those_who_may(pool: Pool, system: SystemStores, graph_index: GraphIndex) -> None:
+    first, second = [await make_channel(system) for _ in range(2)]
+    tenants = {policy: await make_tenant(system) for policy in AiPolicy}
+    for policy, tenant_id in tenants.items():
+        for channel_id in (first, second):
+            await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, ai_policy=policy))
+    without_consent = await make_tenant(system)
+    for channel_id in (first, second):
+        await system.channels.subscribe(without_consent, Subscription(channel_id=channel_id, ai_policy=AiPolicy.PROVIDER))
+    await system.ai_policies.consent(tenants[AiPolicy.PROVIDER], given_by="tests")
+    posts = await land(system, *(make_linked(channel_id, number, posted_at=NOW) for channel_id in (first, second) for number in (1, 2)))
+    for post in posts:
+        await understand(system, post, "Both" if post.message_id == 1 else "Local")
+    for post in (posts[1], posts[3]):
+        await understand(system, post, "Provider", tier=Tier.PROVIDER)
+    await graph_index.write(posts, now=NOW)
+
+    async def shared(tenant_id: TenantId) -> list[str]:
+        found = await similar_channels(asking(pool, tenant_id, graph_index), first)
+        assert [one.channel.channel_id for one in found.similar] in ([second], [])
+        return sorted(example.what for one in found.similar for example in one.examples)
+
+    assert await shared(tenants[AiPolicy.OFF]) == []
+    assert await shared(tenants[AiPolicy.LOCAL]) == await shared(without_consent) == ["Both", "Local"]
+    assert await shared(tenants[AiPolicy.PROVIDER]) == ["Both", "Provider"]
+
+
+async def test_channels_are_alike_by_what_few_others_share(pool: Pool, system: SystemStores, graph_index: GraphIndex) -> None:
+    tenant_id = await make_tenant(system)
+    channels = [await make_channel(system) for _ in range(4)]
+    for channel_id in channels:
+        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    ours, close, far, other = channels
+    rare, common = f"https://rare.example/{ours}", f"https://common.example/{ours}"
+    posts = [make_linked(channel_id, 1, url=common, posted_at=NOW) for channel_id in (ours, close, far)]
+    posts += [make_linked(channel_id, 2, url=rare, posted_at=NOW, source=(other, 5)) for channel_id in (ours, close)]
+    await graph_index.write(await land(system, *posts), now=NOW)
+    found = await similar_channels(asking(pool, tenant_id, graph_index), ours)
+    assert [(one.channel.channel_id, one.shared) for one in found.similar] == [(close, 3), (far, 1)]
+    assert found.similar[0].examples == (Shared("channel", f"Channel {other}"), Shared("page", rare), Shared("page", common))
+    assert found.similar[0].score > found.similar[1].score
+
+
+async def test_links_and_first_seen_tell_when_and_where(pool: Pool, system: SystemStores, graph_index: GraphIndex) -> None:
+    tenant_id, url = await make_tenant(system), f"https://page.example/{fresh_number()}"
+    first, second = [await make_channel(system) for _ in range(2)]
+    for channel_id in (first, second):
+        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    posts = [make_linked(second, 1, url=f"{url}?utm_medium=x", posted_at=NOW), make_linked(first, 1, url=url, posted_at=NOW - timedelta(hours=2))]
+    posts += [make_linked(second, 2, source=(first, 1), posted_at=NOW)]
+    await graph_index.write(await land(system, *posts), now=NOW)
+    one = asking(pool, tenant_id, graph_index)
+    links = await who_links(one, url.removeprefix("https://").join(("HTTPS://", "#top")))
+    assert [(post.post_id, post.channel.title) for post in links.posts] == [(posts[1].id, f"Channel {first}"), (posts[0].id, f"Channel {second}")]
+    assert links.posts[0].link == f"https://t.me/c/{first}/1"
+    seen = await first_link(one, url)
+    assert seen.first is not None
+    assert seen.first.post_id == posts[1].id
+    told = await first_seen(one, posts[2].id)  # asked about the forward: it is about what it forwards
+    assert told.first is not None
+    assert (told.first.post_id, told.is_original) == (posts[1].id, True)
+    with pytest.raises(Rejected, match="is no address of a page"):
+        await who_links(one, "nonsense")
+    with pytest.raises(Rejected, match="NEO4J_URI is empty"):
+        await who_links(asking(pool, tenant_id, None), url)
+    with pytest.raises(Rejected, match="is not followed"):
+        await similar_channels(one, ChannelId(1))
+
+
+@pytest.fixture
+async def away(system: SystemStores) -> AsyncIterator[GraphIndex]:
+    async with opened_graph({"NEO4J_URI": "bolt://127.0.0.1:1"}, name="Away", is_there=False) as graph:
+        yield GraphIndex(graph, states=system.post_states)
+
+
+async def test_while_neo4j_is_away_or_not_filled_postgresql_answers_and_says_so(
+    world: World, pool: Pool, away: GraphIndex, graph_index: GraphIndex, system: SystemStores
+) -> None:
+    found = await who_forwards(asking(pool, world.a, away))
+    assert (found.by.engine, found.by.why) == (Engine.POSTGRES, "Neo4j does not answer (ServiceUnavailable)")
+    empty = Graph(graph_index.graph._driver, name="Nothing")  # noqa: SLF001 -- the same server, another graph
+    found = await who_forwards(asking(pool, world.a, GraphIndex(empty, states=system.post_states)))
+    assert (found.by.engine, found.by.why) == (Engine.POSTGRES, "the graph is being filled")

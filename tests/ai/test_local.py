@@ -20,10 +20,11 @@ from telegram_assistant.ai.local.models import DEFAULT_MODEL, card_of, folder_of
 from telegram_assistant.ai.local.ocr import MOST_CPU_SECONDS, MOST_MEMORY_BYTES, NICENESS, read_text
 from telegram_assistant.ai.local.understanding import Local, examine
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
-from telegram_assistant.ai.outputs import Entity, EntityKind, PostSort, Tags
+from telegram_assistant.ai.outputs import Entity, EntityKind, Tags
 from telegram_assistant.ai.protocols import Picture, TextKind
 from telegram_assistant.domain.finding import Verdict
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.understanding import PostSort
 from telegram_assistant.domain.vocabulary import Vocabulary, tag_in
 from telegram_assistant.errors import ProviderFailed, Rejected
 from telegram_assistant.settings import AiSettings, read_group

@@ -11,7 +11,10 @@ from typer.testing import CliRunner
 from telegram_assistant.cli import app
 from telegram_assistant.features.rebuilding import keep_vectors
 from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.postgres.bell import Bell
+from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.migrating import migrate
+from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.telemetry.health import Health
 from tests.ai.conftest import minilm
 from tests.ai.models import MINILM
@@ -66,3 +69,14 @@ async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, empty
     async with opened_with_vectors(empty_database, models=minilm, folder=tmp_path / "vectors") as again:
         assert await index_of(again).vectors.collections() == {SPACE.collection(2): SPACE.name}
         assert await index_of(again).vectors.count(SPACE.collection(2)) == 3
+
+
+async def test_words_are_made_anew_by_the_command(empty_database: dict[str, str], runner: CliRunner) -> None:
+    settings = read_settings(empty_database)
+    await migrate(settings.database, tell=lambda _: None)
+    async with open_pool(settings.database) as pool:
+        system = system_stores(pool, Bell())
+        channel_id, _ = await make_followed_channel(system)
+        await land(system, channel_id, "Snow", "Rain", "Ice")
+    told = await asyncio.to_thread(runner.invoke, app, ["rebuild", "text"], env=empty_database)
+    assert told.stdout.strip() == "The words of 3 posts are in the new table, and searches use it."

@@ -1,4 +1,4 @@
-"""Vectors are made anew while searches go on; what is stored meanwhile is in the new collection too."""
+"""Vectors and words are made anew while searches go on; what is stored meanwhile is in the new ones too."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,16 +11,20 @@ import pytest
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.features.rebuilding import keep_vectors, rebuild_vectors
+from telegram_assistant.events import Event, PostParsed
+from telegram_assistant.features.rebuilding import keep_vectors, rebuild_text, rebuild_vectors
 from telegram_assistant.settings import read_settings
+from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuild
+from telegram_assistant.stores.postgres.search import FAR_FUTURE, Limits, Place
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.vectors.protocol import Space
 from tests.ai.models import MINILM
 from tests.conftest import Admin, scratch_database
 from tests.factories import make_page, make_post
+from tests.stores.postgres.catalogue import complaints
 from tests.vectors.indexed import SPACE, found, index_of, land, make_followed_channel, opened_with_vectors
 
 type Known = tuple[ChannelId, TenantId, list[PostId]]
@@ -172,3 +176,93 @@ async def test_the_worker_does_what_is_asked_for_and_health_tells_what_is_used(a
     assert str(told["used"]).startswith("embedded, in the folder")
     await keep(stopping, index=None)
     assert health.parts()["vectors"]["used"] == "off"
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+async def rebuild_words(app: App, *, owner: str = "here#0001", stopping: asyncio.Event | None = None, batch: int = 7) -> bool:
+    return await rebuild_text(
+        word_index=app.system.word_index,
+        posts=app.system.posts,
+        states=app.system.post_states,
+        rebuilds=app.system.rebuilds,
+        owner=owner,
+        stopping=stopping or asyncio.Event(),
+        batch=batch,
+    )
+
+
+async def with_words(app: App, posts: list[PostId]) -> None:
+    system = app.system
+    events: list[Event] = [PostParsed.about(post_id, 1, occurred_at=datetime.now(UTC)) for post_id in posts]
+    await post_persistence(events, posts=system.posts, media=system.media, media_rules=app.media_rules, albums=system.albums)
+
+
+async def found_words(app: App, words: str, tenant_id: TenantId) -> list[int]:
+    matches = await app.tenant(tenant_id).words.find(words, Limits(), before=Place(FAR_FUTURE), budget=timedelta(seconds=10))
+    return [match.post_id.message_id for match in matches.found]
+
+
+@pytest.fixture
+async def worded(app: App, admin: Admin) -> Known:
+    await admin.execute("TRUNCATE post_search")
+    channel_id, tenant_id = await make_followed_channel(app.system)
+    posts = await land(app.system, channel_id, *TEXTS)
+    await with_words(app, posts)
+    return channel_id, tenant_id, posts
+
+
+async def slices(admin: Admin) -> set[str]:
+    rows = await admin.fetch("SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'post_search'::regclass")
+    return {row["name"] for row in rows}
+
+
+async def test_afterwards_words_find_the_same_posts_and_lie_in_slices(app: App, worded: Known, admin: Admin) -> None:
+    _, tenant_id, _ = worded
+    before = await found_words(app, "cats", tenant_id)
+    everything = await admin.fetch("SELECT * FROM post_search ORDER BY channel_id, message_id")
+    assert len(before) == len(TEXTS)
+    for _ in range(2):
+        await app.system.rebuilds.want(Projection.TEXT)
+        assert await rebuild_words(app)
+        assert await found_words(app, "cats", tenant_id) == before
+        assert await admin.fetch("SELECT * FROM post_search ORDER BY channel_id, message_id") == everything
+        assert {"post_search_rest", "post_search_2026_11"} <= await slices(admin)
+        assert not await admin.fetchval("SELECT count(*) FROM pg_class WHERE relname LIKE 'post_search_next%'")
+    assert not await complaints(admin)
+
+
+async def test_words_are_found_at_every_moment_and_what_lands_meanwhile_is_found_too(app: App, worded: Known, admin: Admin) -> None:
+    channel_id, tenant_id, known = worded
+    await app.system.rebuilds.want(Projection.TEXT)
+    rebuilding, searched, number = asyncio.create_task(rebuild_words(app, batch=1)), 0, 100
+    while not rebuilding.done():
+        new = make_post(channel_id=channel_id, message_id=number, text=f"The dog number {number} barks")
+        edited = make_post(channel_id=channel_id, message_id=1 + number % 20, text=f"Rates rise in round {number}", edited_at=datetime.now(UTC))
+        await app.system.landing.land(make_page(new, edited, read_at=datetime.now(UTC) + timedelta(seconds=number)), Claim(channel_id, 0))
+        await with_words(app, [new.id, edited.id])
+        if number == 103:
+            await admin.execute("UPDATE posts SET deleted_at = now(), state_version = state_version + 1 WHERE message_id > 25 AND message_id < 100")
+            await with_words(app, known[25:])
+        assert await found_words(app, "dog", tenant_id) == list(range(100, number + 1))
+        searched, number = searched + 1, number + 1
+    assert await rebuilding
+    assert searched > 3
+    assert await found_words(app, "dog", tenant_id) == list(range(100, number))
+    assert set(await found_words(app, "rates", tenant_id)) == {1 + one % 20 for one in range(100, number)}
+    stored = await admin.fetch("SELECT channel_id, message_id FROM posts WHERE deleted_at IS NULL ORDER BY 1, 2")
+    assert await admin.fetch("SELECT channel_id, message_id FROM post_search ORDER BY 1, 2") == stored
+
+
+async def test_words_go_on_where_another_process_was_stopped(app: App, worded: Known) -> None:
+    _, tenant_id, _ = worded
+    await app.system.rebuilds.want(Projection.TEXT)
+    stopping = asyncio.Event()
+    first = asyncio.create_task(rebuild_words(app, owner="here#0001", stopping=stopping, batch=5))
+    while (known := await app.system.rebuilds.look(Projection.TEXT)) is None or not known.done:
+        await asyncio.sleep(0.005)
+    stopping.set()
+    assert not await first
+    assert await rebuild_words(app, owner="there#0002")
+    assert len(await found_words(app, "cats", tenant_id)) == len(TEXTS)

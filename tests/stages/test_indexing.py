@@ -10,6 +10,7 @@ import pytest
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.post import Entity, Json
+from telegram_assistant.domain.query import Has
 from telegram_assistant.domain.understanding import AiPolicy, Tier
 from telegram_assistant.events import AlbumAssembled, Event, PostEnriched, PostIndexed
 from telegram_assistant.stages.indexing import indexing
@@ -80,9 +81,9 @@ async def test_what_was_understood_can_be_asked_for(app: App, system: SystemStor
     await system.enrichments.save([Enrichment(rates, 1, Kind.TAGS, Tier.LOCAL, data), Enrichment(cats, 1, Kind.TAGS, Tier.LOCAL, {"is_ad": True})])
     await index(app, cats, rates)
     assert await found(app, "cat", channel_id, tenant_id, tags=("economy",)) == [2]
-    assert await found(app, "cat", channel_id, tenant_id, topics=("money",), kinds=("news",), with_link=True) == [2]
+    assert await found(app, "cat", channel_id, tenant_id, topics=("money",), kinds=("news",), has=(Has.LINK,)) == [2]
     assert await found(app, "rate", channel_id, tenant_id, without_ads=True) == [2]
-    assert await found(app, "cat", channel_id, tenant_id, with_image=True) == []
+    assert await found(app, "cat", channel_id, tenant_id, has=(Has.IMAGE,)) == []
     edited = make_post(channel_id=channel_id, message_id=2, text=CATS, edited_at=NOW)
     await system.landing.land(make_page(edited, read_at=NOW), Claim(channel_id, 0))
     await index(app, rates)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, PostId
+from telegram_assistant.domain.query import Has
 from telegram_assistant.vectors.protocol import Hit, Reach, Sought, Space, Vectors
 from tests.vectors.conftest import directions, make_point
 
@@ -74,13 +75,13 @@ async def test_facts_limit_what_is_found(vectors: Vectors, space: Space) -> None
     assert await found(until=moment) == ["1/1"]
     assert await found(since=moment - timedelta(hours=1), until=moment + timedelta(hours=1)) == ["1/1", "1/2"]
     assert await found(languages=("en", "de")) == ["1/2"]
-    assert await found(with_image=True) == ["1/1"]
-    assert await found(with_link=True) == ["1/2"]
+    assert await found(has=(Has.IMAGE,)) == ["1/1"]
+    assert await found(has=(Has.LINK,)) == ["1/2"]
     assert await found(tags=("город", "чай")) == ["1/1"]
     assert await found(topics=("погода",)) == ["1/1"]
     assert await found(kinds=("opinion",)) == ["1/2"]
     assert await found(without_ads=True) == ["1/1"]
-    assert await found(tags=("снег",), with_link=True) == []
+    assert await found(tags=("снег",), has=(Has.LINK,)) == []
 
 
 async def test_a_providers_understanding_counts_only_for_who_may_see_it(vectors: Vectors, space: Space) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from telegram_assistant.domain.language import language_of
-from telegram_assistant.domain.understanding import Failure
+from telegram_assistant.domain.understanding import Failure, PostSort
 from telegram_assistant.domain.vocabulary import MOST_PROPOSALS, MOST_TAGS, Vocabulary, language_for, tag_in
 from telegram_assistant.errors import ProviderFailed
 
@@ -38,15 +38,6 @@ class Entity(Output):
 
     text: str = Field(min_length=1, max_length=100)
     kind: EntityKind
-
-
-class PostSort(StrEnum):
-    """What a post is for its readers."""
-
-    NEWS = "news"
-    OPINION = "opinion"
-    ADVERTISING = "advertising"
-    SERVICE = "service"
 
 
 def _sort_or_none(said: object) -> object:

@@ -1,6 +1,7 @@
 """`tga rebuild`: indexes made anew from PostgreSQL."""
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 
 import typer
@@ -11,8 +12,7 @@ from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.errors import InUse, Rejected
 from telegram_assistant.features.graph_upkeep import rebuild_graph
-from telegram_assistant.features.rebuilding import rebuild_vectors
-from telegram_assistant.graph.index import GraphIndex
+from telegram_assistant.features.rebuilding import rebuild_text, rebuild_vectors
 from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuild
 from telegram_assistant.vectors.opening import Used, used_by
 
@@ -34,14 +34,8 @@ def vectors() -> None:
     async def work(assembled: App) -> Rebuild:
         if used_by(assembled.settings.vectors) is Used.OFF:
             raise Rejected("vectors are off: set QDRANT_URL or VECTORS_DIR")
-        await assembled.system.rebuilds.want(Projection.VECTORS)
         async with AsyncExitStack() as stack:
-            ours = asyncio.create_task(_help(assembled, stack))
-            try:
-                return await _watched(assembled, ours, Projection.VECTORS)
-            finally:
-                ours.cancel()
-                await asyncio.wait([ours])
+            return await _done(assembled, Projection.VECTORS, _help(assembled, stack))
 
     done = with_app(work)
     console.print(f"{done.done} posts are in the new collection, and searches use it.")
@@ -54,24 +48,49 @@ def graph() -> None:
     async def work(assembled: App) -> Rebuild:
         if assembled.graph_index is None:
             raise Rejected("the graph is off: set NEO4J_URI")
-        await assembled.system.rebuilds.want(Projection.GRAPH)
-        ours = asyncio.create_task(_help_graph(assembled, assembled.graph_index))
-        try:
-            return await _watched(assembled, ours, Projection.GRAPH)
-        finally:
-            ours.cancel()
-            await asyncio.wait([ours])
+        system = assembled.system
+        doing = rebuild_graph(
+            index=assembled.graph_index,
+            states=system.post_states,
+            rebuilds=system.rebuilds,
+            outbox=system.outbox,
+            owner=assembled.instance,
+            stopping=asyncio.Event(),
+        )
+        return await _done(assembled, Projection.GRAPH, doing)
 
     done = with_app(work)
     console.print(f"{done.done} posts are in the new graph, and questions are answered by it.")
 
 
-async def _help_graph(assembled: App, index: GraphIndex) -> None:
-    """Do it here, unless a worker does."""
-    system = assembled.system
-    await rebuild_graph(
-        index=index, states=system.post_states, rebuilds=system.rebuilds, outbox=system.outbox, owner=assembled.instance, stopping=asyncio.Event()
-    )
+@app.command()
+def text() -> None:
+    """The words of all posts, into a new table; searches use the old one until it is complete. Interrupted, it goes on when called again."""
+
+    async def work(assembled: App) -> Rebuild:
+        system = assembled.system
+        doing = rebuild_text(
+            word_index=system.word_index,
+            posts=system.posts,
+            states=system.post_states,
+            rebuilds=system.rebuilds,
+            owner=assembled.instance,
+            stopping=asyncio.Event(),
+        )
+        return await _done(assembled, Projection.TEXT, doing)
+
+    done = with_app(work)
+    console.print(f"The words of {done.done} posts are in the new table, and searches use it.")
+
+
+async def _done(assembled: App, projection: Projection, doing: Coroutine[None, None, object]) -> Rebuild:
+    await assembled.system.rebuilds.want(projection)
+    ours = asyncio.create_task(doing)
+    try:
+        return await _watched(assembled, projection, ours)
+    finally:
+        ours.cancel()
+        await asyncio.wait([ours])
 
 
 async def _help(assembled: App, stack: AsyncExitStack) -> None:
@@ -87,7 +106,7 @@ async def _help(assembled: App, stack: AsyncExitStack) -> None:
     )
 
 
-async def _watched(assembled: App, ours: asyncio.Task[None], projection: Projection) -> Rebuild:
+async def _watched(assembled: App, projection: Projection, ours: asyncio.Task[object]) -> Rebuild:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     alone_since = asyncio.get_running_loop().time()
     with Progress(*columns, console=complaints, transient=True) as progress:
@@ -97,11 +116,12 @@ async def _watched(assembled: App, ours: asyncio.Task[None], projection: Project
                 raise error
             found = await assembled.system.rebuilds.look(projection)
             assert found is not None  # it was wanted above
-            progress.update(bar, completed=found.done, total=max(found.total, found.done) or None, description=f"{projection} {found.error}".strip())
+            told = f"{projection.value} {found.error}".strip()
+            progress.update(bar, completed=found.done, total=max(found.total, found.done) or None, description=told)
             if found.finished_at is not None:
                 return found
             now = asyncio.get_running_loop().time()
             alone_since = now if found.owner else alone_since
             if now - alone_since > PATIENCE_SECONDS:
-                raise Rejected("nobody does it: the process that has it runs no worker; start one, it goes on by itself")
+                raise Rejected("nobody does it: the process that has it in hand runs no worker, or has just ended; start one, or call this again")
             await asyncio.sleep(LOOK_EVERY_SECONDS)

@@ -1,36 +1,124 @@
-"""`tga search`: find posts by words."""
+"""`tga search`: find posts by words and meaning."""
 
+import sys
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
 import typer
-from rich.markup import escape
+from pydantic_core import to_json
+from rich.text import Span, Text
 
-from telegram_assistant.assembly import App
+from telegram_assistant.assembly import App, open_index
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
-from telegram_assistant.errors import Rejected
-from telegram_assistant.features.search import Found, find
+from telegram_assistant.domain.facets import Facet, Facets
+from telegram_assistant.domain.snippets import Snippet
+from telegram_assistant.errors import InUse, Rejected
+from telegram_assistant.features.search import Answer, Found
+from telegram_assistant.features.search import search as find
+from telegram_assistant.vectors.index import Index
+
+SHOWN_VALUES = 5
+MARK = "bold yellow"
+HELP = """Find posts by words and meaning among the channels that a tenant follows.
+
+Words in any form; "a phrase", -without, or. from:@channel has:image|video|link|file lang:ru tag:NAME kind:news
+since:2026-11-01 until:yesterday on:2026-11 ads:yes"""
 
 
 def search(
-    words: Annotated[list[str], typer.Argument(help='Words as you would write them; "a phrase", or, -without.')],
-    tenant: Annotated[str, typer.Option(help="Whose channels.")],
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    words: Annotated[
+        list[str], typer.Argument(help="What to look for; quote a phrase twice: '\"a phrase\"'. After -- words may begin with a minus.")
+    ],
+    tenant: Annotated[str, typer.Option(help="Whose channels.")] = "default",
+    limit: Annotated[int, typer.Option(min=1, max=100, help="At most so many.")] = 20,
+    cursor: Annotated[str | None, typer.Option(help="The next page: what the last one has told.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Find posts by words, newest first, among the channels that a tenant follows."""
+    typed = " ".join(words)
 
-    async def look(app: App) -> tuple[tuple[Found, ...], ZoneInfo]:
+    async def look(app: App) -> tuple[Answer, ZoneInfo]:
         known = await app.system.tenants.by_name(tenant)
         if known is None:
             raise Rejected(f"there is no tenant {tenant!r}")
-        return await find(" ".join(words), stores=app.tenant(known.tenant_id), limit=limit), ZoneInfo(app.settings.telemetry.time_zone)
+        zone = ZoneInfo(app.settings.telemetry.time_zone)
+        async with AsyncExitStack() as stack:
+            return await find(
+                typed,
+                tenant_id=known.tenant_id,
+                stores=app.tenant(known.tenant_id),
+                index=await _index(app, stack),
+                now=datetime.now(UTC),
+                zone=zone,
+                limit=limit,
+                cursor=cursor,
+            ), zone
 
-    found, zone = with_app(look)
-    for one in found:
-        moment = one.stored.post.posted_at.astimezone(zone)
-        console.print(f"[bold]{escape(one.channel)}[/]  {moment:%Y-%m-%d %H:%M}  [blue]{one.link}[/]")
-        console.print(f"{escape(one.stored.post.text.strip())}\n")
-    if not found:
-        complaints.print("Nothing was found. Try fewer words, or other forms of them.")
+    answer, zone = with_app(look)
+    if as_json:
+        sys.stdout.write(to_json(answer, indent=2).decode() + "\n")
+    else:
+        _show(answer, zone)
+    if not answer.found:
         raise typer.Exit(1)
+
+
+search.__doc__ = HELP
+
+
+async def _index(app: App, stack: AsyncExitStack) -> Index | None:
+    """Embedded vectors belong to one process; while another one has them, words will do."""
+    try:
+        return await stack.enter_async_context(open_index(app.settings, system=app.system, gate=app.gate))
+    except InUse:
+        return None
+
+
+def _show(answer: Answer, zone: ZoneInfo) -> None:
+    for one in answer.found:
+        _show_post(one, zone)
+    if answer.found:
+        console.print(_counted(answer.facets))
+    if answer.words_only is not None:
+        complaints.print(f"[yellow]note[/] {answer.words_only.words}.")
+    if answer.searched_back_to is not None:
+        complaints.print(f"[yellow]note[/] searched back to {answer.searched_back_to.astimezone(zone):%Y-%m-%d %H:%M}; older posts may match too.")
+    if answer.cursor is not None:
+        complaints.print(f"More: tga search … --cursor {answer.cursor}")
+    if not answer.found:
+        complaints.print("Nothing was found. Try fewer words, or other ones; leave out a limit; ads:yes shows advertising too.")
+
+
+def _show_post(one: Found, zone: ZoneInfo) -> None:
+    head = Text.assemble((one.channel, "bold"), f"  {one.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ", (one.link, "blue"))
+    if one.copies:
+        head.append(f"  and {len(one.copies)} more like it", "dim")
+    console.print(head)
+    console.print(_marked(one.snippet))
+    if one.tags:
+        console.print(Text("  ".join(f"#{tag.replace(' ', '_')}" for tag in one.tags), "dim"))
+    console.print()
+
+
+def _marked(snippet: Snippet) -> Text:
+    text = Text("…" if snippet.is_cut_before else "")
+    text.append(Text(snippet.text, spans=[Span(begin, end, MARK) for begin, end in snippet.marks]))
+    return text.append("…") if snippet.is_cut_after else text
+
+
+def _counted(facets: Facets) -> Text:
+    lines = (
+        ("channels", [(facet.name or str(facet.value), facet.posts) for facet in facets.channels]),
+        ("languages", _pairs(facets.languages)),
+        ("kinds", _pairs(facets.kinds)),
+        ("tags", _pairs(facets.tags)),
+        ("days", [(f"{facet.value:%d.%m}", facet.posts) for facet in facets.days]),
+    )
+    told = [f"{name}: " + ", ".join(f"{value} {count}" for value, count in pairs[:SHOWN_VALUES]) for name, pairs in lines if pairs]
+    return Text(f"{facets.posts} posts; " + " · ".join(told), "dim")
+
+
+def _pairs(facets: tuple[Facet[str], ...]) -> list[tuple[str, int]]:
+    return [(facet.value, facet.posts) for facet in facets]

@@ -1,11 +1,12 @@
 """What a post means to the index: the text that its vector is made of, and the facts that it is filtered by."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from telegram_assistant.domain.links import urls_of
-from telegram_assistant.domain.media import files_of
+from telegram_assistant.domain.media import MediaFile, MediaKind, files_of
 from telegram_assistant.domain.post import Json, Post
+from telegram_assistant.domain.query import Has
 from telegram_assistant.domain.understanding import Tier
 
 MOST_CHARACTERS = 2000
@@ -13,7 +14,9 @@ MOST_CHARACTERS = 2000
 MOST_BESIDE = 600
 """Of that, what pictures and linked pages may take when the post itself is long."""
 
-IMAGE, LINK, BY_PROVIDER = "image", "link", "by_provider"
+BY_PROVIDER = "by_provider"
+FILMS = {MediaKind.VIDEO, MediaKind.ROUND}
+FILES = {MediaKind.DOCUMENT, MediaKind.AUDIO}
 
 type Data = Mapping[str, Json]
 type Facts = dict[str, int | str | list[str]]
@@ -61,11 +64,19 @@ def facts_of(post: Post, learnt: Learnt) -> Facts:
     return facts
 
 
+def has_of(files: Sequence[MediaFile], urls: Sequence[str]) -> tuple[Has, ...]:
+    """What hangs on a post with these files and links."""
+    held = (
+        (Has.IMAGE, any((file.mime or "").startswith("image/") for file in files)),
+        (Has.VIDEO, any(file.kind in FILMS for file in files)),
+        (Has.LINK, bool(urls)),
+        (Has.FILE, any(file.kind in FILES for file in files)),
+    )
+    return tuple(one for one, is_there in held if is_there)
+
+
 def _flags(post: Post, learnt: Learnt) -> Iterator[str]:
-    if any((file.mime or "").startswith("image/") for file in files_of(post)):
-        yield IMAGE
-    if urls_of(post.text, post.entities):
-        yield LINK
+    yield from has_of(files_of(post), urls_of(post.text, post.entities))
     if Tier.PROVIDER in learnt.tags:
         yield BY_PROVIDER
     for tier, data in learnt.tags.items():

@@ -37,13 +37,14 @@ class Sketch:
 
 def folded(text: str) -> str:
     """The words of a text without what a channel puts around them."""
-    return " ".join(_WORD.findall(_bare(text).casefold().replace("ё", "е")))
+    return " ".join(_words_of(_bare(text)))
 
 
 def sketch_of(text: str) -> Sketch:
-    words = folded(text).split() or [text]
+    bare = _bare(text)
+    words = _words_of(bare) or [text]
     content = sha256(" ".join(words).encode("utf-8", "surrogatepass")).digest()
-    facts = _facts(text)
+    facts = _facts(bare)
     if len(words) < FEWEST_WORDS or not facts:
         return Sketch(content, content, ())
     pairs = {crc32(" ".join(words[place : place + SHINGLE]).encode("utf-8", "surrogatepass")) for place in range(len(words) - SHINGLE + 1)}
@@ -65,6 +66,10 @@ def original_of(text: Sketch, known: Iterable[Sketch]) -> Sketch:
     return next((other for other in known if is_copy(text, other)), text)
 
 
+def _words_of(bare: str) -> list[str]:
+    return _WORD.findall(bare.casefold().replace("ё", "е"))
+
+
 def _bare(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     for _ in range(SIGNATURE_LINES):
@@ -77,11 +82,11 @@ def _is_signature(line: str) -> bool:
     return bool(_ADDRESS.search(line) or _CALL.search(line)) and len(_WORD.findall(_ADDRESS.sub(" ", line))) <= SIGNATURE_WORDS
 
 
-def _facts(text: str) -> set[str]:
+def _facts(bare: str) -> set[str]:
     """Numbers, and words that are written large within a sentence."""
     found = set()
-    for sentence in _SENTENCE.split(_bare(text)):
+    for sentence in _SENTENCE.split(bare):
         for place, word in enumerate(_WORD.findall(sentence)):
-            if any(letter.isdigit() for letter in word) or (place and word[0].isupper()):
+            if (place and word[0].isupper()) or (not word.isalpha() and any(letter.isdigit() for letter in word)):
                 found.add(word.casefold().replace("ё", "е"))
     return found

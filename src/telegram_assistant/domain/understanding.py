@@ -42,6 +42,15 @@ class Work(StrEnum):
     EMBEDDINGS = "embeddings"
 
 
+class PostSort(StrEnum):
+    """What a post is for its readers."""
+
+    NEWS = "news"
+    OPINION = "opinion"
+    ADVERTISING = "advertising"
+    SERVICE = "service"
+
+
 class Failure(StrEnum):
     """Why a provider gave no usable answer."""
 

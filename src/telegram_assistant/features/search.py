@@ -1,23 +1,299 @@
-"""Finding posts."""
+"""Finding posts: by words and by meaning at once, for one tenant.
 
-from dataclasses import dataclass
+    words   -> PostgreSQL: the newest matches, by rank  --+
+                                                          +--> fused by reciprocal rank --> texts --> copies folded --> a page
+    meaning -> the vector store: the nearest posts      --+
 
+Meaning may be away or slow: then words alone answer, and the answer says so.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from enum import StrEnum
+
+from telegram_assistant.domain.facets import Counted, Facets, facets_of
+from telegram_assistant.domain.fusion import fused
+from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.links import link_to
-from telegram_assistant.stores.postgres.rows import StoredPost
+from telegram_assistant.domain.post import Post
+from telegram_assistant.domain.query import Query, parse_query
+from telegram_assistant.domain.snippets import Snippet, snippet_of
+from telegram_assistant.domain.understanding import AiPolicy, Reason
+from telegram_assistant.errors import Busy, Rejected
+from telegram_assistant.features.channels import pick
+from telegram_assistant.features.search_pages import Bookmark, Group, grouped
+from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
+from telegram_assistant.stores.postgres.search import BEGINS, ENDS, FAR_FUTURE, Limits, Match, Named, Place, Scope
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.protocol import Reach, Sought
+
+log = get_logger()
+
+NEAREST = 50
+LEAST_SCORE = 0.25
+"""What is less alike than that is about something else."""
+CLOCKS_DIFFER = timedelta(minutes=5)
+HIDDEN = ""
+"""No tag is called so."""
+MEANING_SECONDS = 2.0
+MOST_FOUND = 100
+EMPTY_WINDOWS = 5
+"""Where nothing was found as far as was looked, it is looked further so often."""
+
+
+class WordsOnly(StrEnum):
+    """Why meaning had no part in an answer."""
+
+    OFF = "off"
+    AWAY = "away"
+    SLOW = "slow"
+    POLICY = "policy"
+    NO_BUDGET = "no_budget"
+    NO_MODEL = "no_model"
+
+    @property
+    def words(self) -> str:
+        """For people, with what to do."""
+        return _WHY[self]
+
+
+_WHY = {
+    WordsOnly.OFF: "only words were searched: vectors are off (set QDRANT_URL or VECTORS_DIR)",
+    WordsOnly.AWAY: "only words were searched: the vectors cannot be reached now",
+    WordsOnly.SLOW: "only words were searched: the vectors took too long",
+    WordsOnly.POLICY: "only words were searched: your policy for these channels lets no model understand them",
+    WordsOnly.NO_BUDGET: "only words were searched: the budget for questions is used up",
+    WordsOnly.NO_MODEL: "only words were searched: no model could read the question (`tga doctor` says more)",
+}
+_BECAUSE = {Reason.POLICY: WordsOnly.POLICY, Reason.NO_BUDGET: WordsOnly.NO_BUDGET, Reason.BUSY: WordsOnly.SLOW}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A post that was looked for."""
+
+    post_id: PostId
+    posted_at: datetime
+    channel: str
+    link: str
+    text: str
+    snippet: Snippet
+    lang: str | None
+    kind: str | None
+    tags: tuple[str, ...]
+    copies: tuple[PostId, ...]
+    """Posts that say the same, folded into this one."""
+    by_words: bool
+    by_meaning: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A page of what was found; the best first, or the newest where no words were given."""
+
+    query: str
+    """As it was understood; typed again it means the same."""
+    found: tuple[Found, ...]
+    facets: Facets
+    """Of everything that was found as far as was looked, copies included."""
+    searched_back_to: datetime | None
+    """None: all of the past, as far as it is asked for."""
+    words_only: WordsOnly | None
+    cursor: str | None
+    """For the next page; None: that is all."""
+
+
+async def search(  # noqa: PLR0913 -- who asks, what, how much of it, and what answers
+    typed: str,
+    *,
+    tenant_id: TenantId,
+    stores: TenantStores,
+    index: Index | None,
+    now: datetime,
+    zone: tzinfo = UTC,
+    limit: int = 20,
+    cursor: str | None = None,
+    meaning_seconds: float = MEANING_SECONDS,
+) -> Answer:
+    """What a person typed, among the channels that the tenant follows. Days are those of `zone`.
+
+    For meaning it is waited so long, no longer. `cursor` is that of the page before.
+
+    Rejected says what to write instead. Busy: PostgreSQL is away.
+    """
+    query = parse_query(typed, today=now.astimezone(zone).date())
+    if query == Query(with_ads=query.with_ads):
+        raise Rejected("there is nothing to look for; write a word, or a limit such as from:@channel or since:yesterday")
+    mark = Bookmark.read(cursor, about=str(query)) if cursor else Bookmark(as_of=now)
+    asking = await _asking(query, tenant_id=tenant_id, stores=stores, index=index, zone=zone, meaning_seconds=meaning_seconds)
+    answer = await _page(asking, mark, limit=max(1, min(limit, MOST_FOUND)))
+    for _ in range(EMPTY_WINDOWS):
+        if answer.found or answer.cursor is None:
+            break
+        answer = await _page(asking, Bookmark.read(answer.cursor, about=str(query)), limit=limit)
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A post that was looked for, and where it is."""
+class _Asking:
+    """One question, with everything that it takes to answer it."""
 
-    stored: StoredPost
-    channel: str
-    link: str
+    query: Query
+    limits: Limits
+    until: datetime | None
+    scope: Scope
+    tenant_id: TenantId
+    stores: TenantStores
+    index: Index | None
+    meaning_seconds: float
+    zone: tzinfo
 
 
-async def find(words: str, *, stores: TenantStores, limit: int = 20) -> tuple[Found, ...]:
-    """By words, newest first, among the channels that the tenant follows."""
-    channels = {channel.channel_id: channel for channel in await stores.followed.channels()}
-    posts = await stores.words.find(words, limit=limit)
-    return tuple(Found(one, channels[one.post.channel_id].title, link_to(one.post.id, channels[one.post.channel_id].username)) for one in posts)
+async def _asking(query: Query, *, tenant_id: TenantId, stores: TenantStores, index: Index | None, meaning_seconds: float, zone: tzinfo) -> _Asking:
+    scope = await stores.words.scope()
+    channels: tuple[ChannelId, ...] | None = None
+    if query.channels:
+        followed = await stores.followed.channels()
+        channels = tuple(pick(followed, one).channel_id for one in query.channels)
+    limits = Limits(
+        channels=channels,
+        since=_midnight(query.since, zone) if query.since else None,
+        languages=query.languages,
+        has=query.has,
+        tags=scope.meant(query.tags) or ((HIDDEN,) if query.tags else ()),
+        kinds=query.kinds,
+        with_ads=query.with_ads,
+    )
+    until = _midnight(query.until + timedelta(days=1), zone) if query.until else None
+    return _Asking(query, limits, until, scope, tenant_id, stores, index, meaning_seconds, zone)
+
+
+def _midnight(day: date, zone: tzinfo) -> datetime:
+    return datetime.combine(day, time(), tzinfo=zone)
+
+
+# --- one page --------------------------------------------------------------------------------
+
+
+async def _page(asking: _Asking, mark: Bookmark, *, limit: int) -> Answer:
+    words, stores = asking.stores.words, asking.stores
+    is_first = mark.place is None and not mark.offset
+    newest = min(mark.as_of + (CLOCKS_DIFFER if is_first else timedelta()), asking.until or FAR_FUTURE)
+    matches, (near, words_only) = await asyncio.gather(
+        words.find(asking.query.words, asking.limits, before=mark.place or Place(newest)), _by_meaning(asking, until=newest)
+    )
+    by_words = [one.post_id for one in sorted(matches.found, key=lambda one: -one.rank)]
+    if mark.place is not None:  # the nearest were ranked with the newest matches, on the pages before
+        by_words, near = [one for one in by_words if one not in set(near)], ()
+    ranked = fused(by_words, near)
+    known = {one.post_id: replace(one, tags=asking.scope.shown(one.tags)) for one in matches.found}
+    beside = [one for one in near if one not in known]
+    reached = mark.offset + limit
+    loading = list(dict.fromkeys((*ranked[: 2 * reached], *beside)))
+    popular = [facet.value for facet in facets_of(_counted(asking, known.values())).channels]
+    loaded = await words.load(loading, channel_ids=popular, strict_words=asking.query.strict_words if beside else "")
+    understood = await stores.enrichments.of(beside, Kind.TAGS) if beside else {}
+    for one in beside:
+        if one in loaded.posts:
+            known[one] = _as_match(loaded.posts[one].post, understood.get(one))
+    groups = grouped(loaded.posts[one] for one in ranked[: 2 * reached] if one in loaded.posts)
+    following: Bookmark | None = None
+    if len(groups) > reached or len(ranked) > 2 * reached:
+        following = replace(mark, offset=reached)
+    elif matches.looked_to is not None:
+        following = Bookmark(mark.as_of, matches.looked_to)
+    facets = facets_of(_counted(asking, known.values()))
+    return Answer(
+        query=str(asking.query),
+        found=await _found(asking, groups[mark.offset : reached], loaded.channels, known, by_words=set(by_words), near=set(near)),
+        facets=replace(facets, channels=tuple(replace(one, name=loaded.channels[one.value].title) for one in facets.channels)),
+        searched_back_to=matches.looked_to.posted_at if matches.looked_to else None,
+        words_only=words_only,
+        cursor=following.written(about=str(asking.query)) if following else None,
+    )
+
+
+async def _by_meaning(asking: _Asking, *, until: datetime) -> tuple[Sequence[PostId], WordsOnly | None]:
+    """The nearest posts, or why there are none."""
+    limits, index = asking.limits, asking.index
+    if index is None or not asking.query.meaning or not asking.scope.policies:
+        return (), WordsOnly.OFF if asking.query.meaning and index is None else None
+    reach = _reach(asking.scope.policies, limits.channels)
+    if not reach.channels:
+        return (), WordsOnly.POLICY
+    sought = Sought(
+        reach=reach,
+        limit=NEAREST,
+        since=limits.since,
+        until=until,
+        languages=limits.languages,
+        tags=limits.tags,
+        kinds=limits.kinds,
+        has=limits.has,
+        without_ads=not limits.with_ads,
+    )
+    try:
+        async with asyncio.timeout(asking.meaning_seconds):
+            near = await index.nearest(asking.query.meaning, sought, tenant_id=asking.tenant_id)
+    except TimeoutError:
+        return (), WordsOnly.SLOW
+    except Busy as error:
+        log.warning("search_without_meaning", why=str(error))
+        return (), WordsOnly.AWAY
+    if isinstance(near, Reason):
+        return (), _BECAUSE.get(near, WordsOnly.NO_MODEL)
+    return [hit.post_id for hit in near if hit.score >= LEAST_SCORE], None
+
+
+def _reach(policies: Mapping[ChannelId, AiPolicy], channels: Sequence[ChannelId] | None) -> Reach:
+    """A channel whose posts no model may understand for this tenant is not searched by meaning."""
+    among = policies if channels is None else {one: policies[one] for one in channels if one in policies}
+    by_policy = {policy: frozenset(one for one, its in among.items() if its is policy) for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER)}
+    return Reach(by_policy[AiPolicy.LOCAL], by_policy[AiPolicy.PROVIDER])
+
+
+def _as_match(post: Post, understood: Enrichment | None) -> Match:
+    data = understood.data if understood else {}
+    tags, kind = data.get("tags"), data.get("kind")
+    named = tuple(map(str, tags)) if isinstance(tags, list) else ()
+    return Match(post.id, post.posted_at, 0.0, post.lang, kind if isinstance(kind, str) else None, named)
+
+
+def _counted(asking: _Asking, known: Iterable[Match]) -> Iterator[Counted]:
+    for one in known:
+        yield Counted(one.post_id.channel_id, one.posted_at.astimezone(asking.zone).date(), one.lang, one.kind, one.tags)
+
+
+async def _found(
+    asking: _Asking,
+    groups: Sequence[Group],
+    channels: Mapping[ChannelId, Named],
+    known: Mapping[PostId, Match],
+    *,
+    by_words: AbstractSet[PostId],
+    near: AbstractSet[PostId],
+) -> tuple[Found, ...]:
+    texts = [group.stored.post.text for group in groups]
+    marked = await asking.stores.words.marked(texts, asking.query.words) if asking.query.meaning and texts else texts
+    return tuple(
+        Found(
+            post_id=group.stored.post.id,
+            posted_at=group.stored.post.posted_at,
+            channel=channels[group.stored.post.channel_id].title,
+            link=link_to(group.stored.post.id, channels[group.stored.post.channel_id].username),
+            text=group.stored.post.text,
+            snippet=snippet_of(text, begins=BEGINS, ends=ENDS),
+            lang=group.stored.post.lang,
+            kind=known[group.stored.post.id].kind,
+            tags=known[group.stored.post.id].tags,
+            copies=tuple(group.copies),
+            by_words=group.stored.post.id in by_words,
+            by_meaning=group.stored.post.id in near,
+        )
+        for group, text in zip(groups, marked, strict=True)
+    )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from telegram_assistant.domain.language import language_of
 from telegram_assistant.domain.links import urls_of
+from telegram_assistant.domain.meaning import has_of
 from telegram_assistant.domain.media import NOBODY, MediaRules, decide, files_of
 from telegram_assistant.events import PostParsed
 from telegram_assistant.stores.postgres.albums import Albums
@@ -17,11 +18,15 @@ from telegram_assistant.streams.stage import stage
 async def post_persistence(events: list[PostParsed], *, posts: Posts, media: MediaQueue, media_rules: MediaRules, albums: Albums) -> None:
     """All from the stored rows: what was deleted meanwhile is passed over, what was edited is taken as it is now."""
     stored = await posts.load(list({event.post for event in events}))
-    await posts.save_derived(
-        [Derived(one.post, one.revision, language_of(one.post.text), urls_of(one.post.text, one.post.entities)) for one in stored]
-    )
+    await posts.save_derived([_derived(one) for one in stored])
     await _keep_files(stored, media, media_rules)
     await albums.gather(stored)
+
+
+def _derived(stored: StoredPost) -> Derived:
+    post = stored.post
+    urls = urls_of(post.text, post.entities)
+    return Derived(post, stored.revision, language_of(post.text), urls, has_of(files_of(post), urls))
 
 
 async def _keep_files(stored: Sequence[StoredPost], media: MediaQueue, rules: MediaRules) -> None:

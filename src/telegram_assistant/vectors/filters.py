@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.meaning import BY_PROVIDER, IMAGE, LINK
+from telegram_assistant.domain.meaning import BY_PROVIDER
 from telegram_assistant.domain.understanding import Tier
 from telegram_assistant.vectors.protocol import Sought
 
@@ -47,7 +47,7 @@ def where(sought: Sought) -> Where | None:
         must.append(Between("at", since, until))
     if sought.languages:
         must.append(AnyOf("lang", sought.languages))
-    must += [_flagged(flag) for flag, wanted in ((IMAGE, sought.with_image), (LINK, sought.with_link)) if wanted]
+    must += [_flagged(one.value) for one in sought.has]
     is_about_understanding = bool(sought.tags or sought.topics or sought.kinds or sought.without_ads)
     if not is_about_understanding:
         if sought.reach is not None:

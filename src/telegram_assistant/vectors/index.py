@@ -1,13 +1,15 @@
 """Keeps the vector store in step with PostgreSQL: whoever writes last leaves the newest state, in whatever order events come."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from telegram_assistant.ai.gate import Gate
-from telegram_assistant.domain.ids import PostId
+from telegram_assistant.ai.protocols import TextKind
+from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.meaning import facts_of, text_of
-from telegram_assistant.domain.understanding import Urgency
+from telegram_assistant.domain.understanding import Reason, Urgency
 from telegram_assistant.stores.postgres.post_states import PostState, PostStates, Version
-from telegram_assistant.vectors.protocol import Point, Space, Vectors
+from telegram_assistant.vectors.protocol import Hit, Point, Sought, Space, Vectors
 
 
 class Index:
@@ -36,6 +38,17 @@ class Index:
             has_appeared = bool(await self._collections(into) - before)
             pending = [one for one in pending if has_appeared or versions.get(one) != (states[one].version if one in states else None)]
         return written
+
+    async def nearest(self, question: str, sought: Sought, *, tenant_id: TenantId) -> tuple[Hit, ...] | Reason:
+        """The posts that mean the same as a tenant's question, at the tenant's cost; or why there is no vector of it.
+
+        The vector is made here, by the model that made those of the posts.
+        """
+        made = await self._gate.vectors([question], kind=TextKind.QUERY, tenant_id=tenant_id, urgency=Urgency.QUESTION)
+        if made.value is None:
+            return made.reason or Reason.FAILED
+        vector = made.value[0]
+        return await self.vectors.search(Space(made.model, len(vector)), replace(sought, vector=vector))
 
     async def _first_of(self, space: Space) -> str:
         """A collection for the first vectors of a model, seen by searches at once."""

@@ -9,6 +9,7 @@ from typing import Protocol
 from uuid import UUID
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.query import Has
 from telegram_assistant.domain.understanding import Tier
 
 PREFIX = "posts-"
@@ -98,7 +99,7 @@ class Reach:
 class Sought:
     """What is looked for. Several values of one kind mean any of them."""
 
-    vector: Sequence[float]
+    vector: Sequence[float] = ()
     reach: Reach | None
     """None: the asker sees every channel, with a provider's understanding."""
     limit: int
@@ -109,8 +110,8 @@ class Sought:
     topics: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     without_ads: bool = False
-    with_image: bool = False
-    with_link: bool = False
+    has: tuple[Has, ...] = ()
+    """All of them."""
 
     @property
     def is_in_vain(self) -> bool:

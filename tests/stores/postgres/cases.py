@@ -10,6 +10,7 @@ from telegram_assistant.stores.postgres.channels import Which
 from telegram_assistant.stores.postgres.enrichments import Kind
 from telegram_assistant.stores.postgres.idempotency import Answer
 from telegram_assistant.stores.postgres.keys import NewKey
+from telegram_assistant.stores.postgres.search import BEGINS, ENDS, FAR_FUTURE, Limits, Place
 from telegram_assistant.stores.postgres.stores import TenantStores
 from tests.conftest import Admin
 from tests.factories import World
@@ -36,7 +37,27 @@ async def _coverage_of(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _words_find(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {stored.post.channel_id for stored in await stores.words.find(f"изоляция{world.a}", limit=1000)}
+    matches = await stores.words.find(f"изоляция{world.a}", Limits(), before=Place(FAR_FUTURE))
+    among = Limits(channels=world.channels)
+    assert await stores.words.find(f"изоляция{world.a}", among, before=Place(FAR_FUTURE)) == matches
+    assert await stores.words.find("", among, before=Place(FAR_FUTURE)) == await stores.words.find("", Limits(), before=Place(FAR_FUTURE))
+    return {match.post_id.channel_id for match in matches.found}
+
+
+async def _words_scope(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return set((await stores.words.scope()).policies)
+
+
+async def _words_load(stores: TenantStores, world: World) -> set[ChannelId]:
+    loaded = await stores.words.load([PostId(channel_id, MessageId(1)) for channel_id in world.channels], channel_ids=world.channels)
+    assert {post_id.channel_id for post_id in loaded.posts} == set(loaded.channels)
+    return set(loaded.channels)
+
+
+async def _words_marked(stores: TenantStores, world: World) -> set[ChannelId]:
+    """It marks what it is given and reads nothing."""
+    assert await stores.words.marked(["Снег"], "снега") == (f"{BEGINS}Снег{ENDS}",)
+    return await _words_load(stores, world)
 
 
 async def _changes_since(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -152,6 +173,9 @@ METHODS: dict[str, Case] = {
     "idempotency.give_back": _idempotency_give_back,
     "coverage.of": _coverage_of,
     "words.find": _words_find,
+    "words.scope": _words_scope,
+    "words.load": _words_load,
+    "words.marked": _words_marked,
     "changes.since": _changes_since,
     "media.of": _media_of,
     "enrichments.of": _enrichments_of,

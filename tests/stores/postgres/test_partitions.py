@@ -5,7 +5,7 @@ import asyncpg
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.stores.postgres.partitions import BY_MONTH, months_from
+from telegram_assistant.stores.postgres.partitions import BY_MONTH, months_from, slices_of
 from telegram_assistant.stores.postgres.raw_messages import RawMessages
 from telegram_assistant.stores.postgres.stores import SystemStores
 from tests.conftest import Admin
@@ -61,3 +61,12 @@ def test_months_follow_each_other_in_utc_whatever_the_zone_of_now() -> None:
     assert [begin.strftime("%Y-%m") for begin, _ in months] == ["2026-12", "2027-01", "2027-02"]
     assert all(end == following for (_, end), (following, _) in pairwise(months))
     assert months[-1][1] - months[0][0] == timedelta(days=31 + 31 + 28)
+
+
+def test_words_lie_in_months_since_last_year_and_in_years_before() -> None:
+    slices = list(slices_of(datetime(2024, 5, 7, tzinfo=UTC), datetime(2026, 11, 15, tzinfo=UTC)))
+    assert slices[0] == (datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC))
+    assert slices[1] == (datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
+    assert slices[-1] == (datetime(2027, 2, 1, tzinfo=UTC), datetime(2027, 3, 1, tzinfo=UTC))
+    assert all(ends == begins for (_, ends), (begins, _) in pairwise(slices))
+    assert next(slices_of(datetime(2026, 10, 30, tzinfo=UTC), datetime(2026, 11, 15, tzinfo=UTC)))[0] == datetime(2026, 10, 1, tzinfo=UTC)

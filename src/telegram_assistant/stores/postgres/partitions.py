@@ -63,3 +63,13 @@ def months_from(now: datetime, ahead: int) -> Iterator[tuple[datetime, datetime]
         end = (begin + timedelta(days=32)).replace(day=1)
         yield begin, end
         begin = end
+
+
+def slices_of(oldest: datetime, now: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """For search: this year and the one before by month, with the months ahead; what is older by year."""
+    recent = datetime(now.year - 1, 1, 1, tzinfo=UTC)
+    for year in range(oldest.year, recent.year):
+        yield datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)
+    begin = max(recent, oldest)
+    months = (now.year - begin.year) * 12 + now.month - begin.month
+    yield from months_from(begin, months + MONTHS_AHEAD)

@@ -6,6 +6,7 @@ from hashlib import sha256
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.post import Post
+from telegram_assistant.domain.query import Has, bits_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.rows import POST_COLUMNS, StoredPost, stored_post
 
@@ -18,6 +19,7 @@ class Derived:
     revision: int
     lang: str | None
     urls: tuple[str, ...]
+    has: tuple[Has, ...] = ()
 
 
 class Posts:
@@ -41,7 +43,7 @@ class Posts:
 
     async def save_derived(self, derived: Sequence[Derived]) -> None:
         """Language, links, forwards and words, all of it replaceable: doing it again changes nothing."""
-        posts = [(one.post.channel_id, one.post.message_id, one.revision, one.lang, one.post.text) for one in derived]
+        posts = [(one.post.channel_id, one.post.message_id, one.revision, one.lang, one.post.text, bits_of(one.has)) for one in derived]
         links = [(one.post.channel_id, one.post.message_id, sha256(url.encode()).digest(), url) for one in derived for url in one.urls]
         forwards = [
             (one.post.channel_id, one.post.message_id, one.post.forwarded_from.channel_id, one.post.forwarded_from.message_id)
@@ -49,7 +51,7 @@ class Posts:
             if one.post.forwarded_from is not None
         ]
         async with self._transactions.begin() as connection:
-            await connection.execute(SAVE, *_columns(posts, 5), *_columns(links, 4), *_columns(forwards, 4))
+            await connection.execute(SAVE, *_columns(posts, 6), *_columns(links, 4), *_columns(forwards, 4))
 
 
 def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
@@ -60,14 +62,14 @@ def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object
 # older thought never overwrites a newer one. Links that a post has no more are forgotten, the others left alone.
 SAVE = """
 WITH derived AS MATERIALIZED (
-    SELECT p.channel_id, p.message_id, p.posted_at, p.deleted_at, n.lang, n.text
-    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[]) AS n(channel_id, message_id, revision, lang, text)
+    SELECT p.channel_id, p.message_id, p.posted_at, p.deleted_at, n.lang, n.text, n.has
+    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::smallint[]) AS n(channel_id, message_id, revision, lang, text, has)
     JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision
     FOR NO KEY UPDATE OF p
 ),
 given_links AS (
     SELECT DISTINCT ON (n.channel_id, n.message_id, n.url_hash) n.*
-    FROM unnest($6::bigint[], $7::bigint[], $8::bytea[], $9::text[]) AS n(channel_id, message_id, url_hash, url)
+    FROM unnest($7::bigint[], $8::bigint[], $9::bytea[], $10::text[]) AS n(channel_id, message_id, url_hash, url)
     JOIN derived d ON d.channel_id = n.channel_id AND d.message_id = n.message_id
 ),
 languages AS (
@@ -75,9 +77,10 @@ languages AS (
     WHERE p.channel_id = d.channel_id AND p.message_id = d.message_id AND p.lang IS DISTINCT FROM d.lang
 ),
 words AS (
-    INSERT INTO post_search (channel_id, message_id, posted_at, words)
-    SELECT channel_id, message_id, posted_at, to_tsvector('russian', text) FROM derived WHERE deleted_at IS NULL
-    ON CONFLICT (channel_id, message_id, posted_at) DO UPDATE SET words = excluded.words WHERE post_search.words <> excluded.words
+    INSERT INTO post_search (channel_id, message_id, posted_at, words, lang, has)
+    SELECT channel_id, message_id, posted_at, to_tsvector('russian', text), lang, has FROM derived WHERE deleted_at IS NULL
+    ON CONFLICT (channel_id, message_id, posted_at) DO UPDATE SET words = excluded.words, lang = excluded.lang, has = excluded.has
+    WHERE (post_search.words, post_search.lang, post_search.has) IS DISTINCT FROM (excluded.words, excluded.lang, excluded.has)
 ),
 silenced AS (
     DELETE FROM post_search s USING derived d
@@ -96,7 +99,7 @@ linked AS (
 )
 INSERT INTO forwards (channel_id, message_id, from_channel_id, from_message_id, posted_at)
 SELECT n.channel_id, n.message_id, n.from_channel_id, n.from_message_id, d.posted_at
-FROM unnest($10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[]) AS n(channel_id, message_id, from_channel_id, from_message_id)
+FROM unnest($11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[]) AS n(channel_id, message_id, from_channel_id, from_message_id)
 JOIN derived d ON d.channel_id = n.channel_id AND d.message_id = n.message_id
 ON CONFLICT (channel_id, message_id) DO NOTHING
 """

@@ -15,6 +15,7 @@ class Projection(StrEnum):
 
     VECTORS = "vectors"
     GRAPH = "graph"
+    TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)

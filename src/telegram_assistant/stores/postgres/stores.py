@@ -62,6 +62,7 @@ from telegram_assistant.stores.postgres.tenants import Tenants
 from telegram_assistant.stores.postgres.users import Users
 from telegram_assistant.stores.postgres.vocabularies import Vocabularies
 from telegram_assistant.stores.postgres.wishes import Wishes
+from telegram_assistant.stores.postgres.word_index import WordIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class SystemStores:
     posts: Posts
     post_states: PostStates
     rebuilds: Rebuilds
+    word_index: WordIndex
     pages: Pages
     enrichments: Enrichments
     outbox: Outbox
@@ -158,6 +160,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         posts=Posts(repeatable),
         post_states=PostStates(transactions),
         rebuilds=Rebuilds(transactions),
+        word_index=WordIndex(repeatable),
         pages=Pages(repeatable),
         enrichments=Enrichments(repeatable),
         outbox=Outbox(repeatable, bell),

@@ -4,8 +4,8 @@ from alembic import op
 
 from telegram_assistant.stores.postgres.migrations.indexes import add_index
 
-revision = "0020"
-down_revision = "0019"
+revision = "0019"
+down_revision = "0018"
 
 
 def upgrade() -> None:

@@ -4,8 +4,8 @@ from alembic import op
 
 from telegram_assistant.stores.postgres.migrations.classes import system_table, tenant_table
 
-revision = "0019"
-down_revision = "0016"
+revision = "0018"
+down_revision = "0017"
 
 
 def upgrade() -> None:

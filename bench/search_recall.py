@@ -1,0 +1,109 @@
+"""How much of what a person looks for is among the first ten: by words, by meaning, and by both. The demo world knows the truth.
+
+A question is up to four words of one post about a story; relevant are the other posts about it, whoever tells it in whichever
+language. The question's own post counts for nobody. The model that comes as a package reads English only.
+"""
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from statistics import fmean
+
+from bench.tagging import NOW, written
+from telegram_assistant.assembly import App
+from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.fusion import fused
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.understanding import Reason
+from telegram_assistant.features.search import LEAST_SCORE, NEAREST
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts import Derived
+from telegram_assistant.stores.postgres.search import FAR_FUTURE, Limits, Place
+from telegram_assistant.vectors.protocol import Reach, Sought
+from telegram_simulator.world.demo.demo import DAYS, Demo
+from telegram_simulator.world.demo.plan import Kind, Planned
+from tests.factories import make_page, make_post
+
+FIRST = 10
+FEWEST_RELEVANT = 3
+_WORD = re.compile(r"[^\W\d_]{5,}")
+
+
+def told(most: int) -> list[Planned]:
+    """The last so many posts of the demo world."""
+    demo = Demo(seed=1, present=NOW, clock=lambda: NOW, days=DAYS["demo"])
+    posts = [one for past in demo.pasts for one in past.posts[1:] if one.kind is not Kind.SERVICE and one.part == 0 and written(one).strip()]
+    return sorted(posts, key=lambda one: one.date)[-most:]
+
+
+async def land_world(app: App, tenant_id: TenantId, posts: Sequence[Planned]) -> dict[PostId, Planned]:
+    """Stored, with words and vectors, under numbers of their own."""
+    by_channel: dict[str, list[Planned]] = defaultdict(list)
+    for one in posts:
+        by_channel[one.channel.name].append(one)
+    stored: dict[PostId, Planned] = {}
+    for number, (name, its) in enumerate(by_channel.items(), start=1):
+        channel_id = ChannelId(number)
+        await app.system.channels.register(Channel(channel_id=channel_id, title=name))
+        await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+        made = {
+            MessageId(place): make_post(
+                channel_id=channel_id, message_id=place, text=written(one), posted_at=datetime.fromtimestamp(one.date, UTC), lang=one.channel.language
+            )
+            for place, one in enumerate(its, start=1)
+        }
+        await app.system.landing.land(make_page(*made.values()), Claim(channel_id, 0))
+        await app.system.posts.save_derived([Derived(post, 1, post.lang, ()) for post in made.values()])
+        stored |= {PostId(channel_id, MessageId(place)): one for place, one in enumerate(its, start=1)}
+    assert app.index is not None
+    ids = list(stored)
+    for start in range(0, len(ids), 100):
+        await app.index.write(ids[start : start + 100])
+    return stored
+
+
+def asked_about(stored: dict[PostId, Planned], most: int) -> list[tuple[str, PostId, set[PostId]]]:
+    """A question, the post whose words it has, and the others that are relevant."""
+    stories: dict[int, list[PostId]] = defaultdict(list)
+    for post_id, one in stored.items():
+        if one.story is not None:
+            stories[one.story.number].append(post_id)
+    hand = random.Random(5)
+    asked = []
+    for ids in stories.values():
+        if len(ids) <= FEWEST_RELEVANT:
+            continue
+        about = hand.choice(ids)
+        words = list(dict.fromkeys(_WORD.findall(written(stored[about]).splitlines()[0])))
+        if words:
+            asked.append((" ".join(words[:4]), about, set(ids) - {about}))
+    return hand.sample(asked, min(most, len(asked)))
+
+
+async def recall(app: App, tenant_id: TenantId, *, posts: int, questions: int) -> dict[str, object]:
+    stored = await land_world(app, tenant_id, told(posts))
+    asked = asked_about(stored, questions)
+    by: dict[str, list[float]] = defaultdict(list)
+    for question, about, relevant in asked:
+        rankings = await ranked(app, tenant_id, question)
+        for name, ranking in rankings.items():
+            first = [one for one in ranking if one != about][:FIRST]
+            by[name].append(len(relevant.intersection(first)) / min(FIRST, len(relevant)))
+            by[f"{name}_{stored[about].channel.language}"].append(by[name][-1])
+    return {**{f"recall_{name}": round(fmean(values), 3) for name, values in by.items()}, "recall_questions": len(asked), "recall_posts": len(stored)}
+
+
+async def ranked(app: App, tenant_id: TenantId, question: str) -> dict[str, Sequence[PostId]]:
+    """As the feature ranks them, before copies are folded: each side in its own order, and both together."""
+    assert app.index is not None
+    words = app.tenant(tenant_id).words
+    matches = await words.find(question, Limits(), before=Place(FAR_FUTURE))
+    by_words = [one.post_id for one in sorted(matches.found, key=lambda one: -one.rank)]
+    reach = Reach(local=frozenset((await words.scope()).policies))
+    hits = await app.index.nearest(question, Sought(reach=reach, limit=NEAREST, without_ads=True), tenant_id=tenant_id)
+    assert not isinstance(hits, Reason)
+    near = [hit.post_id for hit in hits if hit.score >= LEAST_SCORE]
+    return {"fused": fused(by_words, near), "fulltext": by_words, "vectors": near}

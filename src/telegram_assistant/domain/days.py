@@ -1,0 +1,46 @@
+"""Days, months and years as people write them."""
+
+import calendar
+import re
+from datetime import date, timedelta
+
+from telegram_assistant.errors import Rejected
+
+FIRST_YEAR, LAST_YEAR = 2000, 2100
+HOW_TO_WRITE = "a day like 2026-11-01 or 01.11.2026, a month like 2026-11, a year, today, yesterday, or 7d for a week ago"
+_AGO = re.compile(r"(\d{1,4})([dw])", re.ASCII)
+_ISO = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
+_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
+
+
+def days_in(said: str, today: date) -> tuple[date, date]:
+    """The first and the last day of what was written; Rejected where it is no date."""
+    try:
+        first, last = _span(said.lower(), today)
+    except ValueError as error:
+        raise Rejected(f"{said!r} is no date; write {HOW_TO_WRITE}") from error
+    if first.year < FIRST_YEAR or last.year > LAST_YEAR:
+        raise Rejected(f"{said!r} is before Telegram or long after it; write {HOW_TO_WRITE}")
+    return first, last
+
+
+def _span(said: str, today: date) -> tuple[date, date]:
+    if said in {"today", "yesterday"}:
+        return _one(today if said == "today" else today - timedelta(days=1))
+    if ago := _AGO.fullmatch(said):
+        return _one(today - timedelta(days=int(ago[1]) * (7 if ago[2] == "w" else 1)))
+    if dotted := _DOTTED.fullmatch(said):
+        return _one(date(int(dotted[3]), int(dotted[2]), int(dotted[1])))
+    iso = _ISO.fullmatch(said)
+    if iso is None:
+        raise ValueError(said)
+    year, month = int(iso[1]), iso[2]
+    if iso[3]:
+        return _one(date(year, int(month), int(iso[3])))
+    first_month, last_month = (int(month), int(month)) if month else (1, 12)
+    first = date(year, first_month, 1)
+    return first, date(year, last_month, calendar.monthrange(year, last_month)[1])
+
+
+def _one(day: date) -> tuple[date, date]:
+    return day, day

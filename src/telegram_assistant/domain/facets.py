@@ -1,0 +1,63 @@
+"""What was found, counted: in which channels, languages and days, of which kind, with which tags."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+
+from telegram_assistant.domain.ids import ChannelId
+
+MOST_VALUES = 10
+MOST_DAYS = 31
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One of the posts that were found."""
+
+    channel_id: ChannelId
+    day: date
+    lang: str | None = None
+    kind: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facet[T]:
+    """A value, and how many posts have it."""
+
+    value: T
+    posts: int
+    name: str = ""
+    """Of a channel: its title."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facets:
+    """The most frequent values first; days newest first."""
+
+    posts: int = 0
+    channels: tuple[Facet[ChannelId], ...] = ()
+    languages: tuple[Facet[str], ...] = ()
+    kinds: tuple[Facet[str], ...] = ()
+    tags: tuple[Facet[str], ...] = ()
+    days: tuple[Facet[date], ...] = ()
+
+
+def facets_of(found: Iterable[Counted]) -> Facets:
+    posts = list(found)
+    days = Counter(one.day for one in posts)
+    return Facets(
+        posts=len(posts),
+        channels=_most(one.channel_id for one in posts),
+        languages=_most(one.lang for one in posts if one.lang),
+        kinds=_most(one.kind for one in posts if one.kind),
+        tags=_most(tag for one in posts for tag in one.tags),
+        days=tuple(Facet(day, days[day]) for day in sorted(days, reverse=True)[:MOST_DAYS]),
+    )
+
+
+def _most[T: (str, ChannelId)](values: Iterable[T]) -> tuple[Facet[T], ...]:
+    """Equal ones in the order of their names, so that the same posts give the same answer."""
+    counts = Counter(values)
+    return tuple(Facet(value, counts[value]) for value in sorted(counts, key=lambda value: (-counts[value], value))[:MOST_VALUES])

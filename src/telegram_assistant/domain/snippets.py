@@ -1,0 +1,74 @@
+"""A few lines of a post around the words that were looked for."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LENGTH = 240
+LEAD = 60
+"""Characters before the first mark that tell what it is about."""
+_SPACES = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """Plain text, never markup. `marks` are where the words stand in it: from, to."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+    is_cut_before: bool = False
+    is_cut_after: bool = False
+
+
+def snippet_of(marked: str, *, begins: str, ends: str) -> Snippet:
+    """Where most of the marked words are near each other; the beginning of a text without any."""
+    text, marks = _unmarked(_SPACES.sub(" ", marked).strip(), begins, ends)
+    best = max(range(len(marks)), key=lambda place: _worth(text, marks, place), default=None)
+    start = 0 if best is None else max(0, marks[best][0] - LEAD)
+    if start and marks[-1][1] <= LENGTH:
+        start = 0
+    if start + LENGTH > len(text):
+        start = max(0, len(text) - LENGTH)
+    start = _word_begins(text, start)
+    end = _word_ends(text, min(len(text), start + LENGTH), start)
+    shown = tuple((a - start, b - start) for a, b in marks if a >= start and b <= end)
+    return Snippet(text[start:end], shown, is_cut_before=start > 0, is_cut_after=end < len(text))
+
+
+def _worth(text: str, marks: list[tuple[int, int]], place: int) -> tuple[int, int]:
+    """Different words first, then how many; of equals the first wins."""
+    near = [text[a:b].casefold() for a, b in marks[place:] if b <= marks[place][0] + LENGTH - LEAD]
+    return len(set(near)), len(near)
+
+
+def _unmarked(marked: str, begins: str, ends: str) -> tuple[str, list[tuple[int, int]]]:
+    pieces, marks, length = [], [], 0
+    for text, is_marked in _pieces(marked, begins, ends):
+        if is_marked and text:
+            marks.append((length, length + len(text)))
+        pieces.append(text)
+        length += len(text)
+    return "".join(pieces), marks
+
+
+def _pieces(marked: str, begins: str, ends: str) -> Iterator[tuple[str, bool]]:
+    before, *rest = marked.split(begins)
+    yield before, False
+    for piece in rest:
+        inside, _, after = piece.partition(ends)
+        yield inside, True
+        yield after, False
+
+
+def _word_begins(text: str, start: int) -> int:
+    if start == 0 or text[start - 1] == " ":
+        return start
+    space = text.find(" ", start, start + LEAD)
+    return start if space < 0 else space + 1
+
+
+def _word_ends(text: str, end: int, start: int) -> int:
+    if end == len(text) or text[end] == " ":
+        return end
+    space = text.rfind(" ", start, end)
+    return end if space <= start + LENGTH // 2 else space

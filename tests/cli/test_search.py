@@ -1,0 +1,72 @@
+"""`tga search`."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+
+from typer.testing import CliRunner, Result
+
+from telegram_assistant.cli import app
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts import Derived
+from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.factories import fresh_number, make_channel, make_page, make_post
+
+
+async def make_reader(system: SystemStores, *texts: str) -> tuple[str, int]:
+    name, channel_id = f"tenant {fresh_number()}", await make_channel(system, username=f"gorod_{fresh_number()}")
+    tenant = await system.tenants.ensure(name)
+    await system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id))
+    moment = datetime(2026, 11, 1, 12, tzinfo=UTC)
+    posts = [make_post(channel_id=channel_id, message_id=1 + place, text=text, posted_at=moment) for place, text in enumerate(texts)]
+    await system.landing.land(make_page(*posts), Claim(channel_id, 0))
+    await system.posts.save_derived([Derived(post, 1, "ru", ()) for post in posts])
+    return name, channel_id
+
+
+async def call(runner: CliRunner, arguments: list[str], **environ: str) -> Result:
+    """A command has a loop of its own."""
+    return await asyncio.to_thread(runner.invoke, app, arguments, env=environ)
+
+
+async def test_posts_are_shown_with_where_they_are_and_what_was_counted(system: SystemStores, runner: CliRunner) -> None:
+    text = "В парке [b]выпал[/b] первый снег, 12 ноября его уберут"
+    name, channel_id = await make_reader(system, text, text, "Дождь")
+    told = await call(runner, ["search", "снега", "--tenant", name], TZ="Europe/Moscow")
+    assert told.exit_code == 0
+    assert f"Channel {channel_id}  2026-11-01 15:00  https://t.me/gorod_" in told.stdout
+    assert "and 1 more like it" in told.stdout
+    assert text in told.stdout
+    assert f"2 posts; channels: Channel {channel_id} 2 · languages: ru 2 · days: 01.11 2" in told.stdout
+    assert "only words were searched: vectors are off" in told.stderr
+
+
+async def test_programs_get_json(system: SystemStores, runner: CliRunner) -> None:
+    name, channel_id = await make_reader(system, "Первый снег")
+    told = await call(runner, ["search", f"снег from:{channel_id}", "--tenant", name, "--json"])
+    answer = json.loads(told.stdout)
+    assert answer["query"] == f"снег from:{channel_id}"
+    assert answer["found"][0]["snippet"] == {"text": "Первый снег", "marks": [[7, 11]], "is_cut_before": False, "is_cut_after": False}
+    assert answer["words_only"] == "off"
+
+
+async def test_the_next_page_is_asked_for_with_the_cursor(system: SystemStores, runner: CliRunner) -> None:
+    name, _ = await make_reader(system, "Снег в Казани", "Снег в Самаре")
+    first = await call(runner, ["search", "снег", "--tenant", name, "--limit", "1"])
+    cursor = first.stderr.split("--cursor ")[1].strip()
+    second = await call(runner, ["search", "снег", "--tenant", name, "--limit", "1", "--cursor", cursor])
+    assert "Казани" in first.stdout
+    assert "Самаре" in second.stdout
+
+
+async def test_what_cannot_be_found_or_understood_is_told_with_what_to_do(system: SystemStores, runner: CliRunner) -> None:
+    name, _ = await make_reader(system, "Снег")
+    nothing = await call(runner, ["search", "дождь", "--tenant", name])
+    assert (nothing.exit_code, nothing.stdout) == (1, "")
+    assert "Try fewer words" in nothing.stderr
+    wrong = await call(runner, ["search", "has:cats", "--tenant", name])
+    assert wrong.exit_code == 1
+    assert "write has:image" in wrong.stderr
+    nobody = await call(runner, ["search", "снег", "--tenant", "nobody at all"])
+    assert "there is no tenant" in nobody.stderr

@@ -1,0 +1,106 @@
+"""What people type is understood, or they are told what to write."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telegram_assistant.domain.query import Has, Query, Term, parse_query
+from telegram_assistant.domain.understanding import PostSort
+from telegram_assistant.errors import Rejected
+
+TODAY = date(2026, 11, 15)
+
+
+def parsed(typed: str) -> Query:
+    return parse_query(typed, today=TODAY)
+
+
+def test_words_phrases_exclusions_and_alternatives() -> None:
+    query = parsed('снег "в метро" -реклама or дождь -"в лесу"')
+    assert query.alternatives == (
+        (Term("снег"), Term("в метро", is_phrase=True), Term("реклама", is_excluded=True)),
+        (Term("дождь"), Term("в лесу", is_phrase=True, is_excluded=True)),
+    )
+    assert query.words == 'снег "в метро" -реклама or дождь -"в лесу"'
+    assert query.meaning == "снег в метро дождь"
+    assert query.strict_words == '"в метро" -реклама or -"в лесу"'
+
+
+def test_where_an_alternative_has_no_strict_words_meaning_the_same_will_do() -> None:
+    assert parsed('снег or "первый лёд"').strict_words == ""
+
+
+def test_limits() -> None:
+    query = parsed('from:@gorod from:"Город и люди" has:photo,link lang:RU tag:#Погода tag:"public transport" kind:news ads:yes')
+    assert query == Query(
+        channels=("@gorod", "Город и люди"),
+        has=(Has.IMAGE, Has.LINK),
+        languages=("ru",),
+        tags=("погода", "public transport"),
+        kinds=(PostSort.NEWS,),
+        with_ads=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "since", "until"),
+    [
+        ("since:2026-11-01", date(2026, 11, 1), None),
+        ("until:1.11.2026", None, date(2026, 11, 1)),
+        ("on:2026-02", date(2026, 2, 1), date(2026, 2, 28)),
+        ("on:2025", date(2025, 1, 1), date(2025, 12, 31)),
+        ("since:7d until:yesterday", date(2026, 11, 8), date(2026, 11, 14)),
+        ("since:2w on:today", TODAY, TODAY),
+    ],
+)
+def test_days_months_and_years(typed: str, since: date | None, until: date | None) -> None:
+    assert (parsed(typed).since, parsed(typed).until) == (since, until)
+
+
+@pytest.mark.parametrize("typed", ["http://a.b/c", "12:30", "note:", "city:Moscow", "C++", "a:b:c"])
+def test_what_is_no_operator_is_a_word(typed: str) -> None:
+    assert parsed(typed).alternatives == ((Term(typed),),)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("has:pictures", "write has:image or has:video or has:link or has:file"),
+        ("lang:russian", "as in lang:ru"),
+        ("kind:joke", "write kind:news or kind:opinion"),
+        ("since:tomorrow", "write a day like 2026-11-01"),
+        ("on:2026-02-30", "is no date"),
+        ("on:0001", "before Telegram"),
+        ("since:2026-02 until:2026-01", "exchange them"),
+        ("ads:maybe", "yes or no"),
+        ("from: @gorod", "as in from:@gorod_news"),
+        ("-has:image", "only words can be excluded"),
+        ("а " * 600, "fewer words"),
+        ("а " * 60, "fewer"),
+    ],
+)
+def test_what_makes_no_sense_is_answered_with_what_to_write(typed: str, told: str) -> None:
+    with pytest.raises(Rejected, match=told):
+        parsed(typed)
+
+
+def test_nothing_is_a_query_too() -> None:
+    assert parsed(" - !? or ") == Query()
+
+
+_PIECES = st.lists(
+    st.sampled_from(['"', "-", " ", "or", "from:", "has:", "since:", "on:", "lang:ru", "tag:", "kind:", ":", "@x", "7d", "2026-11", "снег", ","])
+    | st.text(max_size=5),
+    max_size=15,
+).map("".join)
+
+
+@given(_PIECES)
+def test_whatever_is_typed_it_is_a_query_or_rejected_and_written_again_it_means_the_same(typed: str) -> None:
+    try:
+        query = parsed(typed)
+    except Rejected:
+        return
+    assert parsed(str(query)) == query

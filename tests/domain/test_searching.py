@@ -1,0 +1,59 @@
+"""Rankings made one, snippets around words, what was found counted."""
+
+from datetime import date
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telegram_assistant.domain.facets import Counted, Facet, facets_of
+from telegram_assistant.domain.fusion import fused
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.snippets import LENGTH, snippet_of
+
+
+def test_what_both_rankings_know_comes_first() -> None:
+    assert fused(["a", "b", "c"], ["d", "c"]) == ("c", "a", "d", "b")
+
+
+def test_one_ranking_alone_stays_as_it_is() -> None:
+    assert fused([3, 1, 2], []) == (3, 1, 2)
+
+
+@given(st.lists(st.integers(), unique=True), st.lists(st.integers(), unique=True))
+def test_nothing_is_lost_and_nothing_comes_twice(one: list[int], other: list[int]) -> None:
+    assert sorted(fused(one, other)) == sorted({*one, *other})
+
+
+def test_a_snippet_shows_the_words_where_they_are_near_each_other() -> None:
+    text = "[снег] " + "пустые слова " * 60 + "здесь [снег] в [метро] и ещё " + "слова " * 60
+    found = snippet_of(text, begins="[", ends="]")
+    assert [found.text[begin:end] for begin, end in found.marks] == ["снег", "метро"]
+    assert found.is_cut_before
+    assert found.is_cut_after
+    assert len(found.text) <= LENGTH
+
+
+def test_a_short_text_is_shown_whole() -> None:
+    found = snippet_of("Первый\n\n[снег] выпал", begins="[", ends="]")
+    assert (found.text, found.marks, found.is_cut_before, found.is_cut_after) == ("Первый снег выпал", ((7, 11),), False, False)
+
+
+@given(st.text(alphabet="ab[] \n<", max_size=600))
+def test_marks_are_always_inside_the_snippet(marked: str) -> None:
+    found = snippet_of(marked, begins="[", ends="]")
+    assert "[" not in found.text
+    assert all(0 <= begin < end <= len(found.text) for begin, end in found.marks)
+
+
+def test_facets_count_the_most_frequent_first_and_days_newest_first() -> None:
+    monday, tuesday = date(2026, 11, 2), date(2026, 11, 3)
+    one, other = ChannelId(1), ChannelId(2)
+    counted = facets_of(
+        [Counted(other, monday, "ru", "news", ("снег", "метро")), Counted(other, tuesday, "ru", None, ("снег",)), Counted(one, monday)]
+    )
+    assert counted.posts == 3
+    assert counted.channels == (Facet(other, 2), Facet(one, 1))
+    assert counted.languages == (Facet("ru", 2),)
+    assert counted.kinds == (Facet("news", 1),)
+    assert counted.tags == (Facet("снег", 2), Facet("метро", 1))
+    assert counted.days == (Facet(tuesday, 1), Facet(monday, 2))

@@ -1,0 +1,246 @@
+"""A search by words and meaning: what is found, in which order, and what is said when a part is away."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from telegram_assistant.assembly import App
+from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.post import Post
+from telegram_assistant.domain.understanding import AiPolicy, Tier
+from telegram_assistant.errors import Rejected
+from telegram_assistant.events import Event, PostParsed
+from telegram_assistant.features.search import Answer, WordsOnly, search
+from telegram_assistant.settings import VectorSettings, read_group
+from telegram_assistant.stages.post_persistence import post_persistence
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
+from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.tenant_tags import TagChoice
+from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.opening import open_vectors
+from tests.conftest import Admin
+from tests.factories import fresh_number, make_channel, make_page, make_post, make_tenant
+from tests.vectors.indexed import index_of, opened_with_vectors
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+async def app(database: dict[str, str], minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+    async with opened_with_vectors(database, models=minilm, folder=tmp_path_factory.mktemp("vectors")) as built:
+        yield built
+
+
+class Reader:
+    """A tenant with a channel."""
+
+    def __init__(self, app: App, tenant_id: TenantId, channel_id: ChannelId) -> None:
+        self.app, self.tenant_id, self.channel_id = app, tenant_id, channel_id
+
+    async def says(self, *texts: str, tags: dict[str, Any] | None = None, channel_id: ChannelId | None = None, **more: Any) -> list[Post]:
+        """All of it is stored, understood and indexed; a minute lies between two, the last is the newest."""
+        first = fresh_number() * 1000
+        posts = [
+            make_post(
+                **{
+                    "channel_id": channel_id or self.channel_id,
+                    "message_id": first + place,
+                    "text": text,
+                    "posted_at": NOW - timedelta(minutes=len(texts) - place),
+                    **more,
+                }
+            )
+            for place, text in enumerate(texts)
+        ]
+        await self.app.system.landing.land(make_page(*posts), Claim(channel_id or self.channel_id, 0))
+        events: list[Event] = [PostParsed.about(post.id, 1, occurred_at=NOW) for post in posts]
+        system = self.app.system
+        await post_persistence(events, posts=system.posts, media=system.media, media_rules=self.app.media_rules, albums=system.albums)
+        if tags is not None:
+            await system.enrichments.save([Enrichment(post.id, 1, Kind.TAGS, Tier.LOCAL, tags) for post in posts])
+        await index_of(self.app).write([post.id for post in posts])
+        return posts
+
+    async def asks(self, typed: str, *, by_meaning: bool = True, **more: Any) -> Answer:
+        index = self.app.index if by_meaning else None
+        asked = {"now": NOW, "stores": self.app.tenant(self.tenant_id), "index": index, "tenant_id": self.tenant_id, **more}
+        return await search(typed, **asked)
+
+    async def finds(self, typed: str, **more: Any) -> list[str]:
+        return [one.text for one in (await self.asks(typed, **more)).found]
+
+
+@pytest.fixture
+async def reader(app: App) -> Reader:
+    return await make_reader(app)
+
+
+async def make_reader(app: App, channel_id: ChannelId | None = None, **how: Any) -> Reader:
+    tenant_id, channel_id = await make_tenant(app.system), channel_id or await make_channel(app.system)
+    await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, **how))
+    return Reader(app, tenant_id, channel_id)
+
+
+async def test_posts_with_the_words_come_first_then_those_that_mean_the_same(reader: Reader) -> None:
+    await reader.says("A kitten sleeps on the sofa", "Central bank raises interest rates", "The cat is asleep")
+    answer = await reader.asks("cat")
+    assert [one.text for one in answer.found][:2] == ["The cat is asleep", "A kitten sleeps on the sofa"]
+    assert [(one.by_words, one.by_meaning) for one in answer.found][:2] == [(True, True), (False, True)]
+    assert answer.words_only is None
+    assert answer.searched_back_to is None
+    assert answer.cursor is None
+
+
+async def test_without_vectors_words_alone_answer_and_it_is_said(reader: Reader) -> None:
+    await reader.says("A kitten sleeps on the sofa", "The cat is asleep")
+    answer = await reader.asks("cats", by_meaning=False)
+    assert [one.text for one in answer.found] == ["The cat is asleep"]
+    assert answer.words_only is WordsOnly.OFF
+    assert "VECTORS_DIR" in answer.words_only.words
+
+
+async def test_vectors_that_take_too_long_are_not_waited_for(reader: Reader) -> None:
+    await reader.says("The cat is asleep")
+    answer = await reader.asks("cat", meaning_seconds=0.0)
+    assert (len(answer.found), answer.words_only) == (1, WordsOnly.SLOW)
+
+
+async def test_while_the_server_of_the_vectors_is_away_words_answer(reader: Reader) -> None:
+    await reader.says("The cat is asleep")
+    async with open_vectors(read_group(VectorSettings, {"QDRANT_URL": "http://127.0.0.1:1"})) as away:
+        assert away is not None
+        index = Index(away, gate=reader.app.gate, states=reader.app.system.post_states)
+        answer = await reader.asks("cat", index=index)
+    assert (len(answer.found), answer.words_only) == (1, WordsOnly.AWAY)
+
+
+async def test_where_the_policy_is_off_no_model_finds_anything(app: App) -> None:
+    other = await make_reader(app)
+    await other.says("The cat is asleep", tags={"tags": ["pets"], "is_ad": False})
+    strict = await make_reader(app, other.channel_id, ai_policy=AiPolicy.OFF)
+    assert await other.finds("kitten") == ["The cat is asleep"]
+    answer = await strict.asks("kitten")
+    assert (answer.found, answer.words_only) == ((), WordsOnly.POLICY)
+    (found,) = (await strict.asks("cat")).found
+    assert found.tags == ()
+
+
+async def test_phrases_and_exclusions_hold_for_what_means_the_same_too(reader: Reader) -> None:
+    await reader.says("The cat is asleep", "A kitten sleeps on the sofa", "A cat is not a dog")
+    assert await reader.finds("kitten -asleep") == ["A kitten sleeps on the sofa", "A cat is not a dog"]
+    assert await reader.finds('"cat is asleep"') == ["The cat is asleep"]
+
+
+async def test_copies_are_folded_into_one_with_a_count(reader: Reader) -> None:
+    text = "В Казани 12 ноября открыли новый мост через реку Казанку, движение по нему начнётся утром"
+    posts = await reader.says(text, f"СРОЧНО. {text}", f"{text}\n\nПодписаться: @gorod", "В Самаре 13 ноября открыли новый мост через Волгу")
+    answer = await reader.asks("новый мост")
+    counts = {one.text: len(one.copies) for one in answer.found}
+    assert sorted(counts.values()) == [0, 2]
+    assert counts[posts[3].text] == 0
+    assert answer.facets.posts == 4
+
+
+async def test_advertising_is_hidden_unless_it_is_asked_for(reader: Reader) -> None:
+    await reader.says("The cat is asleep", tags={"tags": [], "kind": "news", "is_ad": False})
+    await reader.says("A cat bed for your cat", tags={"tags": [], "kind": "advertising", "is_ad": True})
+    assert await reader.finds("cat") == ["The cat is asleep"]
+    assert set(await reader.finds("cat ads:yes")) == {"The cat is asleep", "A cat bed for your cat"}
+    assert await reader.finds("kind:advertising") == ["A cat bed for your cat"]
+
+
+async def test_words_are_marked_in_plain_text(reader: Reader) -> None:
+    await reader.says("<b>Снега</b> выпало \ue000много\ue001 & <script>alert(1)</script>")
+    (found,) = (await reader.asks("снег", by_meaning=False)).found
+    assert [found.snippet.text[begin:end] for begin, end in found.snippet.marks] == ["Снега"]
+
+
+async def test_limits_hold_for_words_and_meaning(app: App, reader: Reader) -> None:
+    other = ChannelId(await make_channel(app.system, username=f"cats_{fresh_number()}"))
+    await app.system.channels.subscribe(reader.tenant_id, Subscription(channel_id=other))
+    photo = {"media": {"kind": "photo", "id": 1, "size_bytes": 10}}
+    await reader.says("The cat is asleep", facts=photo, lang="en")
+    await reader.says("The cats of the kittens", channel_id=other)
+    title = f"Channel {other}"
+    for typed in (f"cat from:{other}", f'cat from:"{title}"', "cat -asleep"):
+        assert await reader.finds(typed) == ["The cats of the kittens"]
+    assert await reader.finds("cat has:image lang:en") == ["The cat is asleep"]
+    assert await reader.finds("kitten has:image") == ["The cat is asleep"]
+    assert await reader.finds("has:video") == []
+    with pytest.raises(Rejected, match="is not followed"):
+        await reader.asks("cat from:@another")
+
+
+async def test_days_are_those_of_who_asks(reader: Reader) -> None:
+    await reader.says("The cat is asleep", posted_at=datetime(2026, 11, 13, 22, tzinfo=UTC))
+    assert await reader.finds("cat on:2026-11-13") == ["The cat is asleep"]
+    assert await reader.finds("cat on:2026-11-13", zone=timezone(timedelta(hours=3))) == []
+    assert await reader.finds("cat on:yesterday", zone=timezone(timedelta(hours=3))) == ["The cat is asleep"]
+
+
+async def test_tags_are_called_as_the_tenant_calls_them(app: App, reader: Reader) -> None:
+    await reader.says("The cat is asleep", tags={"tags": ["pets", "sleep"], "kind": "news", "is_ad": False})
+    await app.tenant(reader.tenant_id).tags.choose(TagChoice("en", "pets", shown_as="animals"))
+    await app.tenant(reader.tenant_id).tags.choose(TagChoice("en", "sleep", hidden=True))
+    (found,) = (await reader.asks("cat")).found
+    assert found.tags == ("animals",)
+    assert [facet.value for facet in (await reader.asks("kitten")).facets.tags] == ["animals"]
+    assert await reader.finds("tag:animals") == ["The cat is asleep"]
+    assert await reader.finds("cat tag:pets") == []
+    assert await reader.finds("cat tag:sleep") == []
+
+
+async def test_pages_show_everything_once_whatever_comes_meanwhile(reader: Reader) -> None:
+    await reader.says(*[f"The cat number {number} is asleep in house {number * 7}" for number in range(30)])
+    await reader.says(*[f"A kitten called Tom{number} plays" for number in range(10)])
+    shown: list[str] = []
+    cursor, pages = None, 0
+    while True:
+        answer = await reader.asks("cat", limit=7, cursor=cursor)
+        shown += [one.text for one in answer.found]
+        pages += 1
+        await reader.says(f"Another cat, number 10{pages}, is here", posted_at=NOW + timedelta(minutes=pages))
+        if answer.cursor is None:
+            break
+        cursor = answer.cursor
+    assert len(shown) == len(set(shown))
+    assert sum("cat number" in text for text in shown) == 30
+    with pytest.raises(Rejected, match="another question"):
+        await reader.asks("dog", cursor=cursor)
+    for wrong in ("x", "eyJhIjoxfQ", "W10", "\u0439"):
+        with pytest.raises(Rejected, match="not one of ours"):
+            await reader.asks("cat", cursor=wrong)
+
+
+async def test_more_matches_than_are_ranked_together_are_on_later_pages(reader: Reader) -> None:
+    await reader.says(*[f"Кот {number} спит" for number in range(330)])
+    shown, cursor = set[str](), None
+    while True:
+        answer = await reader.asks("кот", limit=100, cursor=cursor)
+        shown |= {one.text for one in answer.found}
+        if (cursor := answer.cursor) is None:
+            break
+    assert len(shown) == 330
+
+
+async def test_what_a_tenant_is_told_does_not_depend_on_others(app: App, reader: Reader, admin: Admin) -> None:
+    await reader.says("The cat is asleep", "A kitten sleeps on the sofa", tags={"tags": ["pets"], "kind": "news", "is_ad": False})
+    before = await reader.asks("cat")
+    other = await make_reader(app)
+    await other.says("The cat of somebody else", "Another cat of somebody else", tags={"tags": ["secret"], "kind": "opinion", "is_ad": False})
+    assert await reader.asks("cat") == before
+    assert [facet.value for facet in before.facets.channels] == [reader.channel_id]
+    assert [facet.name for facet in before.facets.channels] == [f"Channel {reader.channel_id}"]
+    await admin.execute("UPDATE subscriptions SET active = false WHERE tenant_id = $1", reader.tenant_id)
+    gone = await reader.asks("cat")
+    assert (gone.found, gone.facets.posts) == ((), 0)
+
+
+async def test_an_empty_question_is_answered_with_what_to_write(reader: Reader) -> None:
+    for typed in ("", "ads:yes", " ?!"):
+        with pytest.raises(Rejected, match="write a word"):
+            await reader.asks(typed)

@@ -17,7 +17,7 @@ from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.fusion import fused
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.understanding import Reason
-from telegram_assistant.features.search import LEAST_SCORE, NEAREST
+from telegram_assistant.features.search_meaning import LEAST_SCORE, NEAREST
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.posts import Derived

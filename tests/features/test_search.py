@@ -13,7 +13,8 @@ from telegram_assistant.domain.post import Post
 from telegram_assistant.domain.understanding import AiPolicy, Tier
 from telegram_assistant.errors import Rejected
 from telegram_assistant.events import Event, PostParsed
-from telegram_assistant.features.search import Answer, WordsOnly, search
+from telegram_assistant.features.search import Answer, search
+from telegram_assistant.features.search_meaning import WordsOnly
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.channels import Subscription
@@ -143,6 +144,21 @@ async def test_copies_are_folded_into_one_with_a_count(reader: Reader) -> None:
     assert sorted(counts.values()) == [0, 2]
     assert counts[posts[3].text] == 0
     assert answer.facets.posts == 4
+
+
+async def test_many_copies_hide_nothing_that_comes_after_them(reader: Reader) -> None:
+    text = "В Казани 12 ноября открыли новый мост через реку Казанку, движение по нему начнётся утром"
+    await reader.says(*[f"Новый мост номер {number}, в городе на реке, который всем очень понравился и стоит" for number in range(10)])
+    await reader.says(*[f"{text}\n\nПодписаться: @gorod{number}" for number in range(60)])
+    shown: list[str] = []
+    cursor = None
+    while True:
+        answer = await reader.asks("новый мост", by_meaning=False, limit=4, cursor=cursor)
+        shown += [one.text for one in answer.found]
+        if (cursor := answer.cursor) is None:
+            break
+    assert len(shown) == 11
+    assert answer.facets.posts == 70
 
 
 async def test_advertising_is_hidden_unless_it_is_asked_for(reader: Reader) -> None:

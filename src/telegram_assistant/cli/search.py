@@ -22,10 +22,6 @@ from telegram_assistant.vectors.index import Index
 
 SHOWN_VALUES = 5
 MARK = "bold yellow"
-HELP = """Find posts by words and meaning among the channels that a tenant follows.
-
-Words in any form; "a phrase", -without, or. from:@channel has:image|video|link|file lang:ru tag:NAME kind:news
-since:2026-11-01 until:yesterday on:2026-11 ads:yes"""
 
 
 def search(
@@ -37,6 +33,11 @@ def search(
     cursor: Annotated[str | None, typer.Option(help="The next page: what the last one has told.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
+    """Find posts by words and meaning among the channels that a tenant follows.
+
+    Words in any form; "a phrase", -without, or. from:@channel has:image|video|link|file lang:ru tag:NAME kind:news
+    since:2026-11-01 until:yesterday on:2026-11 ads:yes
+    """
     typed = " ".join(words)
 
     async def look(app: App) -> tuple[Answer, ZoneInfo]:
@@ -63,9 +64,6 @@ def search(
         _show(answer, zone)
     if not answer.found:
         raise typer.Exit(1)
-
-
-search.__doc__ = HELP
 
 
 async def _index(app: App, stack: AsyncExitStack) -> Index | None:

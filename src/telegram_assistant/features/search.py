@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from enum import StrEnum
 
 from telegram_assistant.domain.facets import Counted, Facets, facets_of
 from telegram_assistant.domain.fusion import fused
@@ -21,56 +20,21 @@ from telegram_assistant.domain.links import link_to
 from telegram_assistant.domain.post import Post
 from telegram_assistant.domain.query import Query, parse_query
 from telegram_assistant.domain.snippets import Snippet, snippet_of
-from telegram_assistant.domain.understanding import AiPolicy, Reason
-from telegram_assistant.errors import Busy, Rejected
+from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels import pick
+from telegram_assistant.features.search_meaning import MEANING_SECONDS, WordsOnly, nearest_posts
 from telegram_assistant.features.search_pages import Bookmark, Group, grouped
 from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
-from telegram_assistant.stores.postgres.search import BEGINS, ENDS, FAR_FUTURE, Limits, Match, Named, Place, Scope
+from telegram_assistant.stores.postgres.search import BEGINS, ENDS, FAR_FUTURE, Limits, Loaded, Match, Named, Place, Scope
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.vectors.index import Index
-from telegram_assistant.vectors.protocol import Reach, Sought
 
-log = get_logger()
-
-NEAREST = 50
-LEAST_SCORE = 0.25
-"""What is less alike than that is about something else."""
 CLOCKS_DIFFER = timedelta(minutes=5)
 HIDDEN = ""
 """No tag is called so."""
-MEANING_SECONDS = 2.0
 MOST_FOUND = 100
 EMPTY_WINDOWS = 5
 """Where nothing was found as far as was looked, it is looked further so often."""
-
-
-class WordsOnly(StrEnum):
-    """Why meaning had no part in an answer."""
-
-    OFF = "off"
-    AWAY = "away"
-    SLOW = "slow"
-    POLICY = "policy"
-    NO_BUDGET = "no_budget"
-    NO_MODEL = "no_model"
-
-    @property
-    def words(self) -> str:
-        """For people, with what to do."""
-        return _WHY[self]
-
-
-_WHY = {
-    WordsOnly.OFF: "only words were searched: vectors are off (set QDRANT_URL or VECTORS_DIR)",
-    WordsOnly.AWAY: "only words were searched: the vectors cannot be reached now",
-    WordsOnly.SLOW: "only words were searched: the vectors took too long",
-    WordsOnly.POLICY: "only words were searched: your policy for these channels lets no model understand them",
-    WordsOnly.NO_BUDGET: "only words were searched: the budget for questions is used up",
-    WordsOnly.NO_MODEL: "only words were searched: no model could read the question (`tga doctor` says more)",
-}
-_BECAUSE = {Reason.POLICY: WordsOnly.POLICY, Reason.NO_BUDGET: WordsOnly.NO_BUDGET, Reason.BUSY: WordsOnly.SLOW}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,76 +149,61 @@ async def _page(asking: _Asking, mark: Bookmark, *, limit: int) -> Answer:
     is_first = mark.place is None and not mark.offset
     newest = min(mark.as_of + (CLOCKS_DIFFER if is_first else timedelta()), asking.until or FAR_FUTURE)
     matches, (near, words_only) = await asyncio.gather(
-        words.find(asking.query.words, asking.limits, before=mark.place or Place(newest)), _by_meaning(asking, until=newest)
+        words.find(asking.query.words, asking.limits, before=mark.place or Place(newest)),
+        nearest_posts(
+            asking.query,
+            asking.limits,
+            policies=asking.scope.policies,
+            until=newest,
+            tenant_id=asking.tenant_id,
+            index=asking.index,
+            patience_seconds=asking.meaning_seconds,
+        ),
     )
     by_words = [one.post_id for one in sorted(matches.found, key=lambda one: -one.rank)]
     if mark.place is not None:  # the nearest were ranked with the newest matches, on the pages before
-        by_words, near = [one for one in by_words if one not in set(near)], ()
+        shown = set(near)
+        by_words, near = [one for one in by_words if one not in shown], ()
     ranked = fused(by_words, near)
     known = {one.post_id: replace(one, tags=asking.scope.shown(one.tags)) for one in matches.found}
     beside = [one for one in near if one not in known]
     reached = mark.offset + limit
-    loading = list(dict.fromkeys((*ranked[: 2 * reached], *beside)))
     popular = [facet.value for facet in facets_of(_counted(asking, known.values())).channels]
-    loaded = await words.load(loading, channel_ids=popular, strict_words=asking.query.strict_words if beside else "")
+    loaded, groups, is_all = await _gathered(asking, ranked, beside, popular, enough=reached + 1)
     understood = await stores.enrichments.of(beside, Kind.TAGS) if beside else {}
-    for one in beside:
-        if one in loaded.posts:
-            known[one] = _as_match(loaded.posts[one].post, understood.get(one))
-    groups = grouped(loaded.posts[one] for one in ranked[: 2 * reached] if one in loaded.posts)
+    known |= {one: _as_match(loaded.posts[one].post, understood.get(one)) for one in beside if one in loaded.posts}
     following: Bookmark | None = None
-    if len(groups) > reached or len(ranked) > 2 * reached:
+    if len(groups) > reached or not is_all:
         following = replace(mark, offset=reached)
     elif matches.looked_to is not None:
         following = Bookmark(mark.as_of, matches.looked_to)
     facets = facets_of(_counted(asking, known.values()))
+    named = tuple(replace(one, name=loaded.channels[one.value].title) for one in facets.channels if one.value in loaded.channels)
     return Answer(
         query=str(asking.query),
         found=await _found(asking, groups[mark.offset : reached], loaded.channels, known, by_words=set(by_words), near=set(near)),
-        facets=replace(facets, channels=tuple(replace(one, name=loaded.channels[one.value].title) for one in facets.channels)),
+        facets=replace(facets, channels=named),
         searched_back_to=matches.looked_to.posted_at if matches.looked_to else None,
         words_only=words_only,
         cursor=following.written(about=str(asking.query)) if following else None,
     )
 
 
-async def _by_meaning(asking: _Asking, *, until: datetime) -> tuple[Sequence[PostId], WordsOnly | None]:
-    """The nearest posts, or why there are none."""
-    limits, index = asking.limits, asking.index
-    if index is None or not asking.query.meaning or not asking.scope.policies:
-        return (), WordsOnly.OFF if asking.query.meaning and index is None else None
-    reach = _reach(asking.scope.policies, limits.channels)
-    if not reach.channels:
-        return (), WordsOnly.POLICY
-    sought = Sought(
-        reach=reach,
-        limit=NEAREST,
-        since=limits.since,
-        until=until,
-        languages=limits.languages,
-        tags=limits.tags,
-        kinds=limits.kinds,
-        has=limits.has,
-        without_ads=not limits.with_ads,
-    )
-    try:
-        async with asyncio.timeout(asking.meaning_seconds):
-            near = await index.nearest(asking.query.meaning, sought, tenant_id=asking.tenant_id)
-    except TimeoutError:
-        return (), WordsOnly.SLOW
-    except Busy as error:
-        log.warning("search_without_meaning", why=str(error))
-        return (), WordsOnly.AWAY
-    if isinstance(near, Reason):
-        return (), _BECAUSE.get(near, WordsOnly.NO_MODEL)
-    return [hit.post_id for hit in near if hit.score >= LEAST_SCORE], None
-
-
-def _reach(policies: Mapping[ChannelId, AiPolicy], channels: Sequence[ChannelId] | None) -> Reach:
-    """A channel whose posts no model may understand for this tenant is not searched by meaning."""
-    among = policies if channels is None else {one: policies[one] for one in channels if one in policies}
-    by_policy = {policy: frozenset(one for one, its in among.items() if its is policy) for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER)}
-    return Reach(by_policy[AiPolicy.LOCAL], by_policy[AiPolicy.PROVIDER])
+async def _gathered(
+    asking: _Asking, ranked: Sequence[PostId], beside: Sequence[PostId], popular: Sequence[ChannelId], *, enough: int
+) -> tuple[Loaded, list[Group], bool]:
+    """Posts in their order until they make enough groups, and whether that were all; those beside in any case, to be counted."""
+    loaded = Loaded({}, {})
+    upto = 2 * enough
+    strict_words = asking.query.strict_words if beside else ""
+    while True:
+        missing = [one for one in dict.fromkeys((*ranked[:upto], *beside)) if one not in loaded.posts]
+        more = await asking.stores.words.load(missing, channel_ids=popular, strict_words=strict_words)
+        loaded = Loaded({**loaded.posts, **more.posts}, {**loaded.channels, **more.channels})
+        groups = grouped(loaded.posts[one] for one in ranked[:upto] if one in loaded.posts)
+        if len(groups) >= enough or upto >= len(ranked):
+            return loaded, groups, upto >= len(ranked)
+        upto *= 3
 
 
 def _as_match(post: Post, understood: Enrichment | None) -> Match:

@@ -2,6 +2,7 @@
 
 import itertools
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -40,13 +41,12 @@ class Reader:
         await self.system.landing.land(make_page(*posts), Claim(self.channel_id, 0))
         await self.system.posts.save_derived([Derived(post, 1, lang, (), has) for post in posts])
 
-    async def finds(self, words: str | None = None, *, before: Place = EVERYTHING, most: int = 300, **limits: object) -> list[int]:
+    async def finds(self, words: str | None = None, *, before: Place = EVERYTHING, most: int = 300, **limits: Any) -> list[int]:
         found = await self.looks(words, before=before, most=most, **limits)
         return [match.post_id.message_id for match in found.found]
 
-    async def looks(self, words: str | None = None, *, before: Place = EVERYTHING, most: int = 300, **limits: object) -> Matches:
-        asked = Limits(**limits)  # type: ignore[arg-type]
-        return await self.words.find(self.word if words is None else words, asked, before=before, most=most, budget=LONG)
+    async def looks(self, words: str | None = None, *, before: Place = EVERYTHING, most: int = 300, **limits: Any) -> Matches:
+        return await self.words.find(self.word if words is None else words, Limits(**limits), before=before, most=most, budget=LONG)
 
 
 @pytest.fixture

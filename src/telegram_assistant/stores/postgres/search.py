@@ -152,7 +152,8 @@ class WordSearch:
             posts = [stored_post(row) for row in rows]
             wanted = {*channel_ids, *(one.post.channel_id for one in posts)}
             names = await connection.fetch("SELECT channel_id, title, username FROM channels WHERE channel_id = ANY ($1)", list(wanted))
-        return Loaded({one.post.id: one for one in posts}, {ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in names})
+        channels = {ChannelId(row["channel_id"]): Named(row["title"], row["username"]) for row in names}
+        return Loaded({one.post.id: one for one in posts if one.post.channel_id in channels}, channels)
 
     async def marked(self, texts: Sequence[str], words: str) -> tuple[str, ...]:
         """The texts with BEGINS and ENDS around the words, in whatever form they stand there."""

@@ -1,0 +1,96 @@
+"""The half of a search that goes by meaning; it may be away, and then says why."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+
+from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.domain.query import Query
+from telegram_assistant.domain.understanding import AiPolicy, Reason
+from telegram_assistant.errors import Busy
+from telegram_assistant.stores.postgres.search import Limits
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.protocol import Reach, Sought
+
+log = get_logger()
+
+NEAREST = 50
+LEAST_SCORE = 0.25
+"""What is less alike than that is about something else."""
+MEANING_SECONDS = 2.0
+
+
+class WordsOnly(StrEnum):
+    """Why meaning had no part in an answer."""
+
+    OFF = "off"
+    AWAY = "away"
+    SLOW = "slow"
+    POLICY = "policy"
+    NO_BUDGET = "no_budget"
+    NO_MODEL = "no_model"
+
+    @property
+    def words(self) -> str:
+        """For people, with what to do."""
+        return _WHY[self]
+
+
+_WHY = {
+    WordsOnly.OFF: "only words were searched: vectors are off (set QDRANT_URL or VECTORS_DIR)",
+    WordsOnly.AWAY: "only words were searched: the vectors cannot be reached now",
+    WordsOnly.SLOW: "only words were searched: the vectors took too long",
+    WordsOnly.POLICY: "only words were searched: your policy for these channels lets no model understand them",
+    WordsOnly.NO_BUDGET: "only words were searched: the budget for questions is used up",
+    WordsOnly.NO_MODEL: "only words were searched: no model could read the question (`tga doctor` says more)",
+}
+_BECAUSE = {Reason.POLICY: WordsOnly.POLICY, Reason.NO_BUDGET: WordsOnly.NO_BUDGET, Reason.BUSY: WordsOnly.SLOW}
+
+
+async def nearest_posts(
+    query: Query,
+    limits: Limits,
+    *,
+    policies: Mapping[ChannelId, AiPolicy],
+    until: datetime,
+    tenant_id: TenantId,
+    index: Index | None,
+    patience_seconds: float,
+) -> tuple[Sequence[PostId], WordsOnly | None]:
+    """The nearest first; or why there are none."""
+    if index is None or not query.meaning or not policies:
+        return (), WordsOnly.OFF if query.meaning and index is None else None
+    reach = _reach(policies, limits.channels)
+    if not reach.channels:
+        return (), WordsOnly.POLICY
+    sought = Sought(
+        reach=reach,
+        limit=NEAREST,
+        since=limits.since,
+        until=until,
+        languages=limits.languages,
+        tags=limits.tags,
+        kinds=limits.kinds,
+        has=limits.has,
+        without_ads=not limits.with_ads,
+    )
+    try:
+        async with asyncio.timeout(patience_seconds):
+            near = await index.nearest(query.meaning, sought, tenant_id=tenant_id)
+    except TimeoutError:
+        return (), WordsOnly.SLOW
+    except Busy as error:
+        log.warning("search_without_meaning", why=str(error))
+        return (), WordsOnly.AWAY
+    if isinstance(near, Reason):
+        return (), _BECAUSE.get(near, WordsOnly.NO_MODEL)
+    return [hit.post_id for hit in near if hit.score >= LEAST_SCORE], None
+
+
+def _reach(policies: Mapping[ChannelId, AiPolicy], channels: Sequence[ChannelId] | None) -> Reach:
+    """A channel whose posts no model may understand for this tenant is not searched by meaning."""
+    among = policies if channels is None else {one: policies[one] for one in channels if one in policies}
+    by_policy = {policy: frozenset(one for one, its in among.items() if its is policy) for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER)}
+    return Reach(by_policy[AiPolicy.LOCAL], by_policy[AiPolicy.PROVIDER])

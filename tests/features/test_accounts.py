@@ -36,6 +36,7 @@ async def test_a_tenant_sees_what_is_left_of_its_accounts_budgets(system: System
     assert [one.left for one in methods["messages.getHistory"].allowances] == [None]
     assert methods["messages.getHistory"].blocked_until is not None
     assert [one.left for one in methods["auth.sendCode"].allowances] == [3.0]
+    assert "messages.importChatInvite" not in methods  # it shares the budget of joining
     assert health.verdict.risk is Risk.AT_RISK
     assert "messages.getHistory" in health.verdict.reasons[0].why
     assert await account_health(stores=world.stores_b, now=now()) == ()

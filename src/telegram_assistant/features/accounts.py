@@ -49,8 +49,9 @@ async def resume_account(public_id: UUID, *, stores: TenantStores, now: datetime
 
 def _health(account: OwnAccount, now: datetime) -> AccountHealth:
     kept = {one.method: one for one in account.limits}
-    budgets = BUDGETS | {method: Budget(method, ()) for method in kept if method not in BUDGETS}
-    methods = tuple(_use(budgets[method], method, kept.get(method)) for method in sorted(budgets))
+    budgets = {one.method: one for one in BUDGETS.values()}  # several methods may share one
+    budgets |= {method: Budget(method, ()) for method in kept if method not in budgets}
+    methods = tuple(_use(budgets[method], kept.get(method)) for method in sorted(budgets))
     verdict = verdict_on(
         account.state,
         state_reason=account.state_reason,
@@ -62,7 +63,7 @@ def _health(account: OwnAccount, now: datetime) -> AccountHealth:
     return AccountHealth(account, methods, verdict)
 
 
-def _use(budget: Budget, method: str, known: KeptLimit | None) -> MethodUse:
+def _use(budget: Budget, known: KeptLimit | None) -> MethodUse:
     """As it is now: what was written down has filled up since."""
     meter = meter_of(budget, known.kept if known else None, 0.0)
     pace = meter.pace_at(0.0)
@@ -75,4 +76,4 @@ def _use(budget: Budget, method: str, known: KeptLimit | None) -> MethodUse:
         )
         for limit, left in zip(budget.limits, meter.left(0.0), strict=True)
     )
-    return MethodUse(method, known.blocked_until if known else None, round(pace, 3), allowances)
+    return MethodUse(budget.method, known.blocked_until if known else None, round(pace, 3), allowances)

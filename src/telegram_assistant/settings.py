@@ -31,7 +31,8 @@ def variable(name: str, default: Any = ..., *, help: str, also: str = "", **rule
     return Field(default, description=help, json_schema_extra={"variable": name, "also": also}, **rules)
 
 
-def _known_zone(name: str) -> str:
+def known_zone(name: str) -> str:
+    """The same name, where there is such a zone."""
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError) as error:
@@ -229,7 +230,7 @@ class ParserSettings(Group):
         ge=0,
         le=20,
     )
-    quiet_zone: Annotated[str, AfterValidator(_known_zone)] = variable(
+    quiet_zone: Annotated[str, AfterValidator(known_zone)] = variable(
         "QUIET_HOURS_TZ", "Europe/Moscow", help="Zone of night and weekend, when silence is usual."
     )
 
@@ -418,7 +419,7 @@ class TelemetrySettings(Group):
     """Logs, metrics, traces."""
 
     log_level: LogLevel = variable("LOG_LEVEL", LogLevel.INFO, help="debug, info, warning or error.")
-    time_zone: Annotated[str, AfterValidator(_known_zone)] = variable(
+    time_zone: Annotated[str, AfterValidator(known_zone)] = variable(
         "TZ", "UTC", help="Zone in which a terminal prints times. Everything stored is UTC."
     )
     traces_endpoint: str = variable("OTEL_EXPORTER_OTLP_ENDPOINT", "", help="OpenTelemetry collector (OTLP over HTTP). Empty: no traces are sent.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.api.worlds import MARK, ONLY_B, Worlds
+from tests.api.worlds import MARK, ONLY_B, PAGE, Worlds
 
 type Named = Callable[[Worlds], Mapping[str, object]]
 
@@ -27,6 +27,7 @@ class Case:
     status: int = 200
     may_be_empty: bool = False
     """A has nothing to list here."""
+    with_graph: bool = False
 
 
 def own_channel(worlds: Worlds) -> Mapping[str, object]:
@@ -43,6 +44,10 @@ def channel_of_b(_worlds: Worlds) -> Mapping[str, object]:
 
 def own_post(worlds: Worlds) -> Mapping[str, object]:
     return {"channel_id": worlds.shared[0], "message_id": 2}
+
+
+def forwarding_post(worlds: Worlds) -> Mapping[str, object]:
+    return {"channel_id": worlds.shared[0], "message_id": 3}
 
 
 def post_of_b(_worlds: Worlds) -> Mapping[str, object]:
@@ -75,6 +80,11 @@ CASES: dict[str, Case] = {
     "get_audit_log": Case(),
     "get_post": Case(path=own_post, foreign=post_of_b),
     "get_post_versions": Case(path=own_post, foreign=post_of_b),
+    "search_posts": Case(query={"q": "since:2020-01-01"}),
+    "list_forwards": Case(with_graph=True),
+    "get_spread": Case(path=forwarding_post, foreign=post_of_b, with_graph=True),
+    "list_similar_channels": Case(path=shared_channel, foreign=channel_of_b, with_graph=True),
+    "list_links": Case(query={"url": PAGE}, with_graph=True),
     "list_coverage": Case(),
     "get_channel_coverage": Case(path=shared_channel, foreign=channel_of_b),
     "list_changes": Case(),

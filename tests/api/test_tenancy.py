@@ -40,9 +40,9 @@ def test_every_endpoint_with_an_id_in_its_path_is_asked_with_a_foreign_one(opera
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_a_learns_and_changes_nothing_of_b(worlds: Worlds, operation: str) -> None:
     case = CASES[operation]
-    async with worlds.asked(worlds.alone) as (client, _):
+    async with worlds.asked(worlds.alone, with_graph=case.with_graph) as (client, _):
         without = [await ask(client, worlds, operation, path) for path in paths(case, worlds)]
-    async with worlds.asked(worlds.both) as (client, admin):
+    async with worlds.asked(worlds.both, with_graph=case.with_graph) as (client, admin):
         marks, before = await marks_of_b(admin, worlds), await everything_of_b(admin, worlds)
         beside = [await ask(client, worlds, operation, path) for path in paths(case, worlds)]
         assert await everything_of_b(admin, worlds) == before

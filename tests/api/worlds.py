@@ -12,22 +12,25 @@ import httpx
 
 from bench.rows import make_writer, posts_of
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.post import Entity, Origin
 from telegram_assistant.domain.priority import Priority
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.audit import Change
 from telegram_assistant.stores.postgres.channels import Subscription
-from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.migrating import migrate
 from tests.api.asking import client_of, key_of, with_operator_key
 from tests.conftest import Admin, named_database
-from tests.factories import make_channel, make_page
+from tests.factories import make_channel
+from tests.graph.drawn import land
 from tests.stores.postgres.catalogue import insert_row, tables
 
 MARK = "belongs_to_b"
 ONLY_B = (ChannelId(7_700_000_001), ChannelId(7_700_000_002))
 """Channels that exist where B does."""
+STRANGER = Origin(ChannelId(6_600_000_001), MessageId(1))
+PAGE = "https://example.com/shared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +53,39 @@ class Worlds:
     account_of_a: UUID | None = None
     account_of_b: UUID | None = None
 
-    def environ_of(self, database: str) -> dict[str, str]:
-        return {**self.environ, **{name: named_database(self.environ[name], database) for name in ("DATABASE_URL", "DATABASE_ADMIN_URL")}}
+    def environ_of(self, database: str, *, with_graph: bool = False) -> dict[str, str]:
+        graph = {} if with_graph else {"NEO4J_URI": ""}
+        return {**self.environ, **graph, **{name: named_database(self.environ[name], database) for name in ("DATABASE_URL", "DATABASE_ADMIN_URL")}}
 
-    def settings_of(self, database: str) -> Settings:
-        return with_operator_key(read_settings(self.environ_of(database)), per_minute=1_000_000, burst=1_000_000)
+    def settings_of(self, database: str, *, with_graph: bool = False) -> Settings:
+        return with_operator_key(read_settings(self.environ_of(database, with_graph=with_graph)), per_minute=1_000_000, burst=1_000_000)
 
     @asynccontextmanager
-    async def asked(self, database: str) -> AsyncIterator[tuple[httpx.AsyncClient, Admin]]:
+    async def asked(self, database: str, *, with_graph: bool = False) -> AsyncIterator[tuple[httpx.AsyncClient, Admin]]:
         """A copy of one of them, to be asked and changed."""
-        async with database_of(self.environ, f"{database}_copy", template=database), assemble(self.settings_of(f"{database}_copy")) as app:
-            admin = await asyncpg.connect(self.environ_of(f"{database}_copy")["DATABASE_ADMIN_URL"])
+        copy = f"{database}_copy"
+        async with database_of(self.environ, copy, template=database), assemble(self.settings_of(copy, with_graph=with_graph)) as app:
+            admin = await asyncpg.connect(self.environ_of(copy)["DATABASE_ADMIN_URL"])
             try:
-                async with client_of(app) as client:
+                async with client_of(app) as client, _graph_of(app, admin):
                     yield client, admin
             finally:
                 await admin.close()
+
+
+@asynccontextmanager
+async def _graph_of(app: App, admin: Admin) -> AsyncIterator[None]:
+    """Everything that is stored, in the graph; it goes at the end."""
+    if app.graph_index is None:
+        yield
+        return
+    graph = app.graph_index.graph
+    await graph.erase()
+    await graph.switch(await graph.begin())
+    rows = await admin.fetch("SELECT channel_id, message_id FROM posts")
+    await app.graph_index.write([PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) for row in rows], now=datetime.now(UTC))
+    yield
+    await graph.erase()
 
 
 @asynccontextmanager
@@ -143,12 +163,15 @@ async def _one_row(admin: Admin, table: str, table_class: str | None, b: TenantI
 
 
 async def _land(app: App, channels: list[ChannelId], *, text: str = "") -> None:
+    """The third post of each forwards a stranger's; the fourth leads to a page."""
     writer = make_writer(1)
     for channel_id in channels:
         newest = datetime.now(UTC) - timedelta(hours=2)
         posts = posts_of(writer, channel_id, first_id=1, count=5, newest=newest, span=timedelta(days=2))
         marked = [replace(post, text=text or post.text) for post in posts]
-        await app.system.landing.land(make_page(*marked), Claim(channel_id, 0))
+        marked[2] = replace(marked[2], forwarded_from=STRANGER)
+        marked[3] = replace(marked[3], entities=(Entity("text_url", 0, 4, PAGE),))
+        await land(app.system, *marked)
 
 
 async def _account_of(known: Worlds, tenant_id: TenantId) -> UUID:

@@ -49,13 +49,14 @@ class Area:
         self.name, self.about = name, about
         self.router = APIRouter(tags=[name])
 
-    def get(self, path: str, *, scope: Scope, example: object) -> Callable[[Endpoint], Endpoint]:
-        return self._declared("GET", path, scope=scope, example=example, status=200, also=())
+    def get(self, path: str, *, scope: Scope, example: object, also: Collection[int] = ()) -> Callable[[Endpoint], Endpoint]:
+        """`also`: further statuses that it may answer with."""
+        return self._declared("GET", path, scope=scope, example=example, status=200, also=also)
 
     def post(
         self, path: str, *, scope: Scope, example: object, status: int = 200, also: Collection[int] = (), is_secret: bool = False
     ) -> Callable[[Endpoint], Endpoint]:
-        """`also`: further statuses that it may answer with. `is_secret`: its answer is shown once and kept nowhere."""
+        """`is_secret`: its answer is shown once and kept nowhere."""
         return self._declared("POST", path, scope=scope, example=example, status=status, also=also, is_secret=is_secret)
 
     def put(self, path: str, *, scope: Scope, example: object, status: int = 200, also: Collection[int] = ()) -> Callable[[Endpoint], Endpoint]:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from telegram_assistant.errors import Rejected
+from telegram_assistant.settings import known_zone
 
 LARGEST_ID = 2**63 - 1
 LARGEST_PAGE = 200
@@ -35,6 +36,7 @@ def _within_reason(moment: datetime) -> datetime:
 
 Moment = Annotated[AwareDatetime, AfterValidator(_within_reason)]
 """With its time zone, in the age of Telegram."""
+Zone = Annotated[Storable, AfterValidator(known_zone), Query(max_length=64, description="Whose days are meant.", examples=["Europe/Moscow"])]
 Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.links import link_to, normal_url
 from telegram_assistant.domain.spreading import DAYS_KEPT, Appearance, day_before, page_of
-from telegram_assistant.errors import Busy, Rejected
+from telegram_assistant.errors import Busy, Missing, Rejected
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.questions import GraphQuestions, Shared
 from telegram_assistant.stores.postgres.channels import FollowedChannel
@@ -144,12 +144,12 @@ class Asking:
         """Of the graph, or of PostgreSQL."""
         try:
             return await ask(await self.questions()), By(Engine.GRAPH)
-        except (Busy, Rejected) as error:
+        except (Busy, Missing) as error:
             return await ask(self.stores.forwards), By(Engine.POSTGRES, str(error))
 
     async def questions(self) -> GraphQuestions:
         if self.index is None:
-            raise Rejected("the graph is off: NEO4J_URI is empty")
+            raise Missing("the graph is off: NEO4J_URI is empty")
         return GraphQuestions(self.index.graph, await self.stores.forwards.visible())
 
     async def places(self) -> "Places":
@@ -188,7 +188,7 @@ async def who_forwards(asking: Asking, *, channel_id: ChannelId | None = None, l
 
 
 async def spread(asking: Asking, post_id: PostId, *, limit: int = 200) -> Spread:
-    """Of the post itself, or of the one that it forwards. Rejected where the tenant sees nothing of it."""
+    """Of the post itself, or of the one that it forwards. Missing where the tenant sees nothing of it."""
     asked = await asking.stores.feed.post(post_id)
     came = asked.post.forwarded_from if asked is not None else None
     origin = PostId(came.channel_id, came.message_id) if came is not None and came.message_id is not None else post_id
@@ -197,7 +197,7 @@ async def spread(asking: Asking, post_id: PostId, *, limit: int = 200) -> Spread
     original = places.showing(await asking.stores.forwards.appearances([origin]))
     forwards = places.showing(found)
     if asked is None and not (original or forwards):
-        raise Rejected(f"there is no post {post_id} in the channels that are followed")
+        raise Missing(f"there is no post {post_id} in the channels that are followed")
     return Spread(origin, places.of(origin.channel_id), asking.since, by, next(iter(original), None), forwards)
 
 
@@ -209,7 +209,7 @@ async def first_seen(asking: Asking, post_id: PostId) -> FirstSeen:
 
 
 async def who_links(asking: Asking, url: str, *, limit: int = 200) -> WhoLinks:
-    """Only the graph knows. Rejected where it is off, Busy where it does not answer."""
+    """Only the graph knows. Missing where it is off, Busy where it does not answer."""
     normal = normal_url(url)
     if normal is None:
         raise Rejected(f"{url!r} is no address of a page")
@@ -229,7 +229,7 @@ async def similar_channels(asking: Asking, channel_id: ChannelId, *, limit: int 
     """By the sources, pages and names that both have. Only the graph knows."""
     places = await asking.places()
     if channel_id not in places.followed:
-        raise Rejected(f"channel {channel_id} is not followed")
+        raise Missing(f"channel {channel_id} is not followed")
     found = await (await asking.questions()).similar(channel_id, since=asking.since, limit=limit)
     similar = tuple(Similar(places.of(one.channel_id), one.score, one.shared, tuple(map(places.named, one.examples))) for one in found)
     return SimilarChannels(places.of(channel_id), asking.since, By(Engine.GRAPH), similar)

@@ -12,8 +12,8 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -32,7 +32,9 @@ from telegram_assistant.features.search import search
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.rebuilds import Projection
 from telegram_assistant.stores.postgres.rows import LANDED, as_columns
+from telegram_assistant.vectors.embedded import EmbeddedVectors
 from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.vectors.protocol import Point, Space, Vectors
 from tests.ai.models import MINILM, packaged_models
 
@@ -61,14 +63,30 @@ async def run(posts: int, rounds: int, recall_posts: int) -> dict[str, object]:
             found = await recall(app, await _tenant(app), posts=recall_posts, questions=rounds)
         async with AsyncExitStack() as stack:
             settings = await stack.enter_async_context(own_database("tga_bench_search"))
-            app = await stack.enter_async_context(assemble(_with(settings, VECTORS_DIR=f"{scratch}/timing", **more), with_vectors=True))
-            timed = await timing(app, posts, rounds)
+            app = await stack.enter_async_context(assemble(_with(settings, **more)))
+            vectors = await stack.enter_async_context(opened_vectors(app.settings, Path(scratch) / "timing"))
+            timed = await timing(app, Index(vectors, gate=app.gate, states=app.system.post_states), posts, rounds)
     return {"bench": "search", "posts": posts, **timed, **found}
 
 
 def _with(settings: Settings, **more: str) -> Settings:
     url = settings.database.url.get_secret_value()
     return read_settings({**os.environ, "DATABASE_URL": url, **more})
+
+
+@asynccontextmanager
+async def opened_vectors(settings: Settings, folder: Path) -> AsyncIterator[Vectors]:
+    """Embedded, no index is built: the points of 500 channels are few enough to be compared one by one, with an index or without."""
+    if settings.vectors.url:
+        async with open_vectors(settings.vectors) as vectors:
+            assert vectors is not None
+            yield vectors
+        return
+    embedded = await EmbeddedVectors.open(folder, index_from=10**9)
+    try:
+        yield embedded
+    finally:
+        await embedded.close()
 
 
 async def _tenant(app: App) -> TenantId:
@@ -78,7 +96,7 @@ async def _tenant(app: App) -> TenantId:
 # --- loading ---------------------------------------------------------------------------------
 
 
-async def timing(app: App, posts: int, rounds: int) -> dict[str, object]:
+async def timing(app: App, index: Index, posts: int, rounds: int) -> dict[str, object]:
     url = os.environ["DATABASE_ADMIN_URL"].rsplit("/", 1)[0] + "/tga_bench_search"
     admin = await asyncpg.connect(url, command_timeout=3600)
     tenant_id, written = await _tenant(app), make_texts(1)
@@ -89,13 +107,12 @@ async def timing(app: App, posts: int, rounds: int) -> dict[str, object]:
     words_per_s = round(posts / (time.perf_counter() - began))
     await admin.execute("VACUUM ANALYZE post_search, posts, post_enrichment, subscriptions, channels")
     asked = questions(written, read, posts, rounds)
-    assert app.index is not None
-    await make_points(app, app.index.vectors, asked)
-    figures = await measure(app, admin, url, tenant_id, followed, asked)
+    await make_points(app, index.vectors, asked)
+    figures = await measure(app, index, admin, url, tenant_id, followed, asked)
     versions = await Versions.read(admin)
     slices = await admin.fetchval("SELECT count(*) FROM pg_inherits WHERE inhparent = 'post_search'::regclass")
     await admin.close()
-    where = app.index.vectors.where.split(",")[0].split(" at ")[0]
+    where = index.vectors.where.split(",")[0].split(" at ")[0]
     return {
         **figures,
         "channels": CHANNELS,
@@ -174,15 +191,15 @@ def _point(post_id: PostId, vector: Vector) -> Point:
 
 
 async def measure(
-    app: App, admin: Admin, url: str, tenant_id: TenantId, followed: Sequence[int], asked: Sequence[tuple[str, str]]
+    app: App, index: Index, admin: Admin, url: str, tenant_id: TenantId, followed: Sequence[int], asked: Sequence[tuple[str, str]]
 ) -> dict[str, object]:
     postmaster = await postmaster_of(admin)
     bare = await asyncpg.create_pool(url, min_size=USERS, max_size=USERS)
     channels, now = list(followed), datetime.now(UTC)
 
-    def through(index: Index | None) -> Ask:
+    def through(either: Index | None) -> Ask:
         async def ask(question: str) -> object:
-            return await search(question, tenant_id=tenant_id, stores=app.tenant(tenant_id), index=index, now=now)
+            return await search(question, tenant_id=tenant_id, stores=app.tenant(tenant_id), index=either, now=now)
 
         return ask
 
@@ -190,7 +207,7 @@ async def measure(
         return await bare.fetch(BARE, question, channels)
 
     figures: dict[str, object] = {}
-    ways: dict[str, Ask] = {"bare": plain, "fulltext": through(None), "hybrid": through(app.index)}
+    ways: dict[str, Ask] = {"bare": plain, "fulltext": through(None), "hybrid": through(index)}
     for name, ask in ways.items():
         await crowd(ask, asked[: USERS * 10])  # what is cold is not measured
         before = own_cpu_seconds(), postgres_cpu(postmaster)

@@ -27,8 +27,8 @@ from bench.search_texts import Written, as_post, make_texts, moment_in, question
 from telegram_assistant.ai.protocols import TextKind, Vector
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import PostId, TenantId
-from telegram_assistant.features.rebuilding import rebuild_text
 from telegram_assistant.features.search import search
+from telegram_assistant.features.text_upkeep import rebuild_text
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.rebuilds import Projection
 from telegram_assistant.stores.postgres.rows import LANDED, as_columns

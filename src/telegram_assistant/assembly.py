@@ -34,7 +34,7 @@ from telegram_assistant.stages.tags import Tagger
 from telegram_assistant.stores.files import Files, open_files
 from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.migrating import require_schema
+from telegram_assistant.stores.postgres.schema import require_schema
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, system_stores, tenant_stores
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 from telegram_assistant.stores.redis.ai_token import AiToken

@@ -5,7 +5,7 @@ from functools import partial
 
 from telegram_assistant.assembly import App
 from telegram_assistant.features.graph_upkeep import keep_graph
-from telegram_assistant.features.rebuilding import keep_vectors
+from telegram_assistant.features.vector_upkeep import keep_vectors
 from telegram_assistant.pipeline import LAST, stages_of
 from telegram_assistant.stages.improvements import better_sights, better_tags, better_vectors
 from telegram_assistant.stages.improving import improving

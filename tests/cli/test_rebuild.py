@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from telegram_assistant.cli import app
-from telegram_assistant.features.rebuilding import keep_vectors
+from telegram_assistant.features.vector_upkeep import keep_vectors
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import open_pool

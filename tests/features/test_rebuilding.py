@@ -12,7 +12,8 @@ import pytest
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.events import Event, PostParsed
-from telegram_assistant.features.rebuilding import keep_vectors, rebuild_text, rebuild_vectors
+from telegram_assistant.features.text_upkeep import rebuild_text
+from telegram_assistant.features.vector_upkeep import keep_vectors, rebuild_vectors
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.landing import Claim

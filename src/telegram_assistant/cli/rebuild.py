@@ -12,7 +12,8 @@ from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.errors import InUse, Rejected
 from telegram_assistant.features.graph_upkeep import rebuild_graph
-from telegram_assistant.features.rebuilding import rebuild_text, rebuild_vectors
+from telegram_assistant.features.text_upkeep import rebuild_text
+from telegram_assistant.features.vector_upkeep import rebuild_vectors
 from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuild
 from telegram_assistant.vectors.opening import Used, used_by
 

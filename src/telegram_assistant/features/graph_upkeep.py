@@ -1,23 +1,23 @@
 """Making the graph anew from PostgreSQL while questions go on, by request or because it has missed something."""
 
 import asyncio
-from datetime import UTC, datetime, time, timedelta
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
 
+from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.spreading import oldest_day
-from telegram_assistant.errors import AssistantError, Busy
+from telegram_assistant.errors import Busy
+from telegram_assistant.features.rebuilding import rebuild
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.store import Generations
 from telegram_assistant.stores.postgres.outbox import Outbox
 from telegram_assistant.stores.postgres.post_states import PostStates
-from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuild, Rebuilds
+from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuilds
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health, State
-from telegram_assistant.telemetry.logging import get_logger
-
-log = get_logger()
 
 AT_ONCE = 500
-LEASE = timedelta(seconds=120)
 LOOK_EVERY_SECONDS = 5.0
 PART = "graph"
 
@@ -25,51 +25,34 @@ PART = "graph"
 async def rebuild_graph(
     *, index: GraphIndex, states: PostStates, rebuilds: Rebuilds, outbox: Outbox, owner: str, stopping: asyncio.Event, batch: int = AT_ONCE
 ) -> bool:
-    """Do what is wanted, or go on where another process died. False: nothing was wanted, or it is not finished yet.
-
-    The new generation is filled beside the one that answers; what is stored meanwhile goes into both.
-    """
-    claimed = await rebuilds.claim(Projection.GRAPH, owner=owner, lease=LEASE)
-    if claimed is None:
-        return False
-    try:
-        target = await _target(claimed, index=index, states=states, rebuilds=rebuilds, outbox=outbox, owner=owner)
-        is_done = await _fill(target, claimed, index=index, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping, batch=batch)
-        if is_done:
-            await index.graph.switch(target)
-            await rebuilds.finish(Projection.GRAPH, owner=owner)
-            log.info("graph_rebuilt", generation=target)
-    except BaseException as error:
-        await rebuilds.release(Projection.GRAPH, owner=owner, error=str(error) if isinstance(error, AssistantError) else type(error).__name__)
-        raise
-    if not is_done:
-        await rebuilds.release(Projection.GRAPH, owner=owner)
-    return is_done
+    """Of the posts of the last 90 days."""
+    work = _Generation(index, states, outbox, batch)
+    return await rebuild(Projection.GRAPH, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping)
 
 
-async def _target(claimed: Rebuild, *, index: GraphIndex, states: PostStates, rebuilds: Rebuilds, outbox: Outbox, owner: str) -> int:
-    building = (await index.graph.generations()).building
-    if building is not None and claimed.target == str(building):
-        return building
-    target = await index.graph.begin((await outbox.known_epoch())[0])
-    await rebuilds.begin(Projection.GRAPH, owner=owner, target=str(target), total=await states.about_how_many())
-    return target
+@dataclass(frozen=True, slots=True)
+class _Generation:
+    """A new one is filled beside the one that answers."""
 
+    index: GraphIndex
+    states: PostStates
+    outbox: Outbox
+    batch: int
 
-async def _fill(
-    target: int, claimed: Rebuild, *, index: GraphIndex, states: PostStates, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event, batch: int
-) -> bool:
-    last = claimed.last if claimed.target == str(target) else None
-    while not stopping.is_set():
-        now = datetime.now(UTC)
-        posts = await states.after_since(last, since=datetime.combine(oldest_day(now), time.min, UTC), limit=batch)
-        if not posts:
-            return True
-        await index.write(posts, now=now, into=target)
-        last = posts[-1]
-        if not await rebuilds.note(Projection.GRAPH, owner=owner, last=last, done=len(posts), lease=LEASE):
-            return False
-    return False
+    async def has(self, target: str) -> bool:
+        return target == str((await self.index.graph.generations()).building)
+
+    async def prepare(self) -> str:
+        return str(await self.index.graph.begin((await self.outbox.known_epoch())[0]))
+
+    async def after(self, last: PostId | None) -> Sequence[PostId]:
+        return await self.states.after_since(last, since=datetime.combine(oldest_day(datetime.now(UTC)), time.min, UTC), limit=self.batch)
+
+    async def write(self, posts: Sequence[PostId], target: str) -> None:
+        await self.index.write(posts, now=datetime.now(UTC), into=int(target))
+
+    async def switch(self, target: str) -> None:
+        await self.index.graph.switch(int(target))
 
 
 async def keep_graph(

@@ -4,16 +4,19 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.migrating import migrate, require_schema
+from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.migrations.indexes import add_index
+from telegram_assistant.stores.postgres.schema import MIGRATIONS, require_schema, revisions
 
 
 def silent(_sentence: str) -> None:
@@ -29,6 +32,13 @@ async def test_migrating_again_changes_nothing_and_says_nothing(empty_database: 
     said.clear()
     assert await migrate(installation, tell=said.append) == first
     assert said == []
+
+
+def test_migrations_are_named_after_the_chain_that_they_form() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    chain = [step.revision for step in ScriptDirectory.from_config(config).walk_revisions()]
+    assert tuple(reversed(chain)) == revisions()
 
 
 async def test_the_default_tenant_is_the_operator(empty_database: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ import asyncpg
 
 from telegram_assistant.domain.finding import Finding, bad, clock_skew, ok
 from telegram_assistant.settings import DatabaseSettings, location_of
-from telegram_assistant.stores.postgres.migrating import Connection, schema_of
+from telegram_assistant.stores.postgres.schema import Connection, schema_of
 
 OLDEST_VERSION = 15
 SUBJECT = "postgres"

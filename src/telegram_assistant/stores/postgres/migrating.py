@@ -2,21 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from importlib import resources
 from urllib.parse import unquote, urlsplit
 
 import asyncpg
 from alembic import command
 from alembic.config import Config
-from alembic.script import ScriptDirectory
-from asyncpg.pool import PoolConnectionProxy
 
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import DatabaseSettings, location_of
-from telegram_assistant.stores.postgres.database import Pool
-
-type Connection = asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]
+from telegram_assistant.stores.postgres.schema import MIGRATIONS, Connection, Schema, schema_of
 
 ONE_AT_A_TIME = 7_315_001
 """The advisory lock that two migrations at once fight for."""
@@ -39,15 +33,6 @@ END $$;
 GRANT USAGE, CREATE ON SCHEMA public TO tga_owner;
 GRANT USAGE ON SCHEMA public TO tga_system, tga_tenant;
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """How far a database has come, against what this release needs."""
-
-    revision: str | None
-    head: str
-    is_behind: bool
 
 
 async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) -> Schema:
@@ -79,32 +64,6 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
         await connection.close()
 
 
-async def schema_of(connection: Connection) -> Schema:
-    """Read how far the database has come."""
-    revision = None
-    if await connection.fetchval("SELECT to_regclass('alembic_version')") is not None:
-        async with connection.transaction():
-            await connection.execute("SET LOCAL ROLE tga_system")
-            revision = await connection.fetchval("SELECT version_num FROM alembic_version")
-    script = ScriptDirectory.from_config(_config())
-    head = script.get_current_head() or ""
-    # A revision that this release does not know belongs to a newer one: older code runs on it.
-    known = {step.revision for step in script.walk_revisions()}
-    return Schema(revision, head, is_behind=revision is None or (revision in known and revision != head))
-
-
-async def require_schema(pool: Pool) -> None:
-    """CannotStart where this release would not run on the database as it is."""
-    remedy = "Run `tga migrate`"
-    try:
-        async with pool.acquire() as connection:
-            schema = await schema_of(connection)
-    except asyncpg.PostgresError as error:
-        raise CannotStart(f"the login may not work in this database ({type(error).__name__})", remedy=remedy) from error
-    if schema.is_behind:
-        raise CannotStart(f"the schema is at {schema.revision or 'nothing'}, this version needs {schema.head}", remedy=remedy)
-
-
 async def _login(connection: Connection, url: str, tell: Callable[[str], None]) -> None:
     """The running program's login: made if missing, and a member of the two working roles without inheriting them."""
     parts = urlsplit(url)
@@ -123,6 +82,6 @@ async def _login(connection: Connection, url: str, tell: Callable[[str], None]) 
 
 def _config(url: str | None = None) -> Config:
     config = Config()
-    config.set_main_option("script_location", str(resources.files("telegram_assistant.stores.postgres") / "migrations"))
+    config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["url"] = url
     return config

@@ -1,0 +1,54 @@
+"""How far a database has come, against what this release needs. Nothing of what migrates is loaded for that."""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+
+from telegram_assistant.errors import CannotStart
+from telegram_assistant.stores.postgres.database import Pool
+
+type Connection = asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]
+
+MIGRATIONS = resources.files("telegram_assistant.stores.postgres") / "migrations"
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The revision of a database, and that of this release."""
+
+    revision: str | None
+    head: str
+    is_behind: bool
+
+
+@cache
+def revisions() -> tuple[str, ...]:
+    """All that this release knows, in order: the numbers in the names of the migrations."""
+    return tuple(sorted(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").iterdir() if file.name[0].isdigit()))
+
+
+async def schema_of(connection: Connection) -> Schema:
+    """Read how far the database has come."""
+    revision = None
+    if await connection.fetchval("SELECT to_regclass('alembic_version')") is not None:
+        async with connection.transaction():
+            await connection.execute("SET LOCAL ROLE tga_system")
+            revision = await connection.fetchval("SELECT version_num FROM alembic_version")
+    known, head = revisions(), revisions()[-1]
+    # A revision that this release does not know belongs to a newer one: older code runs on it.
+    return Schema(revision, head, is_behind=revision is None or (revision in known and revision != head))
+
+
+async def require_schema(pool: Pool) -> None:
+    """CannotStart where this release would not run on the database as it is."""
+    remedy = "Run `tga migrate`"
+    try:
+        async with pool.acquire() as connection:
+            schema = await schema_of(connection)
+    except asyncpg.PostgresError as error:
+        raise CannotStart(f"the login may not work in this database ({type(error).__name__})", remedy=remedy) from error
+    if schema.is_behind:
+        raise CannotStart(f"the schema is at {schema.revision or 'nothing'}, this version needs {schema.head}", remedy=remedy)

@@ -34,7 +34,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from bench.harness import arguments, own_database, report
-from bench.rows import make_writer, page_of, posts_of
+from bench.rows import make_writer, posts_of
 from telegram_assistant.api.site import site_of
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.access import Scope
@@ -43,12 +43,12 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.features.keys import make_key
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.channels import Subscription
-from telegram_assistant.stores.postgres.landing import Claim
+from tests.graph.drawn import land
 
 type Operation = schemathesis.APIOperation[Any, Any, Any, Any]
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance, response_schema_conformance]
-PER_ROUND = 50
+PER_ROUND = 10
 """So many cases of an operation and a kind, then it is the next one's turn."""
 OPEN = {"per_minute": 1_000_000, "burst": 1_000_000}
 
@@ -81,7 +81,7 @@ async def fill(app: App) -> tuple[str, dict[str, list[str]]]:
         await app.system.channels.register(Channel(channel_id=channel_id, title=f"Channel {channel_id}", username=f"channel_{channel_id}"))
         await app.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id, folder="City"))
         posts = posts_of(writer, channel_id, first_id=1, count=10, newest=now, span=timedelta(days=5))
-        await app.system.landing.land(page_of(tuple(posts)), Claim(channel_id, 0))
+        await land(app.system, *posts)
     keys = app.tenant(tenant.tenant_id).keys
     made = [await make_key("bench", [*Scope], within=Scope, keys=keys, made_by="bench", now=now) for _ in range(50)]
     known = {"channel_id": [str(one) for one in channels], "message_id": ["1", "2"], "key_id": [str(one.key.key_id) for one in made[1:]]}

@@ -34,7 +34,7 @@ from telegram_assistant.domain.links import urls_of
 from telegram_assistant.domain.pages import Page, PageStatus
 from telegram_assistant.domain.post import Post
 from telegram_assistant.domain.understanding import AiPolicy, Work
-from telegram_assistant.pipeline import LAST, PIPELINE
+from telegram_assistant.pipeline import ENDS, PIPELINE
 from telegram_assistant.settings import Settings, VectorSettings, read_group
 from telegram_assistant.stages.tags import Tagger
 from telegram_assistant.stores.postgres.channels import Subscription
@@ -166,7 +166,7 @@ async def measured(meter: Meter, work: Callable[[], Awaitable[None]]) -> Used:
 async def alone(app: App, stage: Stage) -> None:
     """Let one stage work until nothing is left for it."""
     stopping = asyncio.Event()
-    running = asyncio.create_task(runner_of(stage, LAST, app, Health(probes={}), Options()).run(stopping))
+    running = asyncio.create_task(runner_of(stage, ENDS, app, Health(probes={}), Options()).run(stopping))
     await until_idle(app.redis, (stage,))
     stopping.set()
     await running
@@ -194,7 +194,7 @@ async def by_stage(app: App, meter: Meter) -> dict[str, Used]:
 @asynccontextmanager
 async def at_work(app: App) -> AsyncIterator[None]:
     stopping = asyncio.Event()
-    tasks = [asyncio.create_task(loop.run(stopping)) for loop in loops_of(PIPELINE, LAST, app, Health(probes={}), Options())]
+    tasks = [asyncio.create_task(loop.run(stopping)) for loop in loops_of(PIPELINE, ENDS, app, Health(probes={}), Options())]
     try:
         yield
     finally:

@@ -88,7 +88,7 @@ async def main() -> None:
     try:
         async with assemble(settings) as app, pool:
             full = replace(app, collaborators={**app.collaborators, "effects": Effects(pool)})
-            loops = loops_of(STAGES, chaos_indexing, full, health, OPTIONS)
+            loops = loops_of(STAGES, (chaos_indexing,), full, health, OPTIONS)
             tasks = [asyncio.create_task(keep_running(loop, stopping=stopping, health=health, first_pause_seconds=0.2)) for loop in loops]
             await stopping.wait()
             _, late = await asyncio.wait(tasks, timeout=4)

@@ -35,8 +35,8 @@ PIPELINE: tuple[Stage, ...] = (
 
 WITH_GRAPH: tuple[Stage, ...] = (*PIPELINE, graph_indexing)
 
-LAST = indexing
-"""A post's row leaves the outbox when this stage has passed it."""
+ENDS: tuple[Stage, ...] = (post_persistence, indexing)
+"""Where the branches of the flow end. A post's row leaves the outbox when all of these have passed it."""
 
 
 def stages_of(settings: Settings) -> tuple[Stage, ...]:

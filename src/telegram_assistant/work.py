@@ -6,9 +6,10 @@ from functools import partial
 from telegram_assistant.assembly import App
 from telegram_assistant.features.graph_upkeep import keep_graph
 from telegram_assistant.features.vector_upkeep import keep_vectors
-from telegram_assistant.pipeline import LAST, stages_of
+from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.stages.improvements import better_sights, better_tags, better_vectors
 from telegram_assistant.stages.improving import improving
+from telegram_assistant.stores.postgres.outbox import ALL_BRANCHES
 from telegram_assistant.streams.gathering import Gathering
 from telegram_assistant.streams.notices import NoticeRelay
 from telegram_assistant.streams.relay import Relay
@@ -23,7 +24,7 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     """What the worker runs; CannotStart where a stage needs what the App does not have."""
     improvements = (better_tags(app.tagger), better_sights(app.looker), better_vectors(app.gate, app.system.post_states))
     later = improving(wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements)
-    stages = loops_of(stages_of(app.settings), LAST, app, health, Options(partitions=app.settings.streams.partitions))
+    stages = loops_of(stages_of(app.settings), ENDS, app, health, Options(partitions=app.settings.streams.partitions))
     return (*stages, later, vectors_loop(app, health), graph_loop(app, health))
 
 
@@ -50,17 +51,17 @@ def graph_loop(app: App, health: Health) -> Loop:
     return Loop("graph", run)
 
 
-def loops_of(stages: Sequence[Stage], last: Stage, app: App, health: Health, options: Options) -> tuple[Loop, ...]:
+def loops_of(stages: Sequence[Stage], ends: Sequence[Stage], app: App, health: Health, options: Options) -> tuple[Loop, ...]:
     """The same for any pipeline."""
     partitions = options.partitions
-    runners = [runner_of(stage, last, app, health, options) for stage in stages]
+    runners = [runner_of(stage, ends, app, health, options) for stage in stages]
     hurried = [stage for stage in stages if not stage.may_lag]
     relays = (*relay_of(hurried, app, health).loops(), notices_of(hurried, app, health).loop())
     return (*(runner.loop() for runner in runners), *relays, watch(app.redis, stages, partitions, health))
 
 
-def runner_of(stage: Stage, last: Stage, app: App, health: Health, options: Options) -> Runner:
-    """One stage at work; a post that has passed the last one leaves the outbox."""
+def runner_of(stage: Stage, ends: Sequence[Stage], app: App, health: Health, options: Options) -> Runner:
+    """One stage at work; a post that has passed all ends of the pipeline leaves the outbox."""
     return Runner(
         stage,
         bind(stage, app.collaborators),
@@ -69,8 +70,14 @@ def runner_of(stage: Stage, last: Stage, app: App, health: Health, options: Opti
         instance=app.instance,
         health=health,
         options=options,
-        finished=Gathering(app.system.outbox.done) if stage is last else None,
+        finished=Gathering(partial(app.system.outbox.done, branches=branch_of(stage, ends))) if stage in ends else None,
     )
+
+
+def branch_of(stage: Stage, ends: Sequence[Stage]) -> int:
+    """The bit of the branch that ends with this stage; the last one stands for all that are left."""
+    bit = 1 << ends.index(stage)
+    return ALL_BRANCHES & -bit if stage is ends[-1] else bit
 
 
 def relay_of(stages: Sequence[Stage], app: App, health: Health) -> Relay:

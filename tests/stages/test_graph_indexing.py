@@ -12,7 +12,7 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Busy, CannotStart
 from telegram_assistant.events import Event, PostIndexed
 from telegram_assistant.graph.index import GraphIndex
-from telegram_assistant.pipeline import LAST, stages_of
+from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.graph_indexing import PATIENCE_SECONDS, graph_indexing
 from telegram_assistant.stores.postgres.rebuilds import Projection
@@ -100,7 +100,7 @@ async def with_graph(database: dict[str, str], environ: dict[str, str]) -> Async
 async def test_the_worker_has_the_stage_and_a_full_graph_stream_does_not_stop_the_relay(with_graph: App) -> None:
     running = {loop.name for loop in loops(with_graph, Health(probes={}))}
     assert {"stage graph_indexing", "graph"} <= running
-    assert LAST is not graph_indexing
+    assert graph_indexing not in ENDS
     assert graph_indexing.may_lag
 
 

@@ -21,6 +21,7 @@ from telegram_assistant.streams.runner import Options, Runner
 from telegram_assistant.streams.stage import Stage
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
+from tests.conftest import Admin
 
 FAST = Options(lease_seconds=2.0, reclaim_every_seconds=0.05, block_seconds=0.2)
 KEY = stream_key(PostParsed, Lane.LIVE)
@@ -139,3 +140,10 @@ async def begun_are(redis: Redis, count: int) -> bool:
 
 async def done_are(redis: Redis, count: int) -> bool:
     return len(await counts(redis, "done")) == count
+
+
+@pytest.fixture
+async def empty_outbox(admin: Admin) -> AsyncIterator[None]:
+    await admin.execute("DELETE FROM outbox; DELETE FROM stream_epoch; DELETE FROM dead_letters")
+    yield
+    await admin.execute("DELETE FROM outbox")

@@ -1,7 +1,7 @@
 """The outbox relay: what was committed is announced, and announced again only when there is a reason."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ from redis.exceptions import ConnectionError as NoConnection
 
 from telegram_assistant import work
 from telegram_assistant.assembly import assemble
-from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.settings import read_settings
@@ -20,35 +20,14 @@ from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import EPOCH_KEY, stream_key
 from telegram_assistant.streams.relay import Announcement, Relay
-from telegram_assistant.streams.stage import Stage, stage
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
 from tests.conftest import Admin
 from tests.factories import make_channel, make_page, make_post
 from tests.streams.conftest import KEY, Bench, until
+from tests.streams.relaying import land, relay_of
 
-
-@stage(consumes=PostParsed)
-async def nothing(_event: PostParsed) -> None: ...
-
-
-def relay_of(redis: Redis, system: SystemStores, *, stages: Sequence[Stage] = (nothing,), most_entries: int = 200_000) -> Relay:
-    return Relay(system.outbox, stages, redis=redis, health=Health(probes={}), partitions=1, most_entries=most_entries)
-
-
-@pytest.fixture(autouse=True)
-async def empty_outbox(admin: Admin) -> AsyncIterator[None]:
-    await admin.execute("DELETE FROM outbox; DELETE FROM stream_epoch; DELETE FROM dead_letters")
-    yield
-    await admin.execute("DELETE FROM outbox")
-
-
-async def land(system: SystemStores, count: int, *, lane: Lane = Lane.LIVE, requested_by: int | None = None) -> ChannelId:
-    channel_id = await make_channel(system)
-    posts = [make_post(channel_id=channel_id, message_id=number) for number in range(1, count + 1)]
-    by = None if requested_by is None else TenantId(requested_by)
-    await system.landing.land(make_page(*posts, lane=lane, requested_by=by), Claim(channel_id, 0))
-    return channel_id
+pytestmark = pytest.mark.usefixtures("empty_outbox")
 
 
 async def announced(redis: Redis, key: str = KEY) -> list[PostParsed]:

@@ -38,6 +38,14 @@ ANNOUNCE_BULK = _MARK.format(
     ) o WHERE a.requested_by IS NOT NULL"""
 )
 
+ALL_BRANCHES = 3
+"""One bit for each; as many as `awaits` begins with."""
+
+_FINISHED = "unnest($1::bigint[], $2::bigint[], $3::int[]) AS f(channel_id, message_id, revision)"
+_SAME = "o.channel_id = f.channel_id AND o.message_id = f.message_id AND o.revision <= f.revision"
+DONE_AT_LAST = f"DELETE FROM outbox o USING {_FINISHED} WHERE {_SAME} AND o.awaits & ~$4::int = 0"
+DONE = f"UPDATE outbox o SET awaits = o.awaits & ~$4::int FROM {_FINISHED} WHERE {_SAME} AND o.awaits & $4::int <> 0 RETURNING o.awaits"
+
 RECENT = """
 UPDATE outbox SET announced_at = NULL WHERE announced_at > (SELECT max(announced_at) FROM outbox) - interval '10 minutes'
 """
@@ -84,18 +92,17 @@ class Outbox:
                 )
         return len(rows)
 
-    async def done(self, finished: Sequence[tuple[PostId, int]]) -> None:
-        """These revisions, and older ones of the same posts, have passed the last stage."""
+    async def done(self, finished: Sequence[tuple[PostId, int]], *, branches: int = ALL_BRANCHES) -> None:
+        """These revisions, and older ones of the same posts, have passed the end of these branches; after the last one the row goes.
+
+        Two branches may end at the same moment: whoever comes second sees what the first has left.
+        """
+        columns = ([post_id.channel_id for post_id, _ in finished], [post_id.message_id for post_id, _ in finished], [one for _, one in finished])
         async with self._transactions.begin() as connection:
-            await connection.execute(
-                """
-                DELETE FROM outbox o USING unnest($1::bigint[], $2::bigint[], $3::int[]) AS f(channel_id, message_id, revision)
-                WHERE o.channel_id = f.channel_id AND o.message_id = f.message_id AND o.revision <= f.revision
-                """,
-                [post_id.channel_id for post_id, _ in finished],
-                [post_id.message_id for post_id, _ in finished],
-                [revision for _, revision in finished],
-            )
+            await connection.execute(DONE_AT_LAST, *columns, branches)
+            left = await connection.fetch(DONE, *columns, branches)
+            if any(row["awaits"] == 0 for row in left):
+                await connection.execute(DONE_AT_LAST, *columns, branches)
 
     async def unfinished_bulk(self) -> int:
         """Bulk posts that are on their way; those in a dead letter are not."""

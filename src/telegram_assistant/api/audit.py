@@ -7,8 +7,9 @@ from pydantic import JsonValue, TypeAdapter
 
 from telegram_assistant.api.areas import Area
 from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, cursor_text, micros, moment, read_cursor
+from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, cursor_text, read_cursor
 from telegram_assistant.domain.access import Scope
+from telegram_assistant.domain.moments import micros, moment
 from telegram_assistant.features.audit import newest_changes
 from telegram_assistant.stores.postgres.audit import AuditCursor, AuditEntry
 

@@ -6,11 +6,12 @@ from pydantic import TypeAdapter
 
 from telegram_assistant.api.areas import Area
 from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import CursorText, Id, Limit, Micros, Page, Shown, cursor_text, micros, moment, read_cursor
+from telegram_assistant.api.shapes import CursorText, Id, Limit, Micros, Page, Shown, cursor_text, read_cursor
 from telegram_assistant.domain.access import Scope
 from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.moments import micros, moment
 from telegram_assistant.domain.post import PostKind
-from telegram_assistant.features.feed import newest_posts
+from telegram_assistant.features.feed import FeedPage, newest_posts
 from telegram_assistant.stores.postgres.feed import Cursor
 from telegram_assistant.stores.postgres.rows import StoredPost
 
@@ -91,9 +92,15 @@ async def get_feed(ask: Ask, limit: Limit = 50, cursor: CursorText = None) -> Fe
 
     In exact order of publication. Deleted posts are among them, marked.
     """
-    page = await newest_posts(stores=ask.stores, limit=limit, before=_cursor(cursor))
+    page = await newest_posts(stores=ask.stores, limit=limit, before=feed_cursor(cursor))
+    return feed_shown(page)
+
+
+def feed_shown(page: FeedPage) -> FeedShown:
+    """As every answer shows a list of posts."""
     items = [post_shown(one.stored, channel=one.channel, link=one.link) for one in page.posts]
-    return FeedShown(items=items, next=_text(page.next) if page.next else None)
+    after = page.next
+    return FeedShown(items=items, next=cursor_text(micros(after.posted_at), after.channel_id, after.message_id) if after else None)
 
 
 def post_shown(stored: StoredPost, *, channel: str, link: str) -> PostShown:
@@ -121,10 +128,6 @@ def post_shown(stored: StoredPost, *, channel: str, link: str) -> PostShown:
     )
 
 
-def _cursor(text: str | None) -> Cursor | None:
+def feed_cursor(text: str | None) -> Cursor | None:
     read = read_cursor(text, CURSOR)
     return None if read is None else Cursor(moment(read[0]), ChannelId(read[1]), MessageId(read[2]))
-
-
-def _text(cursor: Cursor) -> str:
-    return cursor_text(micros(cursor.posted_at), cursor.channel_id, cursor.message_id)

@@ -9,8 +9,9 @@ from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 
 from telegram_assistant.api.areas import Area
 from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, Storable, Wish, cursor_text, micros, moment, read_cursor
+from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, Storable, Wish, cursor_text, read_cursor
 from telegram_assistant.domain.access import Scope
+from telegram_assistant.domain.moments import micros, moment
 from telegram_assistant.features.keys import list_keys, make_key, revoke_key
 from telegram_assistant.stores.postgres.keys import ApiKey, KeyCursor
 from telegram_assistant.stores.redis.rate_limits import RateLimits

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import Path, Query
@@ -56,17 +56,6 @@ class Page(Shown):
     """Part of a list. Lists say `items: list[…]` themselves."""
 
     next: str | None = Field(description="Give it back as `cursor` for the next page; null: this is the last one.")
-
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def micros(moment: datetime) -> int:
-    return (moment - EPOCH) // timedelta(microseconds=1)
-
-
-def moment(since_1970: int) -> datetime:
-    return EPOCH + timedelta(microseconds=since_1970)
 
 
 def cursor_text(*parts: int | str) -> str:

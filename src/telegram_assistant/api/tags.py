@@ -4,21 +4,18 @@ from datetime import timedelta
 from typing import Annotated
 
 from fastapi import Path, Query
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field
 
 from telegram_assistant.api.areas import Area
 from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.feed import POST_EXAMPLE, FeedShown, post_shown
-from telegram_assistant.api.shapes import CursorText, Id, Limit, Micros, Moment, Shown, Storable, Wish, cursor_text, micros, moment, read_cursor
+from telegram_assistant.api.feed import POST_EXAMPLE, FeedShown, feed_cursor, feed_shown
+from telegram_assistant.api.shapes import CursorText, Limit, Moment, Shown, Storable, Wish
 from telegram_assistant.domain.access import Scope
-from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.vocabulary import LONGEST_TAG
 from telegram_assistant.features.tags import ShownTag, choose_tag, most_used, posts_by_tag, vocabulary
-from telegram_assistant.stores.postgres.feed import Cursor
 
 area = Area("Tags", "The vocabulary, what posts carry of it, and how you want it called.")
 
-CURSOR = TypeAdapter(tuple[Micros, Id, Id])
 WEEK, MONTH = timedelta(days=7), timedelta(days=31)
 TAG_EXAMPLE = {"language": "en", "tag": "bridges", "topic": "city", "shown_as": None, "hidden": False}
 TagName = Annotated[Storable, Path(min_length=1, max_length=100, description="The tag, as the vocabulary spells it.", examples=["bridges"])]
@@ -102,19 +99,9 @@ async def list_posts_by_tag(
     cursor: CursorText = None,
 ) -> FeedShown:
     """Posts that carry a tag, the newest first."""
-    page = await posts_by_tag(tag, since=since or ask.now - MONTH, stores=ask.stores, limit=limit, before=_cursor(cursor))
-    items = [post_shown(one.stored, channel=one.channel, link=one.link) for one in page.posts]
-    return FeedShown(items=items, next=_text(page.next) if page.next else None)
+    page = await posts_by_tag(tag, since=since or ask.now - MONTH, stores=ask.stores, limit=limit, before=feed_cursor(cursor))
+    return feed_shown(page)
 
 
 def _tag(one: ShownTag) -> TagShown:
     return TagShown.model_validate(one, from_attributes=True)
-
-
-def _cursor(text: str | None) -> Cursor | None:
-    read = read_cursor(text, CURSOR)
-    return None if read is None else Cursor(moment(read[0]), ChannelId(read[1]), MessageId(read[2]))
-
-
-def _text(cursor: Cursor) -> str:
-    return cursor_text(micros(cursor.posted_at), cursor.channel_id, cursor.message_id)

@@ -9,14 +9,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.login import log_in
 from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.account_risk import Risk
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.login import LoginWay
-from telegram_assistant.errors import Rejected
 from telegram_assistant.features.accounts import AccountHealth, account_health
 from telegram_assistant.stores.postgres.accounts import Account
 from telegram_assistant.stores.postgres.limits import Block
@@ -71,9 +70,7 @@ def risk(tenant: Annotated[str, typer.Option(help="Whose accounts.")] = "default
     """Is my account at risk? A verdict for each, with its reasons and what is left of its budgets."""
 
     async def look(assembled: App) -> tuple[AccountHealth, ...]:
-        known = await assembled.system.tenants.by_name(tenant)
-        if known is None:
-            raise Rejected(f"there is no tenant {tenant!r}")
+        known = await tenant_named(assembled, tenant)
         return await account_health(stores=assembled.tenant(known.tenant_id), now=datetime.now(UTC))
 
     found = with_app(look)

@@ -11,11 +11,9 @@ from rich.table import Table
 from telegram_assistant.ai.prices import Prices, read_prices
 from telegram_assistant.ai.providers import configured
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
-from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.understanding import AiPolicy
-from telegram_assistant.errors import Rejected
 from telegram_assistant.features import ai_policies
 from telegram_assistant.features.channels import pick
 from telegram_assistant.features.spending import micro_of, money_of, set_budget
@@ -53,7 +51,7 @@ def usage(
     """What was paid, by day, tenant and model."""
 
     async def look(assembled: App) -> Table:
-        tenant_id = None if tenant is None else await _tenant(assembled, tenant)
+        tenant_id = None if tenant is None else (await tenant_named(assembled, tenant)).tenant_id
         lines = await assembled.system.spending.usage(datetime.now(UTC) - timedelta(days=days), tenant_id=tenant_id)
         prices = _prices(assembled)
         table = Table("day", "tenant", "provider", "model", "for", "outcome", "calls", "tokens", prices.unit, pad_edge=False)
@@ -100,7 +98,7 @@ def consent(
     """Record that texts of this tenant's channels may be sent to a provider, where a subscription says `--ai provider`."""
 
     async def work(assembled: App) -> str:
-        stores = assembled.tenant(await _tenant(assembled, tenant))
+        stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
         if withdraw:
             return "Withdrawn." if await ai_policies.withdraw_consent(stores=stores) else "There was none."
         await ai_policies.consent(by=by or getpass.getuser(), stores=stores)
@@ -119,7 +117,7 @@ def policy(
     """What may understand the posts of a tenant's channels, or of those that it follows from now on."""
 
     async def work(assembled: App) -> Table:
-        stores = assembled.tenant(await _tenant(assembled, tenant))
+        stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
         if chosen is not None and channel is not None:
             await ai_policies.choose_policy([pick(await stores.followed.channels(), channel).channel_id], chosen, stores=stores)
         elif chosen is not None:
@@ -131,13 +129,6 @@ def policy(
         return table
 
     console.print(with_app(work))
-
-
-async def _tenant(assembled: App, name: str) -> TenantId:
-    known = await assembled.system.tenants.by_name(name)
-    if known is None:
-        raise Rejected(f"there is no tenant {name!r}")
-    return known.tenant_id
 
 
 def _prices(assembled: App) -> Prices:

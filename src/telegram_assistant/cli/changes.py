@@ -8,10 +8,9 @@ import typer
 from rich.text import Text
 
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.domain.differences import Change, Piece
-from telegram_assistant.errors import Rejected
 from telegram_assistant.features.changes import Told, quiet_changes
 from telegram_assistant.features.channels import pick
 from telegram_assistant.stores.postgres.changes import ChangeKind, ChangeOrder
@@ -32,9 +31,7 @@ def changes(
     """Show what was edited or deleted, with what exactly changed."""
 
     async def look(app: App) -> tuple[tuple[Told, ...], ZoneInfo]:
-        known = await app.system.tenants.by_name(tenant)
-        if known is None:
-            raise Rejected(f"there is no tenant {tenant!r}")
+        known = await tenant_named(app, tenant)
         stores = app.tenant(known.tenant_id)
         channel_ids = None if channel is None else [pick(await stores.followed.channels(), channel).channel_id]
         kinds = tuple(ChangeKind) if only is None else (only,)

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.domain.coverage import CoverageState
 from telegram_assistant.domain.parsing import Mode
@@ -139,7 +139,7 @@ def coverage(tenant: TenantName = "default") -> None:
     """How complete each channel is, and why something is missing."""
 
     async def look(assembled: App) -> tuple[Table, int]:
-        known = await _tenant(assembled, tenant)
+        known = await tenant_named(assembled, tenant)
         zone = ZoneInfo(assembled.settings.telemetry.time_zone)
         table = _table("channel", "state", "since", "newest post", "last read", "why")
         found = (await coverage_of_all(stores=assembled.tenant(known.tenant_id))).channels
@@ -252,19 +252,12 @@ def tell(asked: Sequence[Asked]) -> None:
         raise typer.Exit(1)
 
 
-async def _tenant(assembled: App, name: str) -> Tenant:
-    known = await assembled.system.tenants.by_name(name)
-    if known is None:
-        raise Rejected(f"there is no tenant {name!r}")
-    return known
-
-
 async def _followed(assembled: App, tenant: str) -> tuple[FollowedChannel, ...]:
-    return await assembled.tenant((await _tenant(assembled, tenant)).tenant_id).followed.channels()
+    return await assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).followed.channels()
 
 
 async def _known(assembled: App, tenant: str, which: str) -> tuple[Tenant, FollowedChannel]:
-    known = await _tenant(assembled, tenant)
+    known = await tenant_named(assembled, tenant)
     return known, pick(await _followed(assembled, tenant), which)
 
 

@@ -8,7 +8,15 @@ import typer
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.cli.environment import complaints, refuse, settings_or_exit
 from telegram_assistant.errors import Busy, CannotStart, Rejected
+from telegram_assistant.stores.postgres.tenants import Tenant
 from telegram_assistant.telemetry.logging import configure_logging
+
+
+async def tenant_named(app: App, name: str) -> Tenant:
+    known = await app.system.tenants.by_name(name)
+    if known is None:
+        raise Rejected(f"there is no tenant {name!r}")
+    return known
 
 
 def with_app[T](work: Callable[[App], Awaitable[T]]) -> T:

@@ -9,15 +9,13 @@ from rich.table import Table
 
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.channels import Ai, Folder, History, Prio, Wait, tell, until_found, wanted_by
-from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.priority import Priority
-from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels import Asked
 from telegram_assistant.features.folders import follow_folder, pick_folder
 from telegram_assistant.stores.postgres.folders import FolderStatus
-from telegram_assistant.stores.postgres.tenants import Tenant
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Folders at Telegram that are followed.")
 
@@ -52,7 +50,7 @@ def show_list(tenant: TenantName = "default") -> None:
     """Every followed folder, what it brought, and when it was looked at."""
 
     async def read(assembled: App) -> tuple[tuple[FolderStatus, ...], ZoneInfo]:
-        known = await _tenant(assembled, tenant)
+        known = await tenant_named(assembled, tenant)
         return await assembled.system.folders.of(known.tenant_id), ZoneInfo(assembled.settings.telemetry.time_zone)
 
     folders, zone = with_app(read)
@@ -78,16 +76,9 @@ def remove(
     """Stop following a folder. Its channels stay followed unless you say --channels."""
 
     async def leave(assembled: App) -> tuple[FolderStatus, int]:
-        known = await _tenant(assembled, tenant)
+        known = await tenant_named(assembled, tenant)
         one = pick_folder(await assembled.system.folders.of(known.tenant_id), which)
         return one, await assembled.system.folders.leave(known.tenant_id, one.folder_id, with_channels=channels)
 
     one, gone = with_app(leave)
     console.print(f"Folder {escape(one.title)} is no longer followed" + (f", nor are {gone} channels that it brought." if channels else "."))
-
-
-async def _tenant(assembled: App, name: str) -> Tenant:
-    known = await assembled.system.tenants.by_name(name)
-    if known is None:
-        raise Rejected(f"there is no tenant {name!r}")
-    return known

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.domain.ids import MessageId, PostId
 from telegram_assistant.domain.spreading import DAYS_KEPT
@@ -152,9 +152,7 @@ def links(
 
 def _asked(ask: Callable[[Asking, ZoneInfo], Awaitable[None]], tenant: str, days: int) -> None:
     async def work(assembled: App) -> None:
-        known = await assembled.system.tenants.by_name(tenant)
-        if known is None:
-            raise Rejected(f"there is no tenant {tenant!r}")
+        known = await tenant_named(assembled, tenant)
         asking = Asking(assembled.tenant(known.tenant_id), assembled.graph_index, datetime.now(UTC), days)
         await ask(asking, ZoneInfo(assembled.settings.telemetry.time_zone))
 

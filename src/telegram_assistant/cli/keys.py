@@ -9,14 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.domain.access import SCOPES_OF, Role, Scope, allowed
-from telegram_assistant.errors import Rejected
 from telegram_assistant.features.keys import MadeKey, list_keys, make_key, revoke_key
 from telegram_assistant.stores.postgres.audit import Change
 from telegram_assistant.stores.postgres.keys import ApiKey
-from telegram_assistant.stores.postgres.tenants import Tenant
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Keys that programs ask the API with.")
@@ -38,7 +36,7 @@ def create(
     wanted = _scopes(scopes)
 
     async def make(assembled: App) -> MadeKey:
-        known = await _tenant(assembled, tenant)
+        known = await tenant_named(assembled, tenant)
         member = await assembled.system.users.join(known.tenant_id, user, role=role) if user else None
         stores, now = assembled.tenant(known.tenant_id), datetime.now(UTC)
         made = await make_key(
@@ -66,7 +64,7 @@ def show_list(tenant: TenantName = "default") -> None:
     """All keys, without their secrets."""
 
     async def look(assembled: App) -> tuple[ApiKey, ...]:
-        known = await _tenant(assembled, tenant)
+        known = await tenant_named(assembled, tenant)
         return (await list_keys(keys=assembled.tenant(known.tenant_id).keys, limit=1000)).keys
 
     keys = with_app(look)
@@ -86,19 +84,12 @@ def revoke(key_id: Annotated[UUID, typer.Argument(help="Its id, from `tga keys l
     """A key opens nothing from now on."""
 
     async def end(assembled: App) -> None:
-        stores = assembled.tenant((await _tenant(assembled, tenant)).tenant_id)
+        stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
         await revoke_key(key_id, keys=stores.keys, tell_change=RateLimits(assembled.redis).tell_change)
         await stores.audit.note(Change(ACTOR, "revoke_api_key", f"/keys/{key_id}"))
 
     with_app(end)
     console.print("It is revoked.")
-
-
-async def _tenant(assembled: App, name: str) -> Tenant:
-    known = await assembled.system.tenants.by_name(name)
-    if known is None:
-        raise Rejected(f"there is no tenant {name!r}")
-    return known
 
 
 def _scopes(text: str) -> list[Scope]:

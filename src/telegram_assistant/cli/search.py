@@ -11,11 +11,11 @@ from pydantic_core import to_json
 from rich.text import Span, Text
 
 from telegram_assistant.assembly import App, open_index
-from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.domain.facets import Facet, Facets
 from telegram_assistant.domain.snippets import Snippet
-from telegram_assistant.errors import InUse, Rejected
+from telegram_assistant.errors import InUse
 from telegram_assistant.features.search import Answer, Found
 from telegram_assistant.features.search import search as find
 from telegram_assistant.vectors.index import Index
@@ -41,9 +41,7 @@ def search(
     typed = " ".join(words)
 
     async def look(app: App) -> tuple[Answer, ZoneInfo]:
-        known = await app.system.tenants.by_name(tenant)
-        if known is None:
-            raise Rejected(f"there is no tenant {tenant!r}")
+        known = await tenant_named(app, tenant)
         zone = ZoneInfo(app.settings.telemetry.time_zone)
         async with AsyncExitStack() as stack:
             return await find(

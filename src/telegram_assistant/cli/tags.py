@@ -6,9 +6,8 @@ import typer
 from rich.table import Table
 
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
-from telegram_assistant.errors import Rejected
 from telegram_assistant.features.tags import choose_tag
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.tenant_tags import TagChoice
@@ -69,7 +68,4 @@ def _choose(tag: str, tenant: str, done: str, *, shown_as: str | None = None, hi
 
 
 async def _stores(assembled: App, name: str) -> TenantStores:
-    known = await assembled.system.tenants.by_name(name)
-    if known is None:
-        raise Rejected(f"there is no tenant {name!r}")
-    return assembled.tenant(known.tenant_id)
+    return assembled.tenant((await tenant_named(assembled, name)).tenant_id)

@@ -1,5 +1,6 @@
 """The feed: what is new in everything that a tenant follows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from telegram_assistant.domain.links import link_to
@@ -27,7 +28,11 @@ class FeedPage:
 
 async def newest_posts(*, stores: TenantStores, limit: int, before: Cursor | None = None) -> FeedPage:
     """Exactly the newest of all followed channels; one more is read, to know whether it goes on."""
-    found = await stores.feed.newest(limit=limit + 1, before=before)
+    return await page_of(await stores.feed.newest(limit=limit + 1, before=before), stores=stores, limit=limit)
+
+
+async def page_of(found: Sequence[StoredPost], *, stores: TenantStores, limit: int) -> FeedPage:
+    """The first `limit` of them with their channels; what is found beyond says that it goes on."""
     shown = found[:limit]
     channels = await stores.followed.some({one.post.channel_id for one in shown})
     posts = tuple(

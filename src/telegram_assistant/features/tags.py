@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from telegram_assistant.domain.links import link_to
 from telegram_assistant.domain.vocabulary import tag_in
 from telegram_assistant.errors import Missing, Rejected
-from telegram_assistant.features.feed import FeedPage, FeedPost
-from telegram_assistant.stores.postgres.feed import Cursor, cursor_of
+from telegram_assistant.features.feed import FeedPage, page_of
+from telegram_assistant.stores.postgres.feed import Cursor
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.tag_use import TagCount
 from telegram_assistant.stores.postgres.tenant_tags import TagChoice
@@ -79,14 +78,7 @@ async def posts_by_tag(name: str, *, since: datetime, stores: TenantStores, limi
     if not tags:
         raise Missing(f"there is no tag {name!r}")
     posts = await stores.tag_use.posts(tags, since=since, limit=limit + 1, before=before)
-    shown = posts[:limit]
-    channels = await stores.followed.some({one.post.channel_id for one in shown})
-    found = tuple(
-        FeedPost(one, channel.title, link_to(one.post.id, channel.username))
-        for one in shown
-        if (channel := channels.get(one.post.channel_id)) is not None
-    )
-    return FeedPage(found, cursor_of(shown[-1]) if len(posts) > limit else None)
+    return await page_of(posts, stores=stores, limit=limit)
 
 
 async def _names(stores: TenantStores) -> dict[str, str | None]:

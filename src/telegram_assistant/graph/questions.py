@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.moments import micros, moment
 from telegram_assistant.domain.spreading import SIGHTS, Appearance, Forwarding, Visible
 from telegram_assistant.domain.understanding import Tier
 from telegram_assistant.graph.store import Graph
-from telegram_assistant.graph.writing import moment
 
 MOST_SHARED = 300
 """What a channel speaks of most: the rest says little about whom it is like."""
@@ -58,9 +58,9 @@ class GraphQuestions:
 
     async def forwards_of(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
         """The first first."""
-        at = moment(datetime.combine(since, time.min, UTC))
+        at = micros(datetime.combine(since, time.min, UTC))
         rows = await self._graph.ask(FORWARDS_OF, origin=str(origin.uuid), channels=self._channels, at=at, limit=limit)
-        return tuple(Appearance(_post(row["channel"], row["message"]), _moment(row["at"])) for row in rows)
+        return tuple(Appearance(_post(row["channel"], row["message"]), moment(row["at"])) for row in rows)
 
     async def links_to(self, url: str, *, since: date) -> tuple[PostId, ...]:
         """Posts that lead to the page, in no particular order."""
@@ -88,10 +88,6 @@ class GraphQuestions:
 
 def _post(channel: int, message: int) -> PostId:
     return PostId(ChannelId(channel), MessageId(message))
-
-
-def _moment(at: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)
 
 
 def _shared(examples: Sequence[Sequence[str]]) -> tuple[Shared, ...]:

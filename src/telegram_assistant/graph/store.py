@@ -17,10 +17,11 @@ from typing import Any
 from neo4j import READ_ACCESS, AsyncDriver, AsyncManagedTransaction
 
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.moments import micros
 from telegram_assistant.domain.spreading import Contribution
 from telegram_assistant.errors import Busy
 from telegram_assistant.graph.opening import answered
-from telegram_assistant.graph.writing import COUNTED, FORGET, WRITE, Rows, moment, rows_of, without
+from telegram_assistant.graph.writing import COUNTED, FORGET, WRITE, Rows, rows_of, without
 
 WRITE_TIMEOUT_SECONDS = 40.0
 QUESTION_TIMEOUT_SECONDS = 10.0
@@ -88,7 +89,7 @@ class Graph:
                 await self._run(transaction, statement.text, number, rows=wanted)
 
     async def _forget(self, number: int, before: date) -> int:
-        values = {"day": before.isoformat(), "at": moment(datetime.combine(before, time.min, UTC)), "limit": FORGET_AT_ONCE}
+        values = {"day": before.isoformat(), "at": micros(datetime.combine(before, time.min, UTC)), "limit": FORGET_AT_ONCE}
         went = 0
         for text in FORGET:
 

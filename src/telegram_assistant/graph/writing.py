@@ -7,10 +7,10 @@ then counted as it is now; what is left without any edge goes.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.moments import micros
 from telegram_assistant.domain.spreading import Contribution
 
 type Row = Mapping[str, Any]
@@ -61,11 +61,6 @@ def day_key(one: Contribution) -> str:
     return f"{one.post_id.channel_id}/{one.day.isoformat()}"
 
 
-def moment(at: datetime) -> int:
-    """Microseconds since 1970."""
-    return int((at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000 + 0.5)
-
-
 def _edges(found: Iterable[tuple[tuple[str, ...], Contribution]]) -> list[Row]:
     edges: Edges = defaultdict(list)
     for key, one in found:
@@ -75,7 +70,7 @@ def _edges(found: Iterable[tuple[tuple[str, ...], Contribution]]) -> list[Row]:
 
 def _link(one: Contribution, to: PostId) -> Row:
     post = one.post_id
-    return {"id": str(post.uuid), "channel": post.channel_id, "message": post.message_id, "at": moment(one.posted_at), "to": str(to.uuid)}
+    return {"id": str(post.uuid), "channel": post.channel_id, "message": post.message_id, "at": micros(one.posted_at), "to": str(to.uuid)}
 
 
 def without(gone: Sequence[Row]) -> Iterator[Row]:

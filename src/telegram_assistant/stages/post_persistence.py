@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 
-from telegram_assistant.domain.language import language_of
-from telegram_assistant.domain.links import urls_of
-from telegram_assistant.domain.meaning import has_of
 from telegram_assistant.domain.media import NOBODY, MediaRules, decide, files_of
 from telegram_assistant.events import PostParsed
 from telegram_assistant.stores.postgres.albums import Albums
 from telegram_assistant.stores.postgres.media import FoundFile, MediaQueue
-from telegram_assistant.stores.postgres.posts import Derived, Posts
+from telegram_assistant.stores.postgres.posts import Posts, derived_of
 from telegram_assistant.stores.postgres.rows import StoredPost
 from telegram_assistant.streams.stage import stage
 
@@ -18,15 +15,9 @@ from telegram_assistant.streams.stage import stage
 async def post_persistence(events: list[PostParsed], *, posts: Posts, media: MediaQueue, media_rules: MediaRules, albums: Albums) -> None:
     """All from the stored rows: what was deleted meanwhile is passed over, what was edited is taken as it is now."""
     stored = await posts.load(list({event.post for event in events}))
-    await posts.save_derived([_derived(one) for one in stored])
+    await posts.save_derived([derived_of(one) for one in stored])
     await _keep_files(stored, media, media_rules)
     await albums.gather(stored)
-
-
-def _derived(stored: StoredPost) -> Derived:
-    post = stored.post
-    urls = urls_of(post.text, post.entities)
-    return Derived(post, stored.revision, language_of(post.text), urls, has_of(files_of(post), urls))
 
 
 async def _keep_files(stored: Sequence[StoredPost], media: MediaQueue, rules: MediaRules) -> None:

@@ -7,6 +7,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.spreading import Appearance, Forwarding, Visible
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.stores.postgres.database import TenantTransactions
+from telegram_assistant.stores.postgres.policies_in_force import policies_in_force
 
 
 class Forwards:
@@ -18,11 +19,9 @@ class Forwards:
     async def visible(self) -> Visible:
         """Who pays for a provider sees its results, the others see the local ones; who wants nothing understood sees none."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch("SELECT channel_id, ai_policy FROM subscriptions WHERE active")
-            agreed = await connection.fetchval("SELECT EXISTS (SELECT 1 FROM ai_consents)")
-        provider = frozenset(ChannelId(row["channel_id"]) for row in rows if agreed and row["ai_policy"] == AiPolicy.PROVIDER)
-        understood = frozenset(ChannelId(row["channel_id"]) for row in rows if row["ai_policy"] != AiPolicy.OFF)
-        return Visible(frozenset(ChannelId(row["channel_id"]) for row in rows), understood - provider, provider)
+            policies = await policies_in_force(connection)
+        local, provider = (frozenset(one for one, its in policies.items() if its is tier) for tier in (AiPolicy.LOCAL, AiPolicy.PROVIDER))
+        return Visible(frozenset(policies), local, provider)
 
     async def forwardings(self, *, since: date, of: ChannelId | None, limit: int) -> tuple[Forwarding, ...]:
         """The most first; `of` is either side."""

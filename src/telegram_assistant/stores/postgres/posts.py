@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.language import language_of
+from telegram_assistant.domain.links import urls_of
+from telegram_assistant.domain.meaning import has_of
+from telegram_assistant.domain.media import files_of
 from telegram_assistant.domain.post import Post
 from telegram_assistant.domain.query import Has, bits_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
@@ -20,6 +24,12 @@ class Derived:
     lang: str | None
     urls: tuple[str, ...]
     has: tuple[Has, ...] = ()
+
+
+def derived_of(stored: StoredPost) -> Derived:
+    post = stored.post
+    urls = urls_of(post.text, post.entities)
+    return Derived(post, stored.revision, language_of(post.text), urls, has_of(files_of(post), urls))
 
 
 class Posts:

@@ -10,6 +10,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.query import Has, bits_of
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.stores.postgres.database import TenantTransactions
+from telegram_assistant.stores.postgres.policies_in_force import policies_in_force
 from telegram_assistant.stores.postgres.rows import POST_COLUMNS, StoredPost, stored_post
 
 BEGINS, ENDS = "\ue000", "\ue001"
@@ -135,14 +136,8 @@ class WordSearch:
     async def scope(self) -> Scope:
         """Everything that is followed, as far as it matters to a search."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                """
-                SELECT channel_id, CASE WHEN ai_policy <> 'provider' OR EXISTS (SELECT 1 FROM ai_consents) THEN ai_policy ELSE 'local' END AS policy
-                FROM subscriptions WHERE active
-                """
-            )
+            policies = await policies_in_force(connection)
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
-        policies = {ChannelId(row["channel_id"]): AiPolicy(row["policy"]) for row in rows}
         return Scope(policies, {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in chosen})
 
     async def load(self, post_ids: Sequence[PostId], *, channel_ids: Iterable[ChannelId] = (), strict_words: str = "") -> Loaded:

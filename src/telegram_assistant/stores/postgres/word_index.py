@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from telegram_assistant.domain.language import language_of
-from telegram_assistant.domain.links import urls_of
-from telegram_assistant.domain.meaning import has_of
-from telegram_assistant.domain.media import files_of
 from telegram_assistant.domain.query import bits_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.partitions import slices_of
+from telegram_assistant.stores.postgres.posts import derived_of
 from telegram_assistant.stores.postgres.rows import StoredPost
 
 TELEGRAM_BEGAN = datetime(2013, 8, 1, tzinfo=UTC)
@@ -37,10 +34,11 @@ class WordIndex:
     async def fill(self, posts: Sequence[StoredPost]) -> None:
         """What is there already is newer, and stays. What was deleted between reading and writing is looked for, and goes."""
         ids = [one.post.channel_id for one in posts], [one.post.message_id for one in posts]
-        langs = [language_of(one.post.text) for one in posts]
-        has = [bits_of(has_of(files_of(one.post), urls_of(one.post.text, one.post.entities))) for one in posts]
+        derived = [derived_of(one) for one in posts]
         async with self._transactions.begin() as connection:
-            await connection.execute(FILL, *ids, [one.revision for one in posts], langs, has)
+            await connection.execute(
+                FILL, *ids, [one.revision for one in posts], [one.lang for one in derived], [bits_of(one.has) for one in derived]
+            )
         async with self._transactions.begin() as connection:
             await connection.execute(CLEAN, *ids)
 

@@ -28,41 +28,71 @@ LOST_ANSWER_MS = 5_000
 
 # Renew a lease only where it still is ours: another process may have taken an entry while this one was standing still.
 RENEW = """
-local mine = {}
+local mine, lost = {}, 0
 for index = 3, #ARGV do
     local pending = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[index], ARGV[index], 1)
-    if #pending == 1 and pending[1][2] == ARGV[2] then mine[#mine + 1] = ARGV[index] end
+    if #pending == 1 then
+        if pending[1][2] == ARGV[2] then mine[#mine + 1] = ARGV[index] else lost = lost + 1 end
+    end
 end
 local renewed = #mine
 mine[renewed + 1] = 'JUSTID'  -- after them in one list: Lua unpacks all of a list in the last place only
 if renewed > 0 then redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, unpack(mine)) end
-return renewed
+return lost
+"""
+
+# One stream after the other, until there is no room left: an empty one takes none of it.
+READ_NOW = """
+local found, room = {}, tonumber(ARGV[3])
+for _, key in ipairs(KEYS) do
+    if room <= 0 then break end
+    local answer = redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', room, 'STREAMS', key, '>')
+    if answer then
+        found[#found + 1] = answer[1]
+        room = room - #answer[1][2]
+    end
+end
+return found
 """
 
 
 class Reader:
-    """Reads new entries, never more than there is room for."""
+    """Reads new entries, as many as there is room for."""
 
     def __init__(self, redis: Redis, stage: Stage, consumer: str, *, block_seconds: float) -> None:
         self._redis = redis
         self._stage = stage
         self._consumer = consumer
         self._block_ms = int(block_seconds * 1000)
+        self._read_now = redis.register_script(READ_NOW)
 
     async def read(self, sources: Sequence[Source], room: int) -> list[Entry]:
-        """Wait for new entries of one lane; several streams share the room."""
-        some = sources if len(sources) <= room else random.sample(sources, room)  # each may give one
-        by_key = {source.key.encode(): source for source in some}
-        streams: Any = {source.key: ">" for source in some}
-        count = room // len(some)
+        """New entries of one lane; where there are none, wait for the first ones."""
         try:
-            answer: Any = await self._redis.xreadgroup(self._stage.name, self._consumer, streams, count=count, block=self._block_ms)
+            there = await self._now(sources, room) if len(sources) > 1 else []
+            return there or await self._soon(sources, max(room // len(sources), 1))
         except ResponseError as error:
             if not is_missing_group(error):
                 raise
             log.warning("groups_lost", stage=self._stage.name)
             await ensure_groups(self._redis, self._stage.name, sources)
             return []
+
+    async def _now(self, sources: Sequence[Source], room: int) -> list[Entry]:
+        """Now one stream comes first, now another: none waits for ever."""
+        by_key = {source.key.encode(): source for source in random.sample(sources, len(sources))}
+        answer: Any = await self._read_now(keys=list(by_key), args=[self._stage.name, self._consumer, room])
+        return [
+            entry_of(by_key[key], entry_id, dict(zip(fields[::2], fields[1::2], strict=True)), 1)
+            for key, entries in answer
+            for entry_id, fields in entries
+        ]
+
+    async def _soon(self, sources: Sequence[Source], each: int) -> list[Entry]:
+        """Of streams that were empty a moment ago the first to get something answers; so there is hardly ever more than `each`."""
+        by_key = {source.key.encode(): source for source in sources}
+        streams: Any = {source.key: ">" for source in sources}
+        answer: Any = await self._redis.xreadgroup(self._stage.name, self._consumer, streams, count=each, block=self._block_ms)
         return [entry_of(by_key[key], entry_id, fields, 1) for key, entries in answer or () for entry_id, fields in entries]
 
     async def leave(self, sources: Iterable[Source]) -> None:
@@ -168,21 +198,22 @@ class Reclaimer:
                     await self._redis.xgroup_delconsumer(source.key, self._stage.name, one["name"])
 
 
-async def renew_leases(redis: Redis, stage: str, consumer: str, held: Iterable[tuple[str, bytes]]) -> None:
-    """Say that we are alive and still at it."""
+async def renew_leases(redis: Redis, stage: str, consumer: str, held: Iterable[tuple[str, bytes]]) -> int:
+    """Say that we are alive and still at it; how many others have taken meanwhile."""
     by_key: dict[str, list[bytes]] = {}
     for key, entry_id in held:
         by_key.setdefault(key, []).append(entry_id)
-    renew = redis.register_script(RENEW)
+    renew, lost = redis.register_script(RENEW), 0
     for key, ids in by_key.items():
         try:
-            renewed = await renew(keys=[key], args=[stage, consumer, *ids])
+            lost += await renew(keys=[key], args=[stage, consumer, *ids])
         except ResponseError as error:
             if not is_missing_group(error):
                 raise
-            renewed = 0
-        if renewed < len(ids):
-            log.warning("entries_lost_to_others", stage=stage, count=len(ids) - renewed)
+            lost += len(ids)
+    if lost:
+        log.warning("entries_lost_to_others", stage=stage, count=lost)
+    return lost
 
 
 def entry_of(source: Source, entry_id: bytes, fields: Mapping[bytes, bytes], deliveries: int) -> Entry:

@@ -9,6 +9,7 @@ counts; then posts come in at half that rate, and each one's time from stored to
 """
 
 import asyncio
+import multiprocessing
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -35,10 +36,13 @@ from telegram_assistant.domain.pages import Page, PageStatus
 from telegram_assistant.domain.post import Post
 from telegram_assistant.domain.understanding import AiPolicy, Work
 from telegram_assistant.pipeline import ENDS, PIPELINE
-from telegram_assistant.settings import Settings, VectorSettings, read_group
+from telegram_assistant.settings import DatabaseSettings, Settings, VectorSettings, read_group
 from telegram_assistant.stages.tags import Tagger
+from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import Stage
 from telegram_assistant.streams.watching import look
@@ -104,50 +108,48 @@ async def understanding_at_once(app: App, *, asks: bool, vectors: VectorSettings
 class World:
     """Channels that one tenant follows, and posts that land in them; pages that they link to are known."""
 
-    def __init__(self, app: App, policy: AiPolicy) -> None:
-        self._app = app
-        self._policy = policy
+    def __init__(self, system: SystemStores, policy: AiPolicy, *, next_id: int = 1) -> None:
+        self._system = system
+        self.policy = policy
         self._writer = make_writer(7)
-        self._next_id = 1
+        self.next_id = next_id
         self._read: set[str] = set()
 
     async def open(self) -> None:
-        system = self._app.system
+        system = self._system
         tenant_id = (await system.tenants.ensure("bench")).tenant_id
         await system.ai_policies.consent(tenant_id, given_by="bench")
         await system.spending.set_budget(tenant_id, micro=10**15, tokens=None)
         for number in range(1, CHANNELS + 1):
             await system.channels.register(Channel(channel_id=ChannelId(number), title=f"bench {number}"))
-            await system.channels.subscribe(tenant_id, Subscription(channel_id=ChannelId(number), ai_policy=self._policy))
+            await system.channels.subscribe(tenant_id, Subscription(channel_id=ChannelId(number), ai_policy=self.policy))
 
     async def land(self, posts: int) -> int:
         """So many more, in all channels alike."""
         each, landed = max(1, posts // CHANNELS), 0
         for channel_id in range(1, CHANNELS + 1):
-            for start in range(self._next_id, self._next_id + each, PAGE):
-                count = min(PAGE, self._next_id + each - start)
+            for start in range(self.next_id, self.next_id + each, PAGE):
+                count = min(PAGE, self.next_id + each - start)
                 await self._land(channel_id, start, count)
                 landed += count
-        self._next_id += each
+        self.next_id += each
         return landed
 
-    async def land_evenly(self, per_second: float, seconds: float) -> int:
+    async def land_evenly(self, per_second: float, seconds: float) -> None:
         """One in each channel in turn, at this rate."""
         began, landed = time.perf_counter(), 0
         while (passed := time.perf_counter() - began) < seconds:
             due = range(landed, min(int(passed * per_second), landed + AT_ONCE))
-            await asyncio.gather(asyncio.sleep(0.005), *(self._land(one % CHANNELS + 1, self._next_id + one // CHANNELS, 1) for one in due))
+            await asyncio.gather(asyncio.sleep(0.005), *(self._land(one % CHANNELS + 1, self.next_id + one // CHANNELS, 1) for one in due))
             landed += len(due)
-        self._next_id += landed // CHANNELS + 1
-        return landed
 
     async def _land(self, channel_id: int, first_id: int, count: int) -> None:
         made = tuple(posts_of(self._writer, channel_id, first_id=first_id, count=count, newest=datetime.now(UTC), span=timedelta(hours=1)))
         await self._know_pages(made)
-        await self._app.system.landing.land(page_of(made), Claim(ChannelId(channel_id), 0))
+        await self._system.landing.land(page_of(made), Claim(ChannelId(channel_id), 0))
 
     async def _know_pages(self, posts: Sequence[Post]) -> None:
-        pages, urls = self._app.system.pages, {url for post in posts for url in urls_of(post.text, post.entities)} - self._read
+        pages, urls = self._system.pages, {url for post in posts for url in urls_of(post.text, post.entities)} - self._read
         if urls:
             await pages.claim(list(urls), owner="bench", lease=timedelta(minutes=5))
         for url in urls:
@@ -215,15 +217,28 @@ async def together(app: App, meter: Meter, admin: "asyncpg.Connection[asyncpg.Re
     return await measured(meter, work)
 
 
+def land_elsewhere(database: DatabaseSettings, policy: AiPolicy, next_id: int, per_second: float) -> None:
+    """In a process of its own, as the ingest role is one."""
+
+    async def land() -> None:
+        async with open_pool(database) as pool, hung_bell(database) as bell:
+            await World(system_stores(pool, bell), policy, next_id=next_id).land_evenly(per_second, HALF_LOAD_SECONDS)
+
+    asyncio.run(land())
+
+
 async def half_load(app: App, world: World, per_second: float, admin: "asyncpg.Connection[asyncpg.Record]") -> dict[str, float]:
     """How long posts take that come in evenly. A post leaves the outbox when the last stage has passed it, so no sooner than it can be found."""
     await admin.execute(WATCH_OUTBOX)
+    given = (app.settings.database, world.policy, world.next_id, per_second / 2)
     async with at_work(app):
-        landed = await world.land_evenly(per_second / 2, HALF_LOAD_SECONDS)
+        landing = multiprocessing.get_context("spawn").Process(target=land_elsewhere, args=given)
+        landing.start()
+        await asyncio.to_thread(landing.join)
         await until_passed(admin)
     times = [row["took"] for row in await admin.fetch("SELECT took FROM bench_passed")]
     return {
-        "half_load_posts_per_s": round(landed / HALF_LOAD_SECONDS),
+        "half_load_posts_per_s": round(len(times) / HALF_LOAD_SECONDS),
         "p50_s_at_half_load": round(percentile(times, 0.5), 3),
         "p95_s_at_half_load": round(percentile(times, 0.95), 3),
     }
@@ -239,7 +254,7 @@ async def run(posts: int, ai: str, until: str) -> dict[str, object]:
                 assemble(_with_redis(settings, engine.url)) as plain,
                 understanding_at_once(plain, asks=ai == "provider", vectors=vectors) as app,
             ):
-                world = World(app, AiPolicy(ai))
+                world = World(app.system, AiPolicy(ai))
                 await world.open()
                 meter = Meter(await postmaster_of(admin), engine)
                 first = await world.land(max(CHANNELS, posts // 4))

@@ -236,6 +236,8 @@ async def test_afterwards_words_find_the_same_posts_and_lie_in_slices(app: App, 
 
 async def test_words_are_found_at_every_moment_and_what_lands_meanwhile_is_found_too(app: App, worded: Known, admin: Admin) -> None:
     channel_id, tenant_id, known = worded
+    others, _ = await make_followed_channel(app.system)
+    await with_words(app, await land(app.system, others, *["A quiet day"] * 60))  # it shall take a while
     await app.system.rebuilds.want(Projection.TEXT)
     rebuilding, searched, number = asyncio.create_task(rebuild_words(app, batch=1)), 0, 100
     while not rebuilding.done():
@@ -254,6 +256,22 @@ async def test_words_are_found_at_every_moment_and_what_lands_meanwhile_is_found
     assert set(await found_words(app, "rates", tenant_id)) == {1 + one % 20 for one in range(100, number)}
     stored = await admin.fetch("SELECT channel_id, message_id FROM posts WHERE deleted_at IS NULL ORDER BY 1, 2")
     assert await admin.fetch("SELECT channel_id, message_id FROM post_search ORDER BY 1, 2") == stored
+
+
+async def test_whoever_stores_words_never_fails_while_a_new_index_is_laid_out(app: App, worded: Known) -> None:
+    _, _, known = worded
+    laid_out = asyncio.Event()
+
+    async def store() -> None:
+        while not laid_out.is_set():
+            await with_words(app, known[:3])
+
+    writing = [asyncio.create_task(store()) for _ in range(3)]
+    for _ in range(15):
+        await app.system.word_index.begin(datetime.now(UTC))
+    laid_out.set()
+    await asyncio.gather(*writing)
+    assert await app.system.word_index.is_begun()
 
 
 async def test_words_go_on_where_another_process_was_stopped(app: App, worded: Known) -> None:

@@ -19,17 +19,22 @@ class WordIndex:
         self._transactions = transactions
 
     async def begin(self, now: datetime) -> None:
-        """An empty one, in slices; one that was begun before goes."""
+        """An empty one, in slices; one that was begun before goes. Only then it gets what is stored: no row may come while its slice is made."""
+        async with self._transactions.begin() as connection:
+            oldest = await connection.fetchval("SELECT min(posted_at) FROM post_search")
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT begin_post_search()")
-            oldest = await connection.fetchval("SELECT min(posted_at) FROM post_search")
         for begins, ends in slices_of(max(oldest or now, TELEGRAM_BEGAN), now):
             async with self._transactions.begin() as connection:
                 await connection.execute("SELECT make_partition('post_search_next', $1, $2)", begins, ends)
+        async with self._transactions.begin() as connection:
+            await connection.execute("SELECT follow_post_search_from_now()")
 
     async def is_begun(self) -> bool:
         async with self._transactions.begin() as connection:
-            return bool(await connection.fetchval("SELECT to_regclass('post_search_next') IS NOT NULL"))
+            return bool(
+                await connection.fetchval("SELECT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'post_search'::regclass AND tgname = 'follow')")
+            )
 
     async def fill(self, posts: Sequence[StoredPost]) -> None:
         """What is there already is newer, and stays. What was deleted between reading and writing is looked for, and goes."""

@@ -17,6 +17,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.understanding import AiPolicy, Tier
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import AlbumAssembled, AlbumParsed, PostVisionAnalyzed, VisionStatus
+from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stages.album_assembler import album_assembler
 from telegram_assistant.stores.postgres.albums import OVERDUE, SETTLED
 from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
@@ -110,6 +111,12 @@ async def test_an_album_is_summed_up_once_when_its_last_item_was_looked_at(album
         "message_ids": [1, 2, 3], "looked_at": [1, 2, 3],
     }  # fmt: skip
     assert rows[1, "provider"]["description"] == "local 1 local 2 provider 3"
+
+
+async def test_a_summary_carries_the_trace_of_the_post_that_it_is_about_whoever_was_looked_at_last(album: Album) -> None:
+    await album.land(1, 2)
+    await album.hear(*await album.close(), await album.look(1), await album.look(2))
+    assert {one.trace_id for one in album.told} == {trace_of(PostId(album.channel_id, MessageId(1)), 1)}
 
 
 async def test_an_album_whose_items_were_all_looked_at_before_it_was_closed_is_summed_up_by_its_end(album: Album) -> None:

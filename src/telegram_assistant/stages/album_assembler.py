@@ -7,6 +7,7 @@ from telegram_assistant.domain.post import Json
 from telegram_assistant.domain.seen import album_in_sum
 from telegram_assistant.domain.understanding import Tier
 from telegram_assistant.events import AlbumAssembled, AlbumParsed, PostVisionAnalyzed
+from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.album_summaries import AlbumSummaries, KnownAlbum
 from telegram_assistant.stores.redis.album_states import AlbumState, AlbumStates
 from telegram_assistant.streams.stage import stage
@@ -33,7 +34,9 @@ async def album_assembler(
         return None
     await album_states.note(channel_id, grouped_id, assembled=album.revision)
     first = PostId(channel_id, MessageId(album.items[0]))
-    return AlbumAssembled.about(first, album.revision, occurred_at=event.occurred_at, grouped_id=grouped_id, message_ids=album.items)
+    return AlbumAssembled.about(
+        first, album.revision, occurred_at=event.occurred_at, trace_id=trace_of(first, 1), grouped_id=grouped_id, message_ids=album.items
+    )
 
 
 async def _rebuilt(

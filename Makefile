@@ -77,6 +77,7 @@ bench: install  ## the benchmarks at their small size
 	$(SERVERS_ENV) && scripts/suite bench-vectors $(BIN)/python -m bench.vectors --points 10000 --posts 2000 --json
 	$(SERVERS_ENV) && scripts/suite bench-graph $(BIN)/python -m bench.graph --posts 6000 --json
 	$(SERVERS_ENV) && scripts/suite bench-search $(BIN)/python -m bench.search --posts 20000 --recall-posts 1500 --questions 200 --json
+	$(SERVERS_ENV) && scripts/suite bench-rebuild $(BIN)/python -m bench.rebuild --posts 3000 --json
 	scripts/suite bench-freshness $(BIN)/python -m bench.freshness --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-due-queue $(BIN)/python -m bench.due_queue --channels 200000 --seconds 45 --json
 	$(SERVERS_ENV) && scripts/suite bench-ingest $(BIN)/python -m bench.ingest --rounds 3 --json

@@ -50,6 +50,7 @@ from telegram_assistant.telemetry.health import Health
 from telegram_assistant.work import loops_of, relay_of, runner_of
 
 CHANNELS = 200
+EVERY_CHANNEL = range(1, CHANNELS + 1)
 PAGE = 100
 AT_ONCE = 16
 HALF_LOAD_SECONDS = 15.0
@@ -90,10 +91,12 @@ class Used:
 
 
 @asynccontextmanager
-async def understanding_at_once(app: App, *, asks: bool, vectors: VectorSettings | None) -> AsyncIterator[App]:
+async def understanding_at_once(
+    app: App, *, vectors: VectorSettings | None, asks: bool = False, local: InstantLocal | None = None
+) -> AsyncIterator[App]:
     """The same installation before models that take no time."""
     sources = [Source("openai", InstantModel(), {Work.CHAT: "instant"}, streams=64, per_minute=10_000_000)] if asks else []
-    local = InstantLocal(Drawn())
+    local = local or InstantLocal(Drawn())
     settings = app.settings.model_copy(update={"vectors": vectors or VectorSettings()})
     async with AsyncExitStack() as stack:
         opened = gate_before(sources, settings, system=app.system, redis=app.redis, local=local, local_model=SPACE.model if vectors else None)
@@ -120,14 +123,14 @@ class World:
         tenant_id = (await system.tenants.ensure("bench")).tenant_id
         await system.ai_policies.consent(tenant_id, given_by="bench")
         await system.spending.set_budget(tenant_id, micro=10**15, tokens=None)
-        for number in range(1, CHANNELS + 1):
+        for number in EVERY_CHANNEL:
             await system.channels.register(Channel(channel_id=ChannelId(number), title=f"bench {number}"))
             await system.channels.subscribe(tenant_id, Subscription(channel_id=ChannelId(number), ai_policy=self.policy))
 
     async def land(self, posts: int) -> int:
         """So many more, in all channels alike."""
         each, landed = max(1, posts // CHANNELS), 0
-        for channel_id in range(1, CHANNELS + 1):
+        for channel_id in EVERY_CHANNEL:
             for start in range(self.next_id, self.next_id + each, PAGE):
                 count = min(PAGE, self.next_id + each - start)
                 await self._land(channel_id, start, count)
@@ -135,12 +138,14 @@ class World:
         self.next_id += each
         return landed
 
-    async def land_evenly(self, per_second: float, seconds: float) -> None:
+    async def land_evenly(self, per_second: float, seconds: float, *, channels: Sequence[int] = EVERY_CHANNEL) -> None:
         """One in each channel in turn, at this rate."""
         began, landed = time.perf_counter(), 0
         while (passed := time.perf_counter() - began) < seconds:
             due = range(landed, min(int(passed * per_second), landed + AT_ONCE))
-            await asyncio.gather(asyncio.sleep(0.005), *(self._land(one % CHANNELS + 1, self.next_id + one // CHANNELS, 1) for one in due))
+            await asyncio.gather(
+                asyncio.sleep(0.005), *(self._land(channels[one % len(channels)], self.next_id + one // len(channels), 1) for one in due)
+            )
             landed += len(due)
 
     async def _land(self, channel_id: int, first_id: int, count: int) -> None:
@@ -251,7 +256,7 @@ async def run(posts: int, ai: str, until: str) -> dict[str, object]:
             embedded = read_group(VectorSettings, {"VECTORS_DIR": f"{folder}/vectors"})
             vectors = None if until == "enriched" else settings.vectors if settings.vectors.url else embedded
             async with (
-                assemble(_with_redis(settings, engine.url)) as plain,
+                assemble(with_redis(settings, engine.url)) as plain,
                 understanding_at_once(plain, asks=ai == "provider", vectors=vectors) as app,
             ):
                 world = World(app.system, AiPolicy(ai))
@@ -283,7 +288,7 @@ async def run(posts: int, ai: str, until: str) -> dict[str, object]:
     }
 
 
-def _with_redis(settings: Settings, url: str) -> Settings:
+def with_redis(settings: Settings, url: str) -> Settings:
     return settings.model_copy(update={"redis": settings.redis.model_copy(update={"url": SecretStr(url)})})
 
 

@@ -153,11 +153,11 @@ async def land(admin: Admin, written: Written, posts: int, tenant_id: TenantId, 
     return read
 
 
-async def make_words(app: App) -> None:
+async def make_words(app: App) -> bool:
     """As `tga rebuild text` does it."""
     system = app.system
     await system.rebuilds.want(Projection.TEXT)
-    await rebuild_text(
+    return await rebuild_text(
         word_index=system.word_index, posts=system.posts, states=system.post_states, rebuilds=system.rebuilds, owner="bench", stopping=asyncio.Event()
     )
 

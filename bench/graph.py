@@ -28,8 +28,8 @@ from telegram_assistant.domain.understanding import Tier
 from telegram_assistant.events import Event, PostIndexed
 from telegram_assistant.features.graph_upkeep import rebuild_graph
 from telegram_assistant.graph.index import GraphIndex
-from telegram_assistant.graph.opening import opened_driver
 from telegram_assistant.graph.questions import GraphQuestions
+from telegram_assistant.graph.server import Neo4jServer
 from telegram_assistant.graph.store import Graph
 from telegram_assistant.graph.writing import Rows, rows_of
 from telegram_assistant.settings import GraphSettings, read_group
@@ -135,18 +135,20 @@ async def question_figures(graph: Graph) -> dict[str, float]:
 
 async def run(posts: int) -> dict[str, object]:
     async with AsyncExitStack() as stack:
-        driver = await stack.enter_async_context(opened_driver(read_group(GraphSettings, os.environ)))
-        if driver is None:
+        known = read_group(GraphSettings, os.environ)
+        if not known.uri:
             sys.exit('NEO4J_URI is empty: scripts/servers up neo4j, then eval "$(scripts/servers env)"')
+        server = Neo4jServer(known)
+        stack.push_async_callback(server.close)
         settings = await stack.enter_async_context(own_database("tga_bench_graph"))
         system = system_stores(await stack.enter_async_context(open_pool(settings.database)), Bell())
         admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
         stack.push_async_callback(admin.close)
-        graph = Graph(driver, name=NAME)
-        for forget in (graph.erase, partial(forget_bare, driver)):
+        graph = Graph(server, name=NAME)
+        for forget in (graph.erase, partial(forget_bare, server.driver)):
             await forget()
             stack.push_async_callback(forget)
-        return await measure(posts, system, graph, driver, Meter(await postmaster_of(admin), neo4j_pid()))
+        return await measure(posts, system, graph, server.driver, Meter(await postmaster_of(admin), neo4j_pid()))
 
 
 async def measure(posts: int, system: SystemStores, graph: Graph, driver: AsyncDriver, meter: Meter) -> dict[str, object]:

@@ -20,8 +20,7 @@ from telegram_assistant.domain.media import MediaRules
 from telegram_assistant.domain.understanding import Urgency
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.graph.index import GraphIndex
-from telegram_assistant.graph.opening import name_of, opened_driver
-from telegram_assistant.graph.store import Graph
+from telegram_assistant.graph.opening import name_of, opened_graph
 from telegram_assistant.pages.fetching import Fetcher
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.page_reader import PageReader
@@ -223,9 +222,6 @@ async def open_index(settings: Settings, *, system: SystemStores, gate: Gate) ->
 @asynccontextmanager
 async def open_graph(settings: Settings, *, system: SystemStores) -> AsyncIterator[GraphIndex | None]:
     """Who forwards whom; None where the graph is off."""
-    async with opened_driver(settings.graph) as driver:
-        if driver is None:
-            yield None
-            return
-        name = name_of(urlsplit(settings.database.url.get_secret_value()).path)
-        yield GraphIndex(Graph(driver, name=name), states=system.post_states)
+    name = name_of(urlsplit(settings.database.url.get_secret_value()).path)
+    async with opened_graph(settings.graph, name=name) as graph:
+        yield None if graph is None else GraphIndex(graph, states=system.post_states)

@@ -198,6 +198,6 @@ async def test_while_neo4j_is_away_or_not_filled_postgresql_answers_and_says_so(
 ) -> None:
     found = await who_forwards(asking(pool, world.a, away))
     assert (found.by.engine, found.by.why) == (Engine.POSTGRES, "Neo4j does not answer (ServiceUnavailable)")
-    empty = Graph(graph_index.graph._driver, name="Nothing")  # noqa: SLF001 -- the same server, another graph
+    empty = Graph(graph_index.graph._server, name="Nothing")  # noqa: SLF001 -- the same server, another graph
     found = await who_forwards(asking(pool, world.a, GraphIndex(empty, states=system.post_states)))
     assert (found.by.engine, found.by.why) == (Engine.POSTGRES, "the graph is being filled")

@@ -9,7 +9,7 @@ from telegram_assistant.domain.media import MediaRules
 from telegram_assistant.domain.post import Entity, Json, Origin, Post
 from telegram_assistant.domain.understanding import Tier
 from telegram_assistant.events import PostParsed
-from telegram_assistant.graph.opening import opened_driver
+from telegram_assistant.graph import opening
 from telegram_assistant.graph.store import Graph
 from telegram_assistant.settings import GraphSettings, read_group
 from telegram_assistant.stages.post_persistence import post_persistence
@@ -21,9 +21,8 @@ from tests.factories import make_page, make_post
 
 @asynccontextmanager
 async def opened_graph(environ: Mapping[str, str], *, name: str, is_there: bool = True) -> AsyncIterator[Graph]:
-    async with opened_driver(read_group(GraphSettings, environ)) as driver:
-        assert driver is not None
-        graph = Graph(driver, name=name)
+    async with opening.opened_graph(read_group(GraphSettings, environ), name=name) as graph:
+        assert graph is not None
         if is_there:
             await graph.erase()
         yield graph

@@ -11,7 +11,7 @@ import pytest
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import CannotStart, InUse
 from telegram_assistant.settings import VectorSettings, read_group
-from telegram_assistant.vectors.embedded import EmbeddedVectors
+from telegram_assistant.vectors.embedded import FEW, EmbeddedVectors
 from telegram_assistant.vectors.opening import examine, open_vectors
 from telegram_assistant.vectors.protocol import Reach, Sought, Space
 from tests.vectors.conftest import DIMENSION, directions, make_point
@@ -108,18 +108,19 @@ async def test_what_is_written_while_an_index_is_built_is_carried_over(tmp_path:
     while not (tmp_path / f"{FIRST}.2").exists():
         await asyncio.sleep(0.005)
     late, moved = make_point(1, 999, next(given)), make_point(1, 2, next(given))
-    await store.upsert(FIRST, [late, moved])
+    more = [make_point(1, 1000 + number, next(given)) for number in range(FEW + 1)]  # too many to carry over while nobody writes
+    await store.upsert(FIRST, [late, moved, *more])
     await store.delete(FIRST, [points[0].post_id])
     while (tmp_path / f"{FIRST}.1").exists():
         assert len(await store.search(SPACE, Sought(vector=late.vector, reach=ALL, limit=5))) == 5
         await asyncio.sleep(0.01)
-    assert await store.count(FIRST) == 200
-    for point in (late, moved, points[150]):
+    assert await store.count(FIRST) == 200 + len(more)
+    for point in (late, moved, points[150], *more[::50]):
         [nearest] = await store.search(SPACE, Sought(vector=point.vector, reach=ALL, limit=1))
         assert (nearest.post_id, round(nearest.score, 2)) == (point.post_id, 1.0)
     await store.close()
     again = await EmbeddedVectors.open(tmp_path)
-    assert await again.count(FIRST) == 200
+    assert await again.count(FIRST) == 200 + len(more)
     await again.close()
 
 

@@ -194,7 +194,7 @@ async def _gathered(
 ) -> tuple[Loaded, list[Group], bool]:
     """Posts in their order until they make enough groups, and whether that were all; those beside in any case, to be counted."""
     loaded = Loaded({}, {})
-    upto = 2 * enough
+    upto = enough + enough // 2
     strict_words = asking.query.strict_words if beside else ""
     while True:
         missing = [one for one in dict.fromkeys((*ranked[:upto], *beside)) if one not in loaded.posts]

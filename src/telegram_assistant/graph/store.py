@@ -7,24 +7,19 @@ An edge of a day keeps the numbers of the posts that it counts, so a post that c
 edited or deleted leaves no trace. All labels bear the graph's name and a generation: one is shown, another may be in the making.
 """
 
-import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any
-
-from neo4j import READ_ACCESS, AsyncDriver, AsyncManagedTransaction
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.moments import micros
 from telegram_assistant.domain.spreading import Contribution
 from telegram_assistant.errors import Busy
-from telegram_assistant.graph.opening import answered
+from telegram_assistant.graph.protocol import Row, Run, Server
 from telegram_assistant.graph.writing import COUNTED, FORGET, WRITE, Rows, rows_of, without
 
-WRITE_TIMEOUT_SECONDS = 40.0
-QUESTION_TIMEOUT_SECONDS = 10.0
 FORGET_AT_ONCE = 500
 KEYS = {"Channel": "id", "Day": "key", "Page": "url", "Name": "key", "Tag": "name", "Post": "id"}
 SOUGHT = (("Day", "day"), ("Post", "at"))
@@ -54,13 +49,13 @@ class Graph:
     race, shared pages and names cannot lock each other out, and nobody writes into a generation that is gone.
     """
 
-    def __init__(self, driver: AsyncDriver, *, name: str) -> None:
-        self._driver = driver
+    def __init__(self, server: Server, *, name: str) -> None:
+        self._server = server
         self._name = name
         self._state = f"(g:{name}_Graph {{name: 'graph'}})"
 
     async def generations(self) -> Generations:
-        found = await self._read(f"MATCH {self._state} RETURN g.shown AS shown, g.building AS building, g.epoch AS epoch, g.last AS last")
+        found = await self._server.read(f"MATCH {self._state} RETURN g.shown AS shown, g.building AS building, g.epoch AS epoch, g.last AS last")
         return next((Generations(**row) for row in found), Generations())
 
     # --- writing ---
@@ -71,43 +66,43 @@ class Graph:
         rows["posts"] += [{"id": str(one.uuid)} for one in gone]
         lost = [{"channel": one.channel_id, "message": one.message_id} for one in gone]
 
-        async def work(transaction: AsyncManagedTransaction) -> None:
-            for number in await self._held(transaction):
+        async def work(run: Run) -> None:
+            for number in await self._held(run):
                 if into in {None, number}:
-                    found = list(without(await self._run(transaction, COUNTED, number, rows=lost))) if lost else []
-                    await self._put({**rows, "days": rows["days"] + found, "empty": rows["empty"] + found}, transaction, number)
+                    found = list(without(await run(self._cypher(COUNTED, number), rows=lost))) if lost else []
+                    await self._put({**rows, "days": rows["days"] + found, "empty": rows["empty"] + found}, run, number)
 
-        await self._write(work)
+        await self._server.write(work)
 
     async def forget(self, before: date) -> int:
         """Days before this one, in every generation, a few at a time; how many went, with posts that had a node."""
         return sum([await self._forget(number, before) for number in (await self.generations()).written])
 
-    async def _put(self, rows: Rows, transaction: AsyncManagedTransaction, number: int) -> None:
+    async def _put(self, rows: Rows, run: Run, number: int) -> None:
         for statement in WRITE:
             if wanted := rows[statement.rows]:
-                await self._run(transaction, statement.text, number, rows=wanted)
+                await run(self._cypher(statement.text, number), rows=wanted)
 
     async def _forget(self, number: int, before: date) -> int:
         values = {"day": before.isoformat(), "at": micros(datetime.combine(before, time.min, UTC)), "limit": FORGET_AT_ONCE}
         went = 0
         for text in FORGET:
 
-            async def some(transaction: AsyncManagedTransaction, text: str = text) -> int:
-                held = await self._held(transaction)
-                return sum(row["went"] for row in await self._run(transaction, text, number, **values)) if number in held else 0
+            async def some(run: Run, text: str = text) -> int:
+                held = await self._held(run)
+                return sum(row["went"] for row in await run(self._cypher(text, number), **values)) if number in held else 0
 
-            while gone := await self._write(some):
+            while gone := await self._server.write(some):
                 went += gone
         return went
 
     # --- asking ---
 
-    async def ask(self, text: str, **values: Any) -> list[dict[str, Any]]:  # noqa: ANN401 -- as the driver takes them
+    async def ask(self, text: str, **values: Any) -> list[Row]:  # noqa: ANN401 -- as the driver takes them
         """Of the generation that is shown, before and after the answer: the former one is not there for long. Busy where none is."""
         shown = (await self.generations()).shown
         while shown is not None:
-            found = await self._read(self._cypher(text, shown), **values)
+            found = await self._server.read(self._cypher(text, shown), **values)
             before, shown = shown, (await self.generations()).shown
             if shown == before:
                 return found
@@ -119,25 +114,25 @@ class Graph:
         """A new generation, empty; from now on posts are written into it too. One that somebody began and gave up goes."""
         known = await self.generations()
         if known.building is not None:
-            await self._alone(f"MATCH {self._state} SET g.building = NULL")
+            await self._server.alone(f"MATCH {self._state} SET g.building = NULL")
         for left in await self._existing() - {known.shown}:
             await self._drop(left)
         number = known.last + 1
-        await self._alone(f"CREATE CONSTRAINT {self._name}_one IF NOT EXISTS FOR (g:{self._name}_Graph) REQUIRE g.name IS UNIQUE")
+        await self._server.alone(f"CREATE CONSTRAINT {self._name}_one IF NOT EXISTS FOR (g:{self._name}_Graph) REQUIRE g.name IS UNIQUE")
         for kind, key in KEYS.items():
             label = self._label(kind, number)
-            await self._alone(f"CREATE CONSTRAINT {label}_{key} IF NOT EXISTS FOR (n:{label}) REQUIRE n.{key} IS UNIQUE")
+            await self._server.alone(f"CREATE CONSTRAINT {label}_{key} IF NOT EXISTS FOR (n:{label}) REQUIRE n.{key} IS UNIQUE")
         for kind, key in SOUGHT:
             label = self._label(kind, number)
-            await self._alone(f"CREATE INDEX {label}_{key} IF NOT EXISTS FOR (n:{label}) ON (n.{key})")
-        await self._alone(f"MERGE {self._state} SET g.building = $number, g.last = $number, g.next_epoch = $epoch", number=number, epoch=epoch)
+            await self._server.alone(f"CREATE INDEX {label}_{key} IF NOT EXISTS FOR (n:{label}) ON (n.{key})")
+        await self._server.alone(f"MERGE {self._state} SET g.building = $number, g.last = $number, g.next_epoch = $epoch", number=number, epoch=epoch)
         return number
 
     async def switch(self, number: int) -> None:
         """From one moment to the next questions are answered by it; then the former goes."""
         former = (await self.generations()).shown
         shown = "g.shown = $number, g.building = NULL, g.epoch = g.next_epoch"
-        await self._alone(f"MATCH {self._state} WHERE g.building = $number SET {shown}", number=number)
+        await self._server.alone(f"MATCH {self._state} WHERE g.building = $number SET {shown}", number=number)
         if former is not None and former != number:
             await self._drop(former)
 
@@ -145,31 +140,31 @@ class Graph:
         """What there is has missed something: nothing is answered by it any more."""
         former = (await self.generations()).shown
         if former is not None:
-            await self._alone(f"MATCH {self._state} SET g.shown = NULL")
+            await self._server.alone(f"MATCH {self._state} SET g.shown = NULL")
             await self._drop(former)
 
     async def erase(self) -> None:
         """Everything of this graph, and nothing of another that the server may hold."""
-        await self._alone(f"MATCH {self._state} DELETE g")
+        await self._server.alone(f"MATCH {self._state} DELETE g")
         for number in await self._existing():
             await self._drop(number)
-        await self._alone(f"DROP CONSTRAINT {self._name}_one IF EXISTS")
+        await self._server.alone(f"DROP CONSTRAINT {self._name}_one IF EXISTS")
 
     async def _existing(self) -> set[int]:
         """By their constraints, which go last: those too that somebody began to make or to drop."""
         named = re.compile(rf"{self._name}_(?:{'|'.join(KEYS)})_(\d+)_\w+")
-        return {int(found[1]) for row in await self._read("SHOW CONSTRAINTS YIELD name") if (found := named.fullmatch(row["name"]))}
+        return {int(found[1]) for row in await self._server.read("SHOW CONSTRAINTS YIELD name") if (found := named.fullmatch(row["name"]))}
 
     async def _drop(self, number: int) -> None:
         """Nobody writes into it any more."""
         for kind, key in KEYS.items():
             label = self._label(kind, number)
-            await self._alone(f"MATCH (n:{label}) CALL (n) {{ DETACH DELETE n }} IN TRANSACTIONS OF 2000 ROWS", within_seconds=None)
-            await self._alone(f"DROP CONSTRAINT {label}_{key} IF EXISTS")
+            await self._server.alone(f"MATCH (n:{label}) CALL (n) {{ DETACH DELETE n }} IN TRANSACTIONS OF 2000 ROWS", takes_long=True)
+            await self._server.alone(f"DROP CONSTRAINT {label}_{key} IF EXISTS")
         for kind, key in SOUGHT:
-            await self._alone(f"DROP INDEX {self._label(kind, number)}_{key} IF EXISTS")
+            await self._server.alone(f"DROP INDEX {self._label(kind, number)}_{key} IF EXISTS")
 
-    # --- transactions ---
+    # --- words of the query language ---
 
     def _label(self, kind: str, number: int) -> str:
         return f"{self._name}_{kind}_{number}"
@@ -179,26 +174,6 @@ class Graph:
             text = text.replace(f":{kind} ", f":{self._label(kind, number)} ")
         return text
 
-    async def _held(self, transaction: AsyncManagedTransaction) -> tuple[int, ...]:
-        held = await transaction.run(f"MATCH {self._state} SET g.turn = coalesce(g.turn, 0) + 1 RETURN g.shown AS shown, g.building AS building")
-        return next((Generations(**row).written for row in await held.data()), ())
-
-    async def _run(self, transaction: AsyncManagedTransaction, text: str, number: int, **values: Any) -> list[dict[str, Any]]:  # noqa: ANN401 -- as above
-        return await (await transaction.run(self._cypher(text, number), **values)).data()
-
-    async def _read(self, text: str, **values: Any) -> list[dict[str, Any]]:  # noqa: ANN401 -- as above
-        """Once: who asks does not wait for the second try, somebody else may know."""
-        with answered():
-            async with asyncio.timeout(QUESTION_TIMEOUT_SECONDS), self._driver.session(default_access_mode=READ_ACCESS) as session:
-                return await (await session.run(text, **values)).data()
-
-    async def _write[T](self, work: Callable[[AsyncManagedTransaction], Awaitable[T]]) -> T:
-        with answered():
-            async with asyncio.timeout(WRITE_TIMEOUT_SECONDS), self._driver.session() as session:
-                return await session.execute_write(work)
-
-    async def _alone(self, text: str, *, within_seconds: float | None = WRITE_TIMEOUT_SECONDS, **values: Any) -> None:  # noqa: ANN401 -- as above
-        """In a transaction of its own, as changes of the schema and deletions of very much must be."""
-        with answered():
-            async with asyncio.timeout(within_seconds), self._driver.session() as session:
-                await (await session.run(text, **values)).consume()
+    async def _held(self, run: Run) -> tuple[int, ...]:
+        held = await run(f"MATCH {self._state} SET g.turn = coalesce(g.turn, 0) + 1 RETURN g.shown AS shown, g.building AS building")
+        return next((Generations(**row).written for row in held), ())

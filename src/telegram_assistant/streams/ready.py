@@ -1,6 +1,7 @@
 """Entries that wait for a worker of this process: fresh news first, history in small portions and by half of the workers.
 
-So a person's news wait for a little piece of somebody's backfill at most, never for all of it.
+So a person's news wait for a little piece of somebody's backfill at most, never for all of it. While others of the stage are at
+work a batch that is not full waits a moment for more: a call costs about as much for ten as for one.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from telegram_assistant.streams.stage import Stage
 BULK_SHARE = 8
 """A portion of history is this part of a batch of news."""
 NEWS_ARE_RECENT_SECONDS = 1.0
+GATHER_SECONDS = 0.05
 LONGEST_REST_SECONDS = 1.0
 """A portion that took longer has waited for a server, not used one."""
 
@@ -28,12 +30,17 @@ class Ready:
         self._most_at_bulk = max(stage.concurrency // 2, 1)
         self._at_bulk = 0
         self._lanes: dict[Lane, deque[Entry]] = {lane: deque() for lane in Lane}
+        self._at_work = 0
+        self._waiting_since = dict.fromkeys(Lane, 0.0)
+        self._alarm: asyncio.TimerHandle | None = None
         self._sleeping: deque[asyncio.Future[None]] = deque()
         self._waking = False
         self._closed = False
         self._news_at = 0.0
 
     def put(self, lane: Lane, entries: Iterable[Entry]) -> None:
+        if not self._lanes[lane]:
+            self._waiting_since[lane] = time.monotonic()
         self._lanes[lane].extend(entries)
         self._wake()
 
@@ -44,14 +51,16 @@ class Ready:
         """Some work of one lane; empty when there is none and will be none. Followed by done()."""
         while True:
             lane = self._next_lane()
-            if lane is not None:
+            if lane is not None and not self._gathers(lane):
                 entries = self._lanes[lane]
                 taken = [entries.popleft() for _ in range(min(self._portions[lane], len(entries)))]
+                self._waiting_since[lane] = time.monotonic()
+                self._at_work += 1
                 self._at_bulk += lane is Lane.BULK
                 if self._next_lane() is not None:
                     self._wake()
                 return taken
-            if self._closed:
+            if self._closed and lane is None:
                 self._wake()
                 return []
             sleeper = asyncio.get_running_loop().create_future()
@@ -61,6 +70,7 @@ class Ready:
 
     async def done(self, taken: list[Entry], seconds: float) -> None:
         """It took so long. While news come in, whoever worked at history rests for as long: half of the machine is theirs."""
+        self._at_work -= 1
         if taken[0].source.lane is Lane.LIVE:
             self._news_at = time.monotonic()
             return
@@ -77,6 +87,19 @@ class Ready:
         if self._lanes[Lane.LIVE]:
             return Lane.LIVE
         return Lane.BULK if self._lanes[Lane.BULK] and self._at_bulk < self._most_at_bulk else None
+
+    def _gathers(self, lane: Lane) -> bool:
+        """Whether it is worth to wait for more; somebody is woken when it no longer is."""
+        if not self._at_work or self._closed or len(self._lanes[lane]) >= self._portions[lane]:
+            return False
+        left = self._waiting_since[lane] + GATHER_SECONDS - time.monotonic()
+        if left > 0 and self._alarm is None:
+            self._alarm = asyncio.get_running_loop().call_later(left, self._ring)
+        return left > 0
+
+    def _ring(self) -> None:
+        self._alarm = None
+        self._wake()
 
     def _wake(self) -> None:
         """One worker at a time: whoever wakes wakes the next, so handlers that never wait are all called by the first."""

@@ -1,7 +1,8 @@
 """Vectors inside this process: qdrant-edge, a shard in a folder for each collection.
 
 The engine lets nothing else run while it works: points go in a few at a time, so that others get their turn between them. An
-index is built by another process, on a copy; what was written meanwhile is carried over before the copy takes the shard's place.
+index is built by another process, on a copy; what was written meanwhile is carried over while writing goes on, and only the last of
+it while nobody writes: then the copy takes the shard's place.
 """
 
 import asyncio
@@ -24,6 +25,8 @@ INDEX_FROM = 20_000
 """So many points are compared one by one in a few milliseconds."""
 INDEX_SHARE = 0.25
 """Then an index is built again when a quarter of all points is not in it."""
+FEW, MOST_ROUNDS = 200, 10
+"""So many points are carried over in a fraction of a second; more of them while writing goes on, again and again."""
 STATE = "shards.json"
 
 
@@ -119,8 +122,10 @@ class EmbeddedVectors:
                 await asyncio.to_thread(shutil.copytree, shard.folder, copy)
                 shard.touched = set()
             await index_in(copy)
-            async with self._writing:
-                is_taken = await self._replace(collection, shard, copy)
+            new = await Shard.load(copy)
+            is_taken = await self._replace(collection, shard, new)
+            if not is_taken:
+                await new.close()
         except Exception as error:  # noqa: BLE001 -- the engine's are plain ones
             log.warning("vectors_not_indexed", collection=collection, why=str(error), what_to_do="searches go on; look at the disk of VECTORS_DIR")
         finally:
@@ -130,15 +135,18 @@ class EmbeddedVectors:
         if is_taken:
             await _remove(shard)
 
-    async def _replace(self, collection: str, shard: Shard, copy: Path) -> bool:
+    async def _replace(self, collection: str, shard: Shard, new: Shard) -> bool:
         """False: the shard was dropped meanwhile."""
-        new = await Shard.load(copy)
-        if self._shards.get(collection) is not shard:
-            await new.close()
-            return False
-        await shard.carry_over(new)
-        self._shards[collection] = new
-        self._save()
+        for _ in range(MOST_ROUNDS):
+            if len(shard.touched or ()) <= FEW:
+                break
+            await shard.carry_over(new)
+        async with self._writing:
+            if self._shards.get(collection) is not shard:
+                return False
+            await shard.carry_over(new)
+            self._shards[collection] = new
+            self._save()
         log.info("vectors_indexed", collection=collection, points=new.points)
         return True
 

@@ -95,8 +95,10 @@ class Shard:
             self.unflushed = 0
 
     async def carry_over(self, new: "Shard") -> None:
-        """What was written here since the copy was taken, as it is now."""
-        await _call(_carried_over, self.engine, new.engine, self.touched or set())
+        """What was written here since the copy was taken, or since the last time, as it is now."""
+        touched, self.touched = self.touched or set(), set()
+        with self._used():
+            await _call(_carried_over, self.engine, new.engine, touched)
 
     async def close(self) -> None:
         if self.users:

@@ -1,0 +1,98 @@
+"""Neo4j through its driver. Nothing else knows the library, and it is loaded only where the graph is on: it takes half a second."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from neo4j import READ_ACCESS, AsyncGraphDatabase, AsyncManagedTransaction, NotificationMinimumSeverity
+from neo4j.exceptions import AuthError, ClientError, ConfigurationError, DriverError, Neo4jError
+
+from telegram_assistant.domain.finding import Finding, bad, ok
+from telegram_assistant.errors import Busy, CannotStart
+from telegram_assistant.graph.protocol import Row, Run
+from telegram_assistant.settings import GraphSettings
+
+SUBJECT = "neo4j"
+AWAY_SECONDS = 5.0
+WRITE_TIMEOUT_SECONDS = 40.0
+QUESTION_TIMEOUT_SECONDS = 10.0
+OUR_MISTAKES = ("Neo.ClientError.Statement", "Neo.ClientError.Schema", "Neo.ClientError.Procedure")
+
+
+class Neo4jServer:
+    """It connects when it is first used. CannotStart where the address makes no sense."""
+
+    def __init__(self, settings: GraphSettings) -> None:
+        try:
+            self.driver = AsyncGraphDatabase.driver(
+                settings.uri,
+                auth=(settings.user, settings.password.get_secret_value()),
+                connection_timeout=5,
+                connection_acquisition_timeout=5,
+                max_transaction_retry_time=5,
+                notifications_min_severity=NotificationMinimumSeverity.OFF,
+            )
+        except (ConfigurationError, ValueError) as error:
+            raise CannotStart(f"NEO4J_URI cannot be used ({error})", remedy="Write NEO4J_URI like bolt://host:7687, or leave it empty") from error
+
+    async def close(self) -> None:
+        await self.driver.close()
+
+    async def read(self, text: str, **values: Any) -> list[Row]:  # noqa: ANN401 -- as the driver takes them
+        """Once: who asks does not wait for the second try, somebody else may know."""
+        with answered():
+            async with asyncio.timeout(QUESTION_TIMEOUT_SECONDS), self.driver.session(default_access_mode=READ_ACCESS) as session:
+                return await (await session.run(text, **values)).data()
+
+    async def write[T](self, work: Callable[[Run], Awaitable[T]]) -> T:
+        async def within(transaction: AsyncManagedTransaction) -> T:
+            async def run(text: str, **values: Any) -> list[Row]:  # noqa: ANN401 -- as above
+                return await (await transaction.run(text, **values)).data()
+
+            return await work(run)
+
+        with answered():
+            async with asyncio.timeout(WRITE_TIMEOUT_SECONDS), self.driver.session() as session:
+                return await session.execute_write(within)
+
+    async def alone(self, text: str, *, takes_long: bool = False, **values: Any) -> None:  # noqa: ANN401 -- as above
+        with answered():
+            async with asyncio.timeout(None if takes_long else WRITE_TIMEOUT_SECONDS), self.driver.session() as session:
+                await (await session.run(text, **values)).consume()
+
+
+@contextmanager
+def answered() -> Iterator[None]:
+    """A lost or overloaded server is Busy; what the server calls our mistake is one."""
+    try:
+        yield
+    except AuthError as error:
+        raise Busy("Neo4j refuses the login; correct NEO4J_USER and NEO4J_PASSWORD", retry_after_seconds=AWAY_SECONDS) from error
+    except (Neo4jError, DriverError, OSError, TimeoutError) as error:
+        if isinstance(error, ClientError) and str(error.code).startswith(OUR_MISTAKES):
+            raise
+        raise Busy(f"Neo4j does not answer ({type(error).__name__})", retry_after_seconds=AWAY_SECONDS) from error
+
+
+async def examine(settings: GraphSettings) -> Finding:
+    """Connects and writes into a transaction that is rolled back."""
+    try:
+        server = Neo4jServer(settings)
+    except CannotStart as error:
+        return bad(SUBJECT, error.why, remedy=error.remedy)
+    try:
+        async with server.driver.session() as session:
+            components = await session.run("CALL dbms.components() YIELD name, versions, edition RETURN name, versions[0] AS version, edition")
+            found = await components.single(strict=True)
+            transaction = await session.begin_transaction()
+            await (await transaction.run("CREATE (:Doctor)")).consume()
+            await transaction.rollback()
+    except AuthError:
+        return bad(SUBJECT, f"Neo4j at {settings.uri} refuses the login", remedy="correct NEO4J_USER and NEO4J_PASSWORD")
+    except (Neo4jError, DriverError, OSError) as error:
+        remedy = "start Neo4j, or correct NEO4J_URI; an empty NEO4J_URI turns the graph off"
+        return bad(SUBJECT, f"Neo4j at {settings.uri} does not answer ({type(error).__name__})", remedy=remedy)
+    finally:
+        await server.close()
+    return ok(SUBJECT, f"{found['name']} {found['version']} {found['edition']} at {settings.uri}")

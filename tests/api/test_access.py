@@ -1,5 +1,7 @@
 """Who may ask: keys, scopes, roles."""
 
+import re
+
 import httpx
 import pytest
 
@@ -23,8 +25,17 @@ async def test_without_a_valid_key_nothing_is_answered(client: httpx.AsyncClient
 
 
 async def test_documentation_is_open(client: httpx.AsyncClient) -> None:
-    assert "swagger" in (await client.get("/docs")).text
-    assert (await client.get("/openapi.json")).json()["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    described = (await client.get("/openapi.json")).json()
+    assert described["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    page = (await client.get("/docs")).text
+    operations = [operation for operations in described["paths"].values() for operation in operations.values()]
+    assert all(f'id="{operation["operationId"]}"' in page for operation in operations)
+
+
+async def test_documentation_needs_nothing_from_elsewhere(client: httpx.AsyncClient) -> None:
+    page = await client.get("/docs")
+    assert not re.search(r"<script|<link|<img|src=|url\(|href=\"(?!#|/openapi\.json)", page.text)
+    assert page.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 
 async def test_a_key_says_whose_it_is_and_what_it_opens(app: App, client: httpx.AsyncClient, tenant_id: TenantId) -> None:

@@ -26,8 +26,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
-CDN = "'unsafe-inline' cdn.jsdelivr.net"
-SWAGGER = f"default-src 'none'; script-src {CDN}; style-src {CDN}; img-src * data:; connect-src 'self'; frame-ancestors 'none'"
+ONE_PAGE = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 
 class Frame:
@@ -46,7 +45,7 @@ class Frame:
         parent = headers.get(b"traceparent", b"")
         given = TRACEPARENT.match(parent)
         scope["trace_id"] = given[1].decode() if given else secrets.token_hex(16)
-        answer = _Answer(send, {**HEADERS, "Content-Security-Policy": SWAGGER if scope["path"] == DOCS else NOTHING, "Trace-Id": scope["trace_id"]})
+        answer = _Answer(send, {**HEADERS, "Content-Security-Policy": ONE_PAGE if scope["path"] == DOCS else NOTHING, "Trace-Id": scope["trace_id"]})
         with span("http", parent=parent.decode() if given else None):
             work = asyncio.ensure_future(self._answer(scope, receive, answer))
         try:

@@ -7,7 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
 from telegram_assistant import __version__
@@ -31,7 +31,8 @@ from telegram_assistant.api import (
 )
 from telegram_assistant.api.callers import Callers, Limiter
 from telegram_assistant.api.door import PREFIX, Door
-from telegram_assistant.api.frame import Frame
+from telegram_assistant.api.frame import DOCS, Frame
+from telegram_assistant.api.handbook import handbook
 from telegram_assistant.api.problems import Problem, told
 from telegram_assistant.api.status import Pages
 from telegram_assistant.assembly import App
@@ -105,6 +106,7 @@ def endpoints(app: App | None = None) -> FastAPI:
         title="Unofficial Telegram Assistant",
         version=__version__,
         description=ABOUT,
+        docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         openapi_tags=[{"name": area.name, "description": area.about} for area in AREAS],
@@ -113,7 +115,12 @@ def endpoints(app: App | None = None) -> FastAPI:
     made.state.app = app
     for area in AREAS:
         made.include_router(area.router, prefix=PREFIX)
+    made.add_route(DOCS, _docs, include_in_schema=False)
     return made
+
+
+async def _docs(request: Request) -> Response:
+    return HTMLResponse(handbook(request.app.openapi()))
 
 
 async def _tell(request: Request, error: Exception) -> Response:

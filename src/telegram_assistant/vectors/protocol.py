@@ -13,6 +13,8 @@ from telegram_assistant.domain.query import Has
 from telegram_assistant.domain.understanding import Tier
 
 PREFIX = "posts-"
+CHOSEN_FROM = 2.0
+"""So many times as many as are asked for are found by their small copies, and then ranked by the vectors themselves."""
 
 
 class FieldType(StrEnum):

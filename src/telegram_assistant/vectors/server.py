@@ -15,10 +15,11 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy
 from telegram_assistant.settings import VectorSettings
 from telegram_assistant.vectors.filters import AnyOf, Between, Where, where
-from telegram_assistant.vectors.protocol import FIELDS, PREFIX, FieldType, Hit, Point, Sought, Space, post_id_in
+from telegram_assistant.vectors.protocol import CHOSEN_FROM, FIELDS, PREFIX, FieldType, Hit, Point, Sought, Space, post_id_in
 
 TIMEOUT_SECONDS = 10
 AWAY_SECONDS = 5.0
+RANKED_EXACTLY = models.SearchParams(quantization=models.QuantizationSearchParams(rescore=True, oversampling=CHOSEN_FROM))
 
 
 class ServerVectors:
@@ -83,7 +84,12 @@ class ServerVectors:
         points: list[models.ScoredPoint] = []
         with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
             found = await self._client.query_points(
-                space.name, query=list(sought.vector), query_filter=_filter(where(sought)), limit=sought.limit, with_payload=False
+                space.name,
+                query=list(sought.vector),
+                query_filter=_filter(where(sought)),
+                limit=sought.limit,
+                with_payload=False,
+                search_params=RANKED_EXACTLY,
             )
             points = found.points
         return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in points)

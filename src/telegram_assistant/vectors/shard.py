@@ -22,11 +22,13 @@ from qdrant_edge import (
     KeywordIndexParams,
     MatchAny,
     Memory,
+    QuantizationSearchParams,
     Query,
     QueryRequest,
     RangeFloat,
     ScalarQuantizationConfig,
     ScalarType,
+    SearchParams,
     UpdateOperation,
 )
 from qdrant_edge import Point as EdgePoint
@@ -34,15 +36,16 @@ from qdrant_edge import Point as EdgePoint
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy
 from telegram_assistant.vectors.filters import AnyOf, Between, Where, where
-from telegram_assistant.vectors.protocol import FIELDS, FieldType, Hit, Point, Sought, post_id_in
+from telegram_assistant.vectors.protocol import CHOSEN_FROM, FIELDS, FieldType, Hit, Point, Sought, post_id_in
 
 AWAY_SECONDS = 15.0
 FLUSH_EVERY = 2_000
 """Points; until then they are in the engine's own log, which a crash leaves behind."""
 AT_ONCE = 50
+RANKED_EXACTLY = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=CHOSEN_FROM))
 INDEX_ONE = """
 import os, sys, qdrant_edge
-os.nice(10)
+os.nice(19)
 shard = qdrant_edge.EdgeShard.load(sys.argv[1])
 shard.optimize()
 shard.flush()
@@ -180,7 +183,7 @@ def _points(points: Sequence[Point]) -> list[EdgePoint]:
 
 
 def _found(engine: EdgeShard, sought: Sought) -> tuple[Hit, ...]:
-    asked = QueryRequest(limit=sought.limit, query=Query.Nearest(list(sought.vector)), filter=_filter(where(sought)))
+    asked = QueryRequest(limit=sought.limit, query=Query.Nearest(list(sought.vector)), filter=_filter(where(sought)), params=RANKED_EXACTLY)
     return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in engine.query(asked))
 
 

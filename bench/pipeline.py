@@ -15,7 +15,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -26,33 +25,19 @@ from redis.asyncio import Redis
 from bench.engines import Engine, running_engine
 from bench.harness import Versions, arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
 from bench.instant import SPACE, Drawn, InstantLocal, InstantModel
-from bench.rows import make_writer, page_of, posts_of
+from bench.landing_world import CHANNELS, World, land_elsewhere
 from telegram_assistant.ai.providers import Source
 from telegram_assistant.assembly import App, assemble, gate_before, open_index
-from telegram_assistant.domain.channel import Channel
-from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.links import urls_of
-from telegram_assistant.domain.pages import Page, PageStatus
-from telegram_assistant.domain.post import Post
 from telegram_assistant.domain.understanding import AiPolicy, Work
 from telegram_assistant.pipeline import ENDS, PIPELINE
-from telegram_assistant.settings import DatabaseSettings, Settings, VectorSettings, read_group
+from telegram_assistant.settings import Settings, VectorSettings, read_group
 from telegram_assistant.stages.tags import Tagger
-from telegram_assistant.stores.postgres.bell import hung_bell
-from telegram_assistant.stores.postgres.channels import Subscription
-from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import Stage
 from telegram_assistant.streams.watching import look
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.work import loops_of, relay_of, runner_of
 
-CHANNELS = 200
-EVERY_CHANNEL = range(1, CHANNELS + 1)
-PAGE = 100
-AT_ONCE = 16
 HALF_LOAD_SECONDS = 15.0
 WATCH_OUTBOX = """
 CREATE TABLE bench_passed (took double precision);
@@ -62,7 +47,6 @@ CREATE FUNCTION bench_passed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 END $$;
 CREATE TRIGGER bench_passed AFTER DELETE ON outbox REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION bench_passed();
 """
-TEXT = "Подробности на странице, которую уже кто-то прочёл. " * 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,60 +90,6 @@ async def understanding_at_once(
         looker = replace(app.looker, gate=gate)
         changed = {"tagger": tagger, "looker": looker, "index": index}
         yield replace(app, gate=gate, tagger=tagger, looker=looker, index=index, collaborators={**app.collaborators, **changed})
-
-
-class World:
-    """Channels that one tenant follows, and posts that land in them; pages that they link to are known."""
-
-    def __init__(self, system: SystemStores, policy: AiPolicy, *, next_id: int = 1) -> None:
-        self._system = system
-        self.policy = policy
-        self._writer = make_writer(7)
-        self.next_id = next_id
-        self._read: set[str] = set()
-
-    async def open(self) -> None:
-        system = self._system
-        tenant_id = (await system.tenants.ensure("bench")).tenant_id
-        await system.ai_policies.consent(tenant_id, given_by="bench")
-        await system.spending.set_budget(tenant_id, micro=10**15, tokens=None)
-        for number in EVERY_CHANNEL:
-            await system.channels.register(Channel(channel_id=ChannelId(number), title=f"bench {number}"))
-            await system.channels.subscribe(tenant_id, Subscription(channel_id=ChannelId(number), ai_policy=self.policy))
-
-    async def land(self, posts: int) -> int:
-        """So many more, in all channels alike."""
-        each, landed = max(1, posts // CHANNELS), 0
-        for channel_id in EVERY_CHANNEL:
-            for start in range(self.next_id, self.next_id + each, PAGE):
-                count = min(PAGE, self.next_id + each - start)
-                await self._land(channel_id, start, count)
-                landed += count
-        self.next_id += each
-        return landed
-
-    async def land_evenly(self, per_second: float, seconds: float, *, channels: Sequence[int] = EVERY_CHANNEL) -> None:
-        """One in each channel in turn, at this rate."""
-        began, landed = time.perf_counter(), 0
-        while (passed := time.perf_counter() - began) < seconds:
-            due = range(landed, min(int(passed * per_second), landed + AT_ONCE))
-            await asyncio.gather(
-                asyncio.sleep(0.005), *(self._land(channels[one % len(channels)], self.next_id + one // len(channels), 1) for one in due)
-            )
-            landed += len(due)
-
-    async def _land(self, channel_id: int, first_id: int, count: int) -> None:
-        made = tuple(posts_of(self._writer, channel_id, first_id=first_id, count=count, newest=datetime.now(UTC), span=timedelta(hours=1)))
-        await self._know_pages(made)
-        await self._system.landing.land(page_of(made), Claim(ChannelId(channel_id), 0))
-
-    async def _know_pages(self, posts: Sequence[Post]) -> None:
-        pages, urls = self._system.pages, {url for post in posts for url in urls_of(post.text, post.entities)} - self._read
-        if urls:
-            await pages.claim(list(urls), owner="bench", lease=timedelta(minutes=5))
-        for url in urls:
-            await pages.finish(url, Page(url=url, status=PageStatus.READ, title="Статья", text=TEXT), owner="bench", attempts=0)
-        self._read |= urls
 
 
 async def measured(meter: Meter, work: Callable[[], Awaitable[None]]) -> Used:
@@ -222,20 +152,10 @@ async def together(app: App, meter: Meter, admin: "asyncpg.Connection[asyncpg.Re
     return await measured(meter, work)
 
 
-def land_elsewhere(database: DatabaseSettings, policy: AiPolicy, next_id: int, per_second: float) -> None:
-    """In a process of its own, as the ingest role is one."""
-
-    async def land() -> None:
-        async with open_pool(database) as pool, hung_bell(database) as bell:
-            await World(system_stores(pool, bell), policy, next_id=next_id).land_evenly(per_second, HALF_LOAD_SECONDS)
-
-    asyncio.run(land())
-
-
 async def half_load(app: App, world: World, per_second: float, admin: "asyncpg.Connection[asyncpg.Record]") -> dict[str, float]:
     """How long posts take that come in evenly. A post leaves the outbox when the last stage has passed it, so no sooner than it can be found."""
     await admin.execute(WATCH_OUTBOX)
-    given = (app.settings.database, world.policy, world.next_id, per_second / 2)
+    given = (app.settings.database, world.policy, world.next_id, per_second / 2, HALF_LOAD_SECONDS)
     async with at_work(app):
         landing = multiprocessing.get_context("spawn").Process(target=land_elsewhere, args=given)
         landing.start()

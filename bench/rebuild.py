@@ -23,7 +23,8 @@ import numpy as np
 from bench.engines import running_engine
 from bench.harness import Versions, arguments, own_database, percentile, report
 from bench.instant import DIMENSION, SPACE, Drawn, InstantLocal
-from bench.pipeline import CHANNELS, EVERY_CHANNEL, World, at_work, understanding_at_once, until_passed, with_redis
+from bench.landing_world import CHANNELS, EVERY_CHANNEL, World
+from bench.pipeline import at_work, understanding_at_once, until_passed, with_redis
 from bench.search import make_words
 from telegram_assistant.ai.protocols import Embedded, TextKind
 from telegram_assistant.assembly import App, assemble

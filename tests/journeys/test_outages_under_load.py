@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import asyncpg
@@ -87,7 +88,7 @@ class Load:
         """Whenever the pipeline has asked for one that was fetched already, it gets it."""
         while True:
             for sha256, job in list(self.pictures.items()):
-                await again(lambda job=job, sha256=sha256: self.app.system.media.stored(job, sha256, job.size_bytes or 0))  # type: ignore[misc]
+                await again(partial(self.app.system.media.stored, job, sha256, job.size_bytes or 0))
             await asyncio.sleep(0.5)
 
     async def ask(self, client: httpx.AsyncClient, key: dict[str, str]) -> None:

@@ -44,6 +44,7 @@ class Process:
     where: dict[str, Any]
     control: ControlClient
     output: Path
+    pid: int
 
 
 @contextmanager
@@ -61,7 +62,7 @@ def tga_sim(folder: Path, *options: str) -> Iterator[Process]:
             time.sleep(0.01)
         addresses = json.loads(where.read_text(encoding="utf-8"))
         with ControlClient(addresses["control"]) as control:
-            yield Process(addresses, control, output)
+            yield Process(addresses, control, output, process.pid)
         process.terminate()
         assert process.wait(10) == 0
     finally:

@@ -18,6 +18,8 @@ from telegram_simulator.world.tiny import CITY, CLUB
 from tests.simulator.conftest import PHONE
 from tests.simulator.serving import Process, tga_sim
 
+LISTENING = "0A"
+
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
@@ -33,10 +35,12 @@ def test_it_says_what_it_is_and_explains_itself(tiny: Process) -> None:
 
 
 def test_it_listens_on_loopback_only(tiny: Process) -> None:
-    listening = Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()[1:]
-    ports = {int(port) for port in tiny.where["ports"].values()} | {int(tiny.where[side].rpartition(":")[2]) for side in ("control", "web")}
-    addresses = {line.split()[1].partition(":")[0] for line in listening if int(line.split()[1].partition(":")[2], 16) in ports}
-    assert addresses == {"0100007F"}
+    """By its own sockets: another program may have the same port at another address."""
+    own = {str(handle.readlink()) for handle in Path(f"/proc/{tiny.pid}/fd").iterdir() if handle.is_symlink()}
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()[1:]]
+    listening = [fields[1] for fields in lines if f"socket:[{fields[9]}]" in own and fields[3] == LISTENING]
+    assert len(listening) == len(tiny.where["ports"]) + 2  # control and web
+    assert {address.partition(":")[0] for address in listening} == {"0100007F"}
 
 
 async def test_a_client_of_another_process_reads_what_the_control_port_posts(tiny: Process) -> None:

@@ -57,12 +57,13 @@ class World:
         return landed
 
     async def land_evenly(self, per_second: float, seconds: float, *, channels: Sequence[int] = EVERY_CHANNEL) -> None:
-        """One in each channel in turn, at this rate."""
-        began, landed = time.perf_counter(), 0
+        """One in each channel in turn, at this rate; it may be cancelled before."""
+        began, landed, first_id = time.perf_counter(), 0, self.next_id
         while (passed := time.perf_counter() - began) < seconds:
             due = range(landed, min(int(passed * per_second), landed + AT_ONCE))
+            self.next_id = first_id + due.stop // len(channels) + 1
             await asyncio.gather(
-                asyncio.sleep(0.005), *(self._land(channels[one % len(channels)], self.next_id + one // len(channels), 1) for one in due)
+                asyncio.sleep(0.005), *(self._land(channels[one % len(channels)], first_id + one // len(channels), 1) for one in due)
             )
             landed += len(due)
 

@@ -109,7 +109,6 @@ async def rebuilt(world: World, asker: Asker, index: Index | None, make_anew: Ca
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-    world.next_id += int(LANDED_PER_S * seconds) + 1
     return {
         "is_done": is_done,
         "seconds": round(seconds, 1),

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -107,17 +107,13 @@ async def again[T](step: Callable[[], Awaitable[T]]) -> T:
 
 
 @asynccontextmanager
-async def going_on(*works: Awaitable[None]) -> AsyncIterator[None]:
+async def going_on(*works: Coroutine[None, None, None]) -> AsyncIterator[None]:
     """Until the block ends; what fails before fails the test."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_awaited(work)) for work in works]
+        tasks = [group.create_task(work) for work in works]
         yield
         for task in tasks:
             task.cancel()
-
-
-async def _awaited(work: Awaitable[None]) -> None:
-    await work
 
 
 async def until_nothing_lacks(settings: Settings) -> None:

@@ -18,6 +18,13 @@ def entries(count: int, lane: Lane = Lane.LIVE) -> list[Entry]:
     return [Entry(Source("key", lane, 0, PostParsed), b"%d-0" % number, b"", None, 1) for number in range(count)]
 
 
+async def one_at_work() -> Ready:
+    ready = Ready(some_stage)
+    ready.put(Lane.LIVE, entries(1))
+    await ready.take()
+    return ready
+
+
 async def test_whoever_is_idle_begins_at_once_with_what_there_is() -> None:
     ready = Ready(some_stage)
     ready.put(Lane.LIVE, entries(1))
@@ -25,9 +32,7 @@ async def test_whoever_is_idle_begins_at_once_with_what_there_is() -> None:
 
 
 async def test_while_others_are_at_work_a_batch_waits_until_it_is_full() -> None:
-    ready = Ready(some_stage)
-    ready.put(Lane.LIVE, entries(1))
-    await ready.take()
+    ready = await one_at_work()
     ready.put(Lane.LIVE, entries(4))
     second = asyncio.create_task(ready.take())
     await asyncio.sleep(0)
@@ -37,9 +42,7 @@ async def test_while_others_are_at_work_a_batch_waits_until_it_is_full() -> None
 
 
 async def test_but_no_longer_than_a_moment() -> None:
-    ready = Ready(some_stage)
-    ready.put(Lane.LIVE, entries(1))
-    await ready.take()
+    ready = await one_at_work()
     ready.put(Lane.LIVE, entries(4))
     began = time.monotonic()
     assert len(await ready.take()) == 4
@@ -55,9 +58,7 @@ async def test_when_the_others_are_done_nobody_waits() -> None:
 
 
 async def test_who_leaves_takes_what_is_there() -> None:
-    ready = Ready(some_stage)
-    ready.put(Lane.LIVE, entries(1))
-    await ready.take()
+    ready = await one_at_work()
     ready.put(Lane.LIVE, entries(4))
     second = asyncio.create_task(ready.take())
     await asyncio.sleep(0)

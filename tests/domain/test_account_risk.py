@@ -20,7 +20,7 @@ def use(*, blocked_seconds: float = 0, pace: float = 1.0, allowances: tuple[Allo
 
 def test_an_account_that_nothing_speaks_against_is_safe() -> None:
     assert verdict(use()).risk is Risk.SAFE
-    assert [one.why for one in verdict().reasons] == ["nothing speaks for it"]
+    assert [one.why for one in verdict().reasons] == ["no signs of trouble"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ SLOW = 0.5
 NEARLY_EMPTY = 0.1
 """So little of a budget that fills up over a day."""
 SLOWLY_SECONDS = 3600.0
+NO_SIGNS_OF_RISK = "no signs of trouble"
 
 
 class Risk(StrEnum):
@@ -78,7 +79,7 @@ STATES = {
 def verdict_on(state: AccountState, *, state_reason: str | None, is_held: bool, overdue: int, methods: Sequence[MethodUse], now: datetime) -> Verdict:
     """Being told to wait is what precedes worse, so waits weigh most."""
     found = [*_of_state(state, state_reason, is_held=is_held, overdue=overdue), *(reason for one in methods for reason in _of_method(one, now))]
-    reasons = tuple(sorted(found, key=lambda one: -WORST_LAST.index(one.risk))) or (Reason(Risk.SAFE, "nothing speaks for it"),)
+    reasons = tuple(sorted(found, key=lambda one: -WORST_LAST.index(one.risk))) or (Reason(Risk.SAFE, NO_SIGNS_OF_RISK),)
     return Verdict(reasons[0].risk, reasons)
 
 

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from urllib.parse import parse_qs
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Rejected
@@ -60,14 +61,17 @@ class Reference:
 
 LINK = re.compile(r"^(?:https?://)?(?:www\.)?(?:t\.me|telegram\.me|telegram\.dog)/(?:s/)?(?P<path>[^?#]+)", re.IGNORECASE)
 USERNAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]{3,31}$")
-INVITE = re.compile(r"^[A-Za-z0-9_-]{10,64}$")
+INVITE = re.compile(r"^(?!\d+$)[A-Za-z0-9_-]{5,64}$")
+"""Digits alone are a phone number: t.me/+79990000000 opens a chat with a person."""
+APP_LINK = re.compile(r"^tg:(?://)?(?P<action>[a-z]+)/?\?(?P<query>.*)$", re.IGNORECASE)
+APP_LINKS = {"resolve": ("domain", ""), "join": ("invite", "+"), "addlist": ("slug", "addlist/")}
+"""Links that open Telegram itself, like tg://join?invite=…: the parameter that names the channel, and how t.me writes it."""
 
 
 def parse_reference(text: str) -> Reference:
-    """Read `@name`, `name`, `t.me/name`, `t.me/name/123`, `t.me/+secret`, `t.me/joinchat/secret`, `t.me/addlist/secret`; else Rejected."""
+    """Reads `@name`, `name`, links to t.me (name, name/123, +secret, joinchat/secret, addlist/secret) and tg:// links; else Rejected."""
     written = text.strip()
-    link = LINK.match(written)
-    path = (link["path"] if link else written.removeprefix("@")).strip("/")
+    path = _path_of(written).strip("/")
     secret = path.removeprefix("joinchat/").removeprefix("+") if path.startswith(("joinchat/", "+")) else None
     if secret is not None and INVITE.match(secret):
         return Reference(secret, ReferenceKind.INVITE)
@@ -77,3 +81,13 @@ def parse_reference(text: str) -> Reference:
     if USERNAME.match(name) and name.lower() not in {"joinchat", "addlist", "c"}:
         return Reference(name, ReferenceKind.NAME)
     raise Rejected(f"{written[:80]!r} names no channel; write @name, https://t.me/name or an invitation like https://t.me/+AbCdEf")
+
+
+def _path_of(written: str) -> str:
+    """What a link to t.me has after the host, for every spelling."""
+    if link := LINK.match(written):
+        return str(link["path"])
+    if app := APP_LINK.match(written):
+        parameter, prefix = APP_LINKS.get(app["action"].lower(), ("", ""))
+        return f"{prefix}{parse_qs(app['query']).get(parameter, [''])[0]}"
+    return written.removeprefix("@")

@@ -44,12 +44,17 @@ def environ() -> dict[str, str]:
 
 @asynccontextmanager
 async def scratch_database(environ: dict[str, str], name: str) -> AsyncIterator[dict[str, str]]:
-    """An empty database of that name, and the environment that points at it. Without a graph: who tests one turns it on."""
+    """An empty database of that name, and the environment that points at it. Without graph and vectors: tests of those turn them on."""
     admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
     try:
         await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         await admin.execute(f"CREATE DATABASE {name}")
-        yield {**environ, "NEO4J_URI": "", **{key: named_database(environ[key], name) for key in ("DATABASE_URL", "DATABASE_ADMIN_URL")}}
+        yield {
+            **environ,
+            "NEO4J_URI": "",
+            "QDRANT_URL": "",
+            **{key: named_database(environ[key], name) for key in ("DATABASE_URL", "DATABASE_ADMIN_URL")},
+        }
         await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:
         await admin.close()

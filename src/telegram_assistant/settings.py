@@ -6,6 +6,7 @@ The file is long because it is the one list of them all.
 """
 
 import difflib
+import re
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -51,6 +52,13 @@ def _web_address(url: str) -> str:
     if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
         raise ValueError("it must be an address that begins with https:// or http://")
     return url
+
+
+def _collection_prefix(prefix: str) -> str:
+    # A prefix that begins like our own names would show its collections to the installation without one.
+    if not re.fullmatch(r"[A-Za-z0-9_-]{0,60}", prefix) or prefix.startswith("posts-"):
+        raise ValueError("use up to 60 letters, digits, hyphens and underscores, not beginning with posts-")
+    return prefix
 
 
 def _known_providers(names: str) -> str:
@@ -317,6 +325,11 @@ class VectorSettings(Group):
         "QDRANT_URL", "", help="Qdrant server, like http://host:6333; needed when worker and api are separate processes. Empty: VECTORS_DIR."
     )
     api_key: SecretStr = variable("QDRANT_API_KEY", SecretStr(""), help="Its key, if it asks for one.")
+    collection_prefix: Annotated[str, AfterValidator(_collection_prefix)] = variable(
+        "QDRANT_COLLECTION_PREFIX",
+        "",
+        help="Put before the name of every collection, so that several installations can share one Qdrant server, like acme-.",
+    )
     folder: Path | None = variable(
         "VECTORS_DIR", None, help="Folder for vectors when QDRANT_URL is empty, for one process at a time. Neither: posts are found by words only."
     )

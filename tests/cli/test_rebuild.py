@@ -18,7 +18,7 @@ from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.telemetry.health import Health
 from tests.ai.conftest import minilm
 from tests.ai.models import MINILM
-from tests.vectors.indexed import SPACE, index_of, land, make_followed_channel, opened_with_vectors
+from tests.vectors.indexed import SPACE, index_of, land, make_followed_channel, opened_with_vectors, vectors_in
 
 __all__ = ["minilm"]
 
@@ -32,7 +32,7 @@ def test_without_vectors_there_is_nothing_to_rebuild(runner: CliRunner) -> None:
 @pytest.mark.parametrize("is_running", [False, True], ids=["nobody has them", "a process that runs has them"])
 async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, empty_database: dict[str, str], minilm: Path, tmp_path: Path) -> None:
     await migrate(read_settings(empty_database).database, tell=lambda _: None)
-    variables = {"MODELS_DIR": str(minilm), "AI_EMBEDDINGS_MODEL": MINILM, "VECTORS_DIR": str(tmp_path / "vectors")}
+    variables = {"MODELS_DIR": str(minilm), "AI_EMBEDDINGS_MODEL": MINILM, **vectors_in(tmp_path / "vectors")}
 
     async def command() -> str:
         environ = {**os.environ, **empty_database, **variables}

@@ -13,6 +13,7 @@ from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.vectors.protocol import Payload, Point, Space, Vectors
 from tests.factories import fresh_number
+from tests.vectors.indexed import vectors_in
 
 DIMENSION = 24
 
@@ -23,7 +24,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
         return {"VECTORS_DIR": str(tmp_path / "vectors")}
     if not os.environ.get("QDRANT_URL"):
         pytest.skip("QDRANT_URL is not set: there is no Qdrant server to ask")
-    return {name: os.environ[name] for name in ("QDRANT_URL", "QDRANT_API_KEY") if name in os.environ}
+    return vectors_in(tmp_path)
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
-"""The program with vectors: a real sentence model in front of the embedded engine."""
+"""The program with vectors: a real sentence model in front of the embedded engine, or of the server where QDRANT_URL names one."""
 
+import hashlib
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,9 +24,16 @@ SPACE = Space(MINILM, 384)
 
 @asynccontextmanager
 async def opened_with_vectors(database: dict[str, str], *, models: Path, folder: Path, **more: str) -> AsyncIterator[App]:
-    variables = {"MODELS_DIR": str(models), "AI_EMBEDDINGS_MODEL": MINILM, "VECTORS_DIR": str(folder), **more}
+    variables = {"MODELS_DIR": str(models), "AI_EMBEDDINGS_MODEL": MINILM, **vectors_in(folder), **more}
     async with assemble(read_settings({**database, **variables}), with_vectors=True) as app:
         yield app
+
+
+def vectors_in(folder: Path) -> dict[str, str]:
+    """Settings for the vectors that belong to this folder: in it, or on the server under a prefix of its own."""
+    server = {name: os.environ[name] for name in ("QDRANT_URL", "QDRANT_API_KEY") if name in os.environ}
+    prefix = f"tga-test-{hashlib.sha256(bytes(folder)).hexdigest()[:16]}-"
+    return {"VECTORS_DIR": str(folder), **server, "QDRANT_COLLECTION_PREFIX": prefix}
 
 
 def index_of(app: App) -> Index:

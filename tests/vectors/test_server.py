@@ -2,27 +2,32 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 
 import pytest
 
 from telegram_assistant.domain.finding import Verdict
-from telegram_assistant.errors import Busy
+from telegram_assistant.errors import Busy, SettingsError
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.vectors.opening import examine, open_vectors
 
 KEY = "s3cret-of-qdrant"
-NOTHING = json.dumps({"result": {"collections": [], "aliases": []}, "status": "ok", "time": 0.0})
 
 
 @asynccontextmanager
-async def guarded_server() -> AsyncIterator[str]:
-    """Speaks just enough to be asked for collections, and only to who has the key."""
+async def guarded_server(aliases: Mapping[str, str] = MappingProxyType({})) -> AsyncIterator[str]:
+    """Speaks just enough to be asked for collections and their aliases, and only to a client with the key."""
+    listed = {
+        "collections": [{"name": name} for name in aliases],
+        "aliases": [{"alias_name": alias, "collection_name": name} for name, alias in aliases.items()],
+    }
+    known = json.dumps({"result": listed, "status": "ok", "time": 0.0})
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        status, body = ("200 OK", NOTHING) if f"api-key: {KEY}" in head else ("401 Unauthorized", "{}")
+        status, body = ("200 OK", known) if f"api-key: {KEY}" in head else ("401 Unauthorized", "{}")
         writer.write(
             f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode()
         )
@@ -55,3 +60,20 @@ async def test_a_server_that_is_away_is_busy_and_its_key_is_in_no_message() -> N
         assert KEY not in f"{told.value!r} {vectors!r} {vars(vectors)['where']}"
     [finding] = await examine(settings, "tests/model")
     assert "words find them" in finding.remedy
+
+
+@pytest.mark.turns("QDRANT_COLLECTION_PREFIX")
+async def test_two_installations_on_one_server_do_not_see_each_others_collections() -> None:
+    shared = {"posts-m-8-g1": "posts-m-8", "acme-posts-m-8-g2": "acme-posts-m-8", "acme-2-posts-m-8-g3": "acme-2-posts-m-8", "notes": "n"}
+    async with guarded_server(shared) as url:
+        for prefix, own in (("", "posts-m-8-g1"), ("acme-", "posts-m-8-g2"), ("acme-2-", "posts-m-8-g3"), ("other-", None)):
+            settings = read_group(VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": KEY, "QDRANT_COLLECTION_PREFIX": prefix})
+            async with open_vectors(settings) as vectors:
+                assert vectors is not None
+                assert await vectors.collections() == ({own: "posts-m-8"} if own else {})
+
+
+@pytest.mark.parametrize("prefix", ["posts-", "a/b", "x" * 61])
+def test_a_prefix_that_another_installation_would_take_for_its_own_is_refused(prefix: str) -> None:
+    with pytest.raises(SettingsError, match="QDRANT_COLLECTION_PREFIX is wrong"):
+        read_group(VectorSettings, {"QDRANT_COLLECTION_PREFIX": prefix})

@@ -23,11 +23,12 @@ RANKED_EXACTLY = models.SearchParams(quantization=models.QuantizationSearchParam
 
 
 class ServerVectors:
-    """One client per process."""
+    """One client per process. On the server every name begins with the prefix of this installation; nothing else sees it."""
 
     def __init__(self, settings: VectorSettings) -> None:
         parts = urlsplit(settings.url)
         self.where = f"Qdrant at {parts.hostname}:{parts.port}" if parts.port else f"Qdrant at {parts.hostname}"
+        self._prefix = settings.collection_prefix
         key = settings.api_key.get_secret_value() or None
         with warnings.catch_warnings(action="ignore"):  # a key over plain HTTP is the operator's choice: often it does not leave the machine
             self._client = AsyncQdrantClient(url=settings.url, api_key=key, timeout=TIMEOUT_SECONDS, check_compatibility=False)
@@ -39,16 +40,17 @@ class ServerVectors:
         with _busy(self.where):
             listed = await self._client.get_collections()
             aliases = await self._client.get_aliases()
-        shown = {alias.collection_name: alias.alias_name for alias in aliases.aliases}
-        return {one.name: shown.get(one.name) for one in listed.collections if one.name.startswith(PREFIX)}
+        ours = [one.name.removeprefix(self._prefix) for one in listed.collections if one.name.startswith(self._prefix + PREFIX)]
+        shown = {alias.collection_name.removeprefix(self._prefix): alias.alias_name.removeprefix(self._prefix) for alias in aliases.aliases}
+        return {name: shown.get(name) for name in ours}
 
     async def create(self, space: Space, collection: str) -> None:
         with _busy(self.where):
-            if await self._client.collection_exists(collection):
+            if await self._client.collection_exists(self._prefix + collection):
                 return
         with _busy(self.where, unless=HTTPStatus.CONFLICT):
             await self._client.create_collection(
-                collection,
+                self._prefix + collection,
                 vectors_config=models.VectorParams(size=space.dimension, distance=models.Distance.COSINE, on_disk=True),
                 quantization_config=models.ScalarQuantization(
                     scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
@@ -57,26 +59,28 @@ class ServerVectors:
             )
         with _busy(self.where):
             for name, kind in FIELDS.items():
-                await self._client.create_payload_index(collection, name, _index_of(kind), wait=True)
+                await self._client.create_payload_index(self._prefix + collection, name, _index_of(kind), wait=True)
 
     async def switch(self, space: Space, collection: str) -> None:
-        create = models.CreateAliasOperation(create_alias=models.CreateAlias(collection_name=collection, alias_name=space.name))
+        create = models.CreateAliasOperation(
+            create_alias=models.CreateAlias(collection_name=self._prefix + collection, alias_name=self._prefix + space.name)
+        )
         with _busy(self.where):
             await self._client.update_collection_aliases([create])
 
     async def drop(self, collection: str) -> None:
         with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
-            await self._client.delete_collection(collection)
+            await self._client.delete_collection(self._prefix + collection)
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         sent = [models.PointStruct(id=str(point.post_id.uuid), vector=list(point.vector), payload=dict(point.payload)) for point in points]
         with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
-            await self._client.upsert(collection, sent, wait=True)
+            await self._client.upsert(self._prefix + collection, sent, wait=True)
 
     async def delete(self, collection: str, post_ids: Sequence[PostId]) -> None:
         if post_ids:
             with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
-                await self._client.delete(collection, [str(post_id.uuid) for post_id in post_ids], wait=True)
+                await self._client.delete(self._prefix + collection, [str(post_id.uuid) for post_id in post_ids], wait=True)
 
     async def search(self, space: Space, sought: Sought) -> tuple[Hit, ...]:
         if sought.is_in_vain:
@@ -84,7 +88,7 @@ class ServerVectors:
         points: list[models.ScoredPoint] = []
         with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
             found = await self._client.query_points(
-                space.name,
+                self._prefix + space.name,
                 query=list(sought.vector),
                 query_filter=_filter(where(sought)),
                 limit=sought.limit,
@@ -97,7 +101,7 @@ class ServerVectors:
     async def count(self, collection: str) -> int:
         counted = models.CountResult(count=0)
         with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
-            counted = await self._client.count(collection, exact=True)
+            counted = await self._client.count(self._prefix + collection, exact=True)
         return counted.count
 
 

@@ -26,7 +26,8 @@ def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunn
 
     connected(database, live)
     shown = runner.invoke(app, ["changes", "--tenant", tenant]).stdout
-    assert "Погибли 1215 человек" in shown
+    assert "Погибли [-12-]{+15+} человек" in shown
+    assert "[-12-]{+15+}" in runner.invoke(app, ["changes", "--tenant", tenant], env={"NO_COLOR": "1"}).stdout
     assert shown.index("deleted") < shown.index("edited")
     assert f"https://t.me/{name}/1" in shown
     only = runner.invoke(app, ["changes", "--tenant", tenant, "--only", "edited", "--channel", f"@{name}"]).stdout

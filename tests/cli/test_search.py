@@ -70,3 +70,16 @@ async def test_what_cannot_be_found_or_understood_is_told_with_what_to_do(system
     assert "write has:image" in wrong.stderr
     nobody = await call(runner, ["search", "снег", "--tenant", "nobody at all"])
     assert "there is no tenant" in nobody.stderr
+
+
+async def test_a_word_that_is_left_out_may_come_first(system: SystemStores, runner: CliRunner) -> None:
+    name, _ = await make_reader(system, "Снег в Казани", "Снег и hail в Самаре")
+    for words in (["-Казань", "снег"], ["-казань снег"], ["снег", "-казани"]):
+        told = await call(runner, ["search", *words, "--tenant", name])
+        assert told.exit_code == 0, told.stderr
+        assert "Самаре" in told.stdout
+        assert "Казани" not in told.stdout
+    assert "Самаре" not in (await call(runner, ["search", "-hail", "снег", "--tenant", name])).stdout
+    mistyped = await call(runner, ["search", "снег", "--tenatn", name])
+    assert mistyped.exit_code == 2
+    assert "there is no option --tenatn" in mistyped.stderr

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from telegram_assistant.domain.differences import Change, Piece, difference
 
-texts = st.text(st.sampled_from("аб вг.\n🔥é"), max_size=60)
+texts = st.text(st.sampled_from("аб вг.12\n🔥é"), max_size=60)
 
 
 @given(texts, texts)
@@ -19,4 +19,12 @@ def test_a_number_that_was_put_right_is_all_that_differs() -> None:
         Piece(Change.REMOVED, "12"),
         Piece(Change.ADDED, "15"),
         Piece(Change.SAME, " человек."),
+    )
+
+
+def test_a_number_with_decimals_is_one_word() -> None:
+    assert difference("2.1 billion", "10.8 billion") == (
+        Piece(Change.REMOVED, "2.1"),
+        Piece(Change.ADDED, "10.8"),
+        Piece(Change.SAME, " billion"),
     )

@@ -16,6 +16,8 @@ class Lazy:
 
     where: str
     about: str
+    words_may_begin_with_minus: bool = False
+    """What looks like an unknown short option is an argument: `tga search -пожар`."""
 
     def load(self, name: str) -> Any:
         module, _, attribute = self.where.partition(":")
@@ -23,7 +25,9 @@ class Lazy:
         if isinstance(found, typer.Typer):  # a family of commands
             return typer.main.get_command(found)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(name)(found)
+        # One letter of such a word could be taken for -h.
+        words = {"ignore_unknown_options": True, "help_option_names": ["--help"]} if self.words_may_begin_with_minus else None
+        app.command(name, context_settings=words)(found)
         return typer.main.get_command(app)
 
 
@@ -33,7 +37,7 @@ COMMANDS = {
     "channels": Lazy("channels:app", "Channels that are followed: add, list, import, coverage, poll, verify."),
     "folders": Lazy("folders:app", "Folders at Telegram that are followed: add, list, remove."),
     "scheduler": Lazy("scheduler:app", "How planning goes; start it over."),
-    "search": Lazy("search:search", "Find posts by words and meaning, for one tenant."),
+    "search": Lazy("search:search", "Find posts by words and meaning, for one tenant.", words_may_begin_with_minus=True),
     "changes": Lazy("changes:changes", "What channels edited or deleted after publishing it."),
     "graph": Lazy("graph:app", "Who forwards whom, how a post spread, similar channels, links to a page."),
     "media": Lazy("media:app", "Files of posts: how many are kept, what went wrong, sweep the store."),

@@ -15,7 +15,9 @@ from telegram_assistant.features.changes import Told, quiet_changes
 from telegram_assistant.features.channels import pick
 from telegram_assistant.stores.postgres.changes import ChangeKind, ChangeOrder
 
-STYLES = {Change.SAME: "", Change.REMOVED: "red strike", Change.ADDED: "green underline"}
+STYLES = {Change.SAME: "", Change.REMOVED: "red", Change.ADDED: "green"}
+MARKS = {Change.SAME: ("", ""), Change.REMOVED: ("[-", "-]"), Change.ADDED: ("{+", "+}")}
+"""As `git diff --word-diff` writes them: what goes to a file, or is read without colours, says as much."""
 AROUND = 60
 """Characters of unchanged text that are shown on each side of a change."""
 
@@ -61,7 +63,9 @@ def _show(one: Told, zone: ZoneInfo) -> None:
         body.append("(the text is the same: a picture, a file or a link was changed)", style="dim")
     else:
         for place, piece in enumerate(one.pieces):
-            body.append(_shortened(piece, first=place == 0, last=place == len(one.pieces) - 1), style=STYLES[piece.change])
+            begins, ends = MARKS[piece.change]
+            text = _shortened(piece, first=place == 0, last=place == len(one.pieces) - 1)
+            body.append(f"{begins}{text}{ends}", style=STYLES[piece.change])
     console.print(body)
     console.print()
 

@@ -15,8 +15,8 @@ from rich.table import Table
 
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.coverage import draw_coverage
 from telegram_assistant.cli.environment import complaints, console
-from telegram_assistant.domain.coverage import CoverageState
 from telegram_assistant.domain.parsing import Mode
 from telegram_assistant.domain.priority import Priority
 from telegram_assistant.domain.understanding import AiPolicy
@@ -26,19 +26,11 @@ from telegram_assistant.features.channels import Asked, follow, pick
 from telegram_assistant.features.coverage import coverage_of, coverage_of_all
 from telegram_assistant.stores.postgres.backfills import BackfillKind
 from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.coverage import ChannelCoverage
 from telegram_assistant.stores.postgres.tenants import Tenant
 from telegram_assistant.stores.postgres.wishes import WishKind, WishState
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Channels that are followed.")
-
-COLOURS = {
-    CoverageState.COMPLETE: "green",
-    CoverageState.FILLING: "cyan",
-    CoverageState.WAITING: "cyan",
-    CoverageState.MISSING: "yellow",
-    CoverageState.UNREADABLE: "red",
-    CoverageState.PREVIEW: "blue",
-}
 
 TenantName = Annotated[str, typer.Option("--tenant", help="Whose channels.")]
 Which = Annotated[str, typer.Argument(help="Its id, @name or title.")]
@@ -138,29 +130,16 @@ def remove(which: Which, tenant: TenantName = "default") -> None:
 def coverage(tenant: TenantName = "default") -> None:
     """How complete each channel is, and why something is missing."""
 
-    async def look(assembled: App) -> tuple[Table, int]:
+    async def look(assembled: App) -> tuple[tuple[ChannelCoverage, ...], ZoneInfo]:
         known = await tenant_named(assembled, tenant)
-        zone = ZoneInfo(assembled.settings.telemetry.time_zone)
-        table = _table("channel", "state", "since", "newest post", "last read", "why")
-        found = (await coverage_of_all(stores=assembled.tenant(known.tenant_id))).channels
-        for one in found:
-            status = one.status
-            until = (
-                "" if status.until is None else f" ({'since' if status.state is CoverageState.UNREADABLE else 'until'} {_when(status.until, zone)})"
-            )
-            since = "everything" if one.floor_at and one.floor_at.year < 1980 else _when(one.floor_at, zone)  # noqa: PLR2004 -- before Telegram
-            table.add_row(
-                escape(one.title),
-                f"[{COLOURS[status.state]}]{status.state}[/]",
-                since,
-                _when(one.newest_posted_at, zone),
-                _when(one.last_polled_at, zone),
-                escape(status.why) + until,
-            )
-        return table, len(found)
+        page = await coverage_of_all(stores=assembled.tenant(known.tenant_id))
+        return page.channels, ZoneInfo(assembled.settings.telemetry.time_zone)
 
-    table, count = with_app(look)
-    console.print(table if count else "No channel is followed. Begin with: tga channels add @name")
+    channels, zone = with_app(look)
+    if not channels:
+        console.print("No channel is followed. Begin with: tga channels add @name")
+        return
+    draw_coverage(channels, console=console, zone=zone)
 
 
 @app.command()
@@ -273,7 +252,3 @@ def _table(*names: str) -> Table:
     for name in names:
         table.add_column(name)
     return table
-
-
-def _when(moment: datetime | None, zone: ZoneInfo) -> str:
-    return "–" if moment is None else f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"

@@ -26,7 +26,7 @@ MARK = "bold yellow"
 
 def search(
     words: Annotated[
-        list[str], typer.Argument(help="What to look for; quote a phrase twice: '\"a phrase\"'. After -- words may begin with a minus.")
+        list[str], typer.Argument(help="What to look for; quote a phrase twice: '\"a phrase\"'. -word leaves out posts with that word.")
     ],
     tenant: Annotated[str, typer.Option(help="Whose channels.")] = "default",
     limit: Annotated[int, typer.Option(min=1, max=100, help="At most so many.")] = 20,
@@ -38,6 +38,9 @@ def search(
     Words in any form; "a phrase", -without, or. from:@channel has:image|video|link|file lang:ru tag:NAME kind:news
     since:2026-11-01 until:yesterday on:2026-11 ads:yes
     """
+    unknown = next((word for word in words if word.startswith("--")), None)
+    if unknown is not None:
+        raise typer.BadParameter(f"there is no option {unknown}; to leave a word out write one minus", param_hint="words")
     typed = " ".join(words)
 
     async def look(app: App) -> tuple[Answer, ZoneInfo]:

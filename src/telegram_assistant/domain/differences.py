@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 
-_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+_WORDS = re.compile(r"\s+|\d+(?:[.,:]\d+)+|\w+|[^\w\s]")
+"""A number is one word, with its decimals: 2.1 became 10.8, not 2 → 10 and 1 → 8."""
 LONGEST = 4000
 """Words: beyond that, what follows is told as one piece."""
 

@@ -1,0 +1,63 @@
+"""How complete channels are, as a table, or as a list where the window is too narrow for one."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from telegram_assistant.domain.coverage import CoverageState
+from telegram_assistant.features.coverage import EVERYTHING_BEFORE
+from telegram_assistant.stores.postgres.coverage import ChannelCoverage
+
+COLOURS = {
+    CoverageState.COMPLETE: "green",
+    CoverageState.FILLING: "cyan",
+    CoverageState.WAITING: "cyan",
+    CoverageState.MISSING: "yellow",
+    CoverageState.UNREADABLE: "red",
+    CoverageState.PREVIEW: "blue",
+}
+MIN_TABLE_COLUMNS = 110
+
+
+def draw_coverage(channels: Sequence[ChannelCoverage], *, console: Console, zone: ZoneInfo) -> None:
+    """Times are in `zone`."""
+    if console.width < MIN_TABLE_COLUMNS:
+        for one in channels:
+            _draw_block(one, console, zone)
+        return
+    table = Table("channel", "state", "since", "newest post", "last read", "why", pad_edge=False)
+    for one in channels:
+        table.add_row(Text(one.title), _state(one), _since(one, zone), _when(one.newest_posted_at, zone), _when(one.last_polled_at, zone), _why(one, zone))
+    console.print(table, soft_wrap=False)
+
+
+def _draw_block(one: ChannelCoverage, console: Console, zone: ZoneInfo) -> None:
+    console.print(Text.assemble((one.title, "bold"), "  ", _state(one)), soft_wrap=False)
+    newest, read = _when(one.newest_posted_at, zone), _when(one.last_polled_at, zone)
+    for line in (f"since {_since(one, zone)}", f"newest post {newest}, last read {read}", _why(one, zone)):
+        if line:
+            console.print(Padding(Text(line), (0, 0, 0, 2)), soft_wrap=False)
+
+
+def _state(one: ChannelCoverage) -> Text:
+    return Text(one.status.state, COLOURS[one.status.state])
+
+
+def _since(one: ChannelCoverage, zone: ZoneInfo) -> str:
+    return "everything" if one.floor_at and one.floor_at.year < EVERYTHING_BEFORE else _when(one.floor_at, zone)
+
+
+def _why(one: ChannelCoverage, zone: ZoneInfo) -> str:
+    status = one.status
+    if status.until is None:
+        return status.why
+    return f"{status.why} ({'since' if status.state is CoverageState.UNREADABLE else 'until'} {_when(status.until, zone)})"
+
+
+def _when(moment: datetime | None, zone: ZoneInfo) -> str:
+    return "–" if moment is None else f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"

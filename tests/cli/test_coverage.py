@@ -1,0 +1,29 @@
+"""How complete channels are, in windows of different widths."""
+
+import io
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from rich.console import Console
+
+from telegram_assistant.cli.coverage import draw_coverage
+from telegram_assistant.domain.coverage import CoverageState, CoverageStatus
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.stores.postgres.coverage import ChannelCoverage
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+WHY = "no account can open it any more: it is private now, and whoever was in it was put out by its owner"
+
+
+@pytest.mark.parametrize("columns", [60, 120, 200])
+def test_every_word_is_there_and_no_line_is_longer_than_the_window(columns: int) -> None:
+    told = io.StringIO()
+    status = CoverageStatus(CoverageState.UNREADABLE, WHY, NOON)
+    channel = ChannelCoverage(ChannelId(1), "Новости города [и области]", "gorod", NOON, NOON, NOON, 0, status)
+    draw_coverage([channel], console=Console(file=told, width=columns, soft_wrap=True), zone=ZoneInfo("Europe/Moscow"))
+    lines = told.getvalue().splitlines()
+    assert max(map(len, lines)) <= columns
+    for words in ("Новости города [и", "unreadable", "2026-11-15 15:00"):
+        assert any(words in line for line in lines), told.getvalue()
+    assert all(word in told.getvalue() for word in WHY.split())

@@ -15,6 +15,7 @@ EXAMPLES = {
     "QUIET_HOURS_TZ": "Asia/Tokyo",
     "TELEGRAM_DC_ADDR": "127.0.0.1",
     "TELEGRAM_PROXY_TYPE": "http",
+    "SESSION_ENCRYPTION_KEY": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
     "LOG_LEVEL": "error",
     "PARSER_MODE_OVERRIDE": "historical",
     "PARSER_SCHEDULER_POLICY": "classic",
@@ -102,6 +103,20 @@ def test_names_that_look_like_ours_and_are_unknown_are_reported() -> None:
         "FEATURE_X is not known to this version and has no effect",
         "PARSER_SPEED is not known to this version and has no effect",
     ]
+
+
+def test_a_misspelt_name_in_the_file_is_reported_with_the_right_one() -> None:
+    exported = {"AWS_SECRET_ACCESS_KEY": "x", "DATABSE_URL": "x"}  # may be for another program
+    assert unknown_names(exported, in_file=["DATABASE_URI", "COMPOSE_PROJECT_NAME", "REDIS_URL", "API_PORT_FILE"]) == [
+        "DATABASE_URI is not known to this version and has no effect; did you mean DATABASE_URL?",
+    ]
+
+
+@pytest.mark.parametrize("text", ["short", "QUJD", "A" * 43 + "é"])
+def test_a_key_for_sessions_that_is_none_is_told_without_repeating_it(text: str) -> None:
+    with pytest.raises(SettingsError, match="SESSION_ENCRYPTION_KEY is wrong: this is no key; set it to what `tga accounts key` prints") as told:
+        read_settings({**NEEDED, "SESSION_ENCRYPTION_KEY": text})
+    assert text not in str(told.value)
 
 
 def test_the_example_file_agrees_with_the_code() -> None:

@@ -60,6 +60,15 @@ ROLES = (
 
 
 @dataclass(frozen=True, slots=True)
+class _Planned:
+    """One role with all that it will run."""
+
+    role: Role
+    health: Health
+    loops: tuple[Loop, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Running:
     """One role at work."""
 
@@ -75,19 +84,27 @@ async def run_roles(settings: Settings, roles: Sequence[Role], *, told_to_stop: 
     BUILD.info({"version": __version__})
     CHANNEL_BOUND.channels = settings.telemetry.max_channel_series
     with _listening(settings.http, roles) as sockets:
-        async with assemble(settings, with_vectors=any(role.uses_vectors for role in roles)) as app, asyncio.TaskGroup() as group:
-            running = [_start(role, sockets[role.name], app=app, group=group) for role in roles]
-            log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
-            await (told_to_stop or _signalled)()
-            log.info("stopping")
-            await _drain(running, grace_seconds=settings.process.shutdown_grace_seconds)
+        async with assemble(settings, with_vectors=any(role.uses_vectors for role in roles)) as app:
+            planned = [_plan(role, app) for role in roles]
+            async with asyncio.TaskGroup() as group:
+                running = [_start(one, sockets[one.role.name], app=app, group=group) for one in planned]
+                log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
+                await (told_to_stop or _signalled)()
+                log.info("stopping")
+                await _drain(running, grace_seconds=settings.process.shutdown_grace_seconds)
     log.info("stopped")
 
 
-def _start(role: Role, listener: socket.socket, *, app: App, group: asyncio.TaskGroup) -> _Running:
+def _plan(role: Role, app: App) -> _Planned:
+    """Before any role has begun: CannotStart where one of them lacks what it needs."""
     health = Health(probes=app.probes)
+    return _Planned(role, health, role.loops(app, health))
+
+
+def _start(planned: _Planned, listener: socket.socket, *, app: App, group: asyncio.TaskGroup) -> _Running:
+    role, health = planned.role, planned.health
     stopping = asyncio.Event()
-    loops = [group.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in role.loops(app, health)]
+    loops = [group.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in planned.loops]
     site = status_app(role=role.name, instance=app.instance, health=health, operator_key=app.settings.http.operator_key, pages=role.pages(app))
     server = _Server(uvicorn.Config(site, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5))
     group.create_task(server.serve(sockets=[listener]))

@@ -5,10 +5,11 @@ What a tenant or a person chooses is no setting: it lives in PostgreSQL and need
 The file is long because it is the one list of them all.
 """
 
+import base64
 import difflib
 import re
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address
@@ -23,6 +24,7 @@ from pydantic.fields import FieldInfo
 from telegram_assistant.errors import SettingsError
 
 HIDDEN = "********"
+SESSION_KEY_BYTES = 32
 OURS = ("PARSER_", "FEATURE_", "CRAWL_", "AI_")
 """Prefixes that only this program uses: a name with one of them that is not known here is a mistake."""
 
@@ -96,6 +98,22 @@ def _origins(text: str) -> str:
     if any(urlsplit(origin).scheme not in {"http", "https"} or not urlsplit(origin).netloc or urlsplit(origin).path for origin in origins):
         raise ValueError("write sites like https://desk.example, with commas between and without a path; * will not do")
     return ",".join(origins)
+
+
+def session_keys(text: str) -> tuple[bytes, ...]:
+    """The keys in SESSION_ENCRYPTION_KEY, the one that seals first. ValueError where one of them is no key."""
+    try:
+        keys = [base64.b64decode(part.strip(), altchars=b"-_", validate=True) for part in text.split(",") if part.strip()]
+    except ValueError:
+        keys = [b""]
+    if any(len(key) != SESSION_KEY_BYTES for key in keys):
+        raise ValueError("this is no key; set it to what `tga accounts key` prints, and keep a copy of it")
+    return tuple(keys)
+
+
+def _session_keys(text: SecretStr) -> SecretStr:
+    session_keys(text.get_secret_value())
+    return text
 
 
 PostgresUrl = Annotated[SecretStr, _url_of("postgresql", "postgres")]
@@ -186,7 +204,7 @@ class TelegramSettings(Group):
     session_string: SecretStr = variable(
         "TELEGRAM_SESSION_STRING", SecretStr(""), help="Telethon's session of an account; it is taken over once, then ignored."
     )
-    encryption_key: SecretStr = variable(
+    encryption_key: Annotated[SecretStr, AfterValidator(_session_keys)] = variable(
         "SESSION_ENCRYPTION_KEY",
         SecretStr(""),
         help="Key that sessions are kept under, from `tga accounts key`. To change it, put the new one in front, with a comma between.",
@@ -533,15 +551,18 @@ def read_group[G: Group](group: type[G], environ: Mapping[str, str]) -> G:
     raise SettingsError(problems)
 
 
-def unknown_names(environ: Mapping[str, str]) -> list[str]:
-    """Sentences about names that look like ours and are not known, so that a typing error is not silent."""
+def unknown_names(environ: Mapping[str, str], *, in_file: Collection[str] = ()) -> list[str]:
+    """Sentences about names that look like ours and are not known, so that a typing error is not silent.
+
+    `in_file`: names from `.env`. There one that resembles a name of ours is a mistake; what else is exported may be for other programs.
+    """
     names = [known.name for known in variables()]
     spelled = [*names, *(known.also for known in variables() if known.also)]
     known_names = {*spelled, *(f"{name}_FILE" for name in spelled)}
     sentences = []
-    for name in sorted(environ):
-        if name.startswith(OURS) and name not in known_names:
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0.8)
+    for name in sorted({*environ, *in_file} - known_names):
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.8)
+        if name.startswith(OURS) or (name in in_file and near):
             hint = f"; did you mean {near[0]}?" if near else ""
             sentences.append(f"{name} is not known to this version and has no effect{hint}")
     return sentences

@@ -64,3 +64,28 @@ def test_a_role_that_cannot_start_is_told_in_words(runner: CliRunner) -> None:
     told = runner.invoke(app, ["run", "--roles", "api"], env={"REDIS_URL": "redis://127.0.0.1:1/0"})
     assert told.exit_code == 1
     assert "Redis at 127.0.0.1:1/0 cannot be used" in told.stderr
+
+
+def test_a_session_that_cannot_be_kept_ends_the_program_in_words(runner: CliRunner) -> None:
+    told = runner.invoke(app, ["run", "--roles", "ingest"], env={"TELEGRAM_SESSION_STRING": "1Ap", "INGEST_PORT": "0"})
+    assert (told.exit_code, told.exception.__class__) == (1, SystemExit)
+    assert "sessions cannot be kept without a key" in told.stderr
+
+
+def test_a_key_for_sessions_that_is_none_is_red_and_ends_the_program_in_words(runner: CliRunner) -> None:
+    environ = {"SESSION_ENCRYPTION_KEY": "short"}
+    seen = runner.invoke(app, ["doctor"], env=environ)
+    assert seen.exit_code == 1
+    assert re.search(r"^✘ settings +SESSION_ENCRYPTION_KEY is wrong", seen.stdout, re.MULTILINE)
+    told = runner.invoke(app, ["run"], env=environ)
+    assert (told.exit_code, told.exception.__class__) == (2, SystemExit)
+    assert "SESSION_ENCRYPTION_KEY is wrong" in told.stderr
+
+
+def test_the_doctor_reports_what_the_file_misspells_and_lines_that_say_nothing(runner: CliRunner, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("TELEGRAM_API_HSH=geheim\ngeheim without a name\nAPI_PORT=8123\n", encoding="utf-8")
+    seen = runner.invoke(app, ["doctor"]).stdout
+    assert "! settings               TELEGRAM_API_HSH is not known to this version and has no effect; did you mean TELEGRAM_API_HASH?" in seen
+    assert "! settings               line 2 of .env has no effect: it is not written like NAME=value" in seen
+    assert "geheim" not in seen
+    assert "line 2 of .env has no effect" in runner.invoke(app, ["config"]).stderr

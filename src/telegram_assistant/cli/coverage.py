@@ -32,7 +32,9 @@ def draw_coverage(channels: Sequence[ChannelCoverage], *, console: Console, zone
         return
     table = Table("channel", "state", "since", "newest post", "last read", "why", pad_edge=False)
     for one in channels:
-        table.add_row(Text(one.title), _state(one), _since(one, zone), _when(one.newest_posted_at, zone), _when(one.last_polled_at, zone), _why(one, zone))
+        table.add_row(
+            Text(one.title), _state(one), _since(one, zone), _when(one.newest_posted_at, zone), _when(one.last_polled_at, zone), _why(one, zone)
+        )
     console.print(table, soft_wrap=False)
 
 

@@ -4,10 +4,11 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
-from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 from rich.console import Console
 
 from telegram_assistant.errors import SettingsError
@@ -18,10 +19,34 @@ console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isat
 complaints = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+@dataclass(frozen=True, slots=True)
+class EnvFile:
+    """What `.env` says, and the lines that say nothing."""
+
+    values: Mapping[str, str]
+    problems: tuple[str, ...]
+    """Without what stands there: it may be a secret."""
+
+
+def env_file(path: Path = Path(".env")) -> EnvFile:
+    if not path.is_file():
+        return EnvFile({}, ())
+    with path.open(encoding="utf-8") as lines:
+        bindings = list(parse_stream(lines))
+    wrong = [one for one in bindings if one.error or (one.key is not None and one.value is None)]
+    problems = tuple(f"line {one.original.line} of {path} has no effect: it is not written like NAME=value" for one in wrong)
+    return EnvFile({one.key: one.value for one in bindings if one.key is not None and one.value is not None}, problems)
+
+
 def environment() -> Mapping[str, str]:
     """What is exported wins over what `.env` in this folder says."""
-    written = {name: value for name, value in dotenv_values(Path(".env"), interpolate=False).items() if value is not None}
-    return {**written, **os.environ}
+    return {**env_file().values, **os.environ}
+
+
+def doubts() -> list[str]:
+    """Sentences about what was probably meant otherwise: names that are not known, lines that cannot be read."""
+    written = env_file()
+    return [*written.problems, *unknown_names(os.environ, in_file=written.values.keys())]
 
 
 def settings_or_exit() -> Settings:
@@ -38,7 +63,7 @@ def group_or_exit[G: Group](group: type[G]) -> G:
 
 @contextmanager
 def _told_in_words() -> Iterator[None]:
-    for sentence in unknown_names(environment()):
+    for sentence in doubts():
         complaints.print(f"[yellow]note[/] {sentence}")
     try:
         yield

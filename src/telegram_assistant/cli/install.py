@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from telegram_assistant.cli.environment import console, environment, group_or_exit, refuse, settings_or_exit
+from telegram_assistant.cli.environment import console, doubts, environment, group_or_exit, refuse, settings_or_exit
 from telegram_assistant.domain.finding import Finding, Verdict, bad, ok, warning
 from telegram_assistant.errors import CannotStart, SettingsError
 from telegram_assistant.features.doctor import examine_machine, examine_servers
-from telegram_assistant.settings import DatabaseSettings, Settings, effective, read_settings, unknown_names
+from telegram_assistant.settings import DatabaseSettings, Settings, effective, read_settings
 from telegram_assistant.stores.postgres import migrating
 
 SIGNS = {Verdict.OK: "[green]✔[/]", Verdict.OFF: "[dim]–[/]", Verdict.WARNING: "[yellow]![/]", Verdict.BAD: "[red]✘[/]"}
@@ -28,7 +28,7 @@ def doctor() -> None:
         findings += [
             bad("settings", problem, remedy="correct it in the environment or in .env; .env.example explains it") for problem in error.problems
         ]
-    findings += [warning("settings", sentence, remedy="correct or remove it") for sentence in unknown_names(environ)]
+    findings += [warning("settings", sentence, remedy="correct or remove it") for sentence in doubts()]
     findings += examine_machine()
     for finding in findings:
         _show(finding)

@@ -13,6 +13,7 @@ from telegram_assistant.stores import files
 from telegram_assistant.stores.postgres import examination as postgres
 from telegram_assistant.stores.redis import examination as redis
 from telegram_assistant.telegram import encryption
+from telegram_assistant.telegram import examination as telegram
 from telegram_assistant.vectors import opening
 
 OLDEST_PYTHON = (3, 12)
@@ -30,7 +31,7 @@ async def examine_servers(settings: Settings) -> AsyncIterator[Finding]:
     for answer in asked:
         for finding in await answer:
             yield finding
-    for finding in examine_understanding(settings):
+    for finding in [*telegram.examine(settings.telegram), *examine_understanding(settings)]:
         yield finding
 
 

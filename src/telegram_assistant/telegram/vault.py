@@ -5,7 +5,6 @@ front; sessions are sealed anew when they are next used, and the old key can go.
 """
 
 import base64
-import binascii
 import hashlib
 import hmac
 import os
@@ -15,8 +14,9 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.settings import SESSION_KEY_BYTES, session_keys
 
-KEY_BYTES, NONCE_BYTES = 32, 12
+NONCE_BYTES = 12
 REMEDY = "Set SESSION_ENCRYPTION_KEY to what `tga accounts key` prints, and keep a copy of it"
 
 
@@ -63,7 +63,10 @@ class Vault:
 
 def vault_of(text: str) -> Vault:
     """From SESSION_ENCRYPTION_KEY; CannotStart when it holds no key."""
-    keys = [_key(part.strip()) for part in text.split(",") if part.strip()]
+    try:
+        keys = session_keys(text)
+    except ValueError as error:
+        raise CannotStart("SESSION_ENCRYPTION_KEY is no key", remedy=REMEDY) from error
     if not keys:
         raise CannotStart("sessions cannot be kept without a key", remedy=REMEDY)
     return Vault({_name(key): key for key in keys}, _name(keys[0]))
@@ -71,17 +74,7 @@ def vault_of(text: str) -> Vault:
 
 def make_key() -> str:
     """A new key, as it is written in the environment."""
-    return base64.urlsafe_b64encode(os.urandom(KEY_BYTES)).decode()
-
-
-def _key(text: str) -> bytes:
-    try:
-        key = base64.b64decode(text, altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if len(key) != KEY_BYTES:
-        raise CannotStart("SESSION_ENCRYPTION_KEY is no key", remedy=REMEDY)
-    return key
+    return base64.urlsafe_b64encode(os.urandom(SESSION_KEY_BYTES)).decode()
 
 
 def _name(key: bytes) -> str:

@@ -1,0 +1,32 @@
+"""What the doctor says of the settings that reading with an account needs."""
+
+import pytest
+
+from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.settings import TelegramSettings, read_group
+from telegram_assistant.telegram.examination import examine
+from telegram_assistant.telegram.vault import make_key
+
+APPLICATION = {"TELEGRAM_API_ID": "17349", "TELEGRAM_API_HASH": "344583e45741c457fe1862106095a5eb"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "verdicts", "words"),
+    [
+        ({}, (Verdict.OFF, Verdict.OFF), "no account can log in"),
+        ({"TELEGRAM_API_ID": "17349"}, (Verdict.BAD, Verdict.WARNING), "TELEGRAM_API_ID is set and TELEGRAM_API_HASH is not"),
+        ({"TELEGRAM_API_HASH": "any"}, (Verdict.BAD, Verdict.OFF), "TELEGRAM_API_HASH is set and TELEGRAM_API_ID is not"),
+        ({**APPLICATION, "TELEGRAM_API_HASH": "geheim"}, (Verdict.BAD, Verdict.WARNING), "is not 32 digits and letters"),
+        ({**APPLICATION, "TELEGRAM_API_HASH": "any", "TELEGRAM_DC_ADDR": "127.0.0.1"}, (Verdict.OK, Verdict.WARNING), "a simulator at 127.0.0.1:443"),
+        (APPLICATION, (Verdict.OK, Verdict.WARNING), "nobody can log in here"),
+        ({**APPLICATION, "SESSION_ENCRYPTION_KEY": make_key()}, (Verdict.OK, Verdict.OK), "one key"),
+        ({**APPLICATION, "SESSION_ENCRYPTION_KEY": f"{make_key()},{make_key()}"}, (Verdict.OK, Verdict.OK), "2 keys; the first one seals"),
+        ({"TELEGRAM_SESSION_STRING": "1Ap"}, (Verdict.OFF, Verdict.BAD), "there is no key to keep it under"),
+    ],
+)
+def test_what_is_missing_or_malformed_is_told(environ: dict[str, str], verdicts: tuple[Verdict, Verdict], words: str) -> None:
+    found = examine(read_group(TelegramSettings, environ))
+    assert tuple(one.verdict for one in found) == verdicts
+    assert any(words in one.what for one in found)
+    assert all(one.remedy for one in found if one.verdict in {Verdict.BAD, Verdict.WARNING})
+    assert not any(secret in one.what + one.remedy for one in found for secret in environ.values() if len(secret) > 10 and not secret.isdecimal())

@@ -115,6 +115,7 @@ async def assemble(settings: Settings, *, with_vectors: bool = False) -> AsyncIt
             graph_index=graph_index,
             collaborators={
                 "posts": system.posts,
+                "versions": system.versions,
                 "media": system.media,
                 "media_rules": rules,
                 "albums": system.albums,

@@ -1,20 +1,54 @@
+import random
+import time
+from itertools import cycle, islice
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.differences import Change, Piece, difference
+from telegram_assistant.domain.differences import Change, Difference, Piece, difference, pieces_of, replacement
 
 texts = st.text(st.sampled_from("аб вг.12\n🔥é"), max_size=60)
+LONGEST_SECONDS = 0.1
+"""A multiple of what is measured, because the machine may be busy; what it replaced took minutes."""
+
+
+def shuffled(text: str) -> str:
+    words = text.split(" ")
+    random.Random(1).shuffle(words)
+    return " ".join(words)
+
+
+NUMBERED = " ".join(f"w{number}" for number in range(1000))
+HOSTILE = {
+    "one letter again and again": ("а " * 2048, "б а " * 1024),
+    "punctuation": (".," * 2048, ",.!" * 1365),
+    "words turned round": (NUMBERED, " ".join(reversed(NUMBERED.split(" ")))),
+    "words shuffled": (NUMBERED, shuffled(NUMBERED)),
+    "two letters out of step": ("".join(islice(cycle("ab "), 4096)), "".join(islice(cycle("ba  a"), 4096))),
+    "nothing in common": (" ".join(f"a{number}" for number in range(1000)), " ".join(f"b{number}" for number in range(1000))),
+    "every other word": (NUMBERED, " ".join(word if number % 2 else f"x{number}" for number, word in enumerate(NUMBERED.split(" ")))),
+    "one long number": ("1" * 4096, "1" * 4095 + "2"),
+    "far longer than a post": ("a b " * 200_000, "b a " * 200_000),
+}
 
 
 @given(texts, texts)
-def test_what_was_kept_and_removed_is_the_old_text_and_what_was_kept_and_added_the_new(before: str, after: str) -> None:
-    pieces = difference(before, after)
+@pytest.mark.parametrize("compare", [difference, replacement, lambda _before, _after: None, lambda _before, _after: (3, 2, 1)])
+def test_what_was_kept_and_removed_is_the_old_text_and_what_was_kept_and_added_the_new(compare: object, before: str, after: str) -> None:
+    assert callable(compare)
+    found: Difference | None = compare(before, after)
+    pieces = pieces_of(found, before, after)
     assert "".join(piece.text for piece in pieces if piece.change is not Change.ADDED) == before
     assert "".join(piece.text for piece in pieces if piece.change is not Change.REMOVED) == after
 
 
+def compared(before: str, after: str) -> tuple[Piece, ...]:
+    return pieces_of(difference(before, after), before, after)
+
+
 def test_a_number_that_was_put_right_is_all_that_differs() -> None:
-    assert difference("Погибли 12 человек.", "Погибли 15 человек.") == (
+    assert compared("Погибли 12 человек.", "Погибли 15 человек.") == (
         Piece(Change.SAME, "Погибли "),
         Piece(Change.REMOVED, "12"),
         Piece(Change.ADDED, "15"),
@@ -23,8 +57,22 @@ def test_a_number_that_was_put_right_is_all_that_differs() -> None:
 
 
 def test_a_number_with_decimals_is_one_word() -> None:
-    assert difference("2.1 billion", "10.8 billion") == (
+    assert compared("2.1 billion", "10.8 billion") == (
         Piece(Change.REMOVED, "2.1"),
         Piece(Change.ADDED, "10.8"),
         Piece(Change.SAME, " billion"),
     )
+
+
+def test_two_places_that_were_put_right_are_told_apart() -> None:
+    changed = compared("Мост в городе открыт в понедельник, сообщил мэр.", "Мост в городе закрыт в среду, сообщил мэр.")
+    assert [piece.text for piece in changed if piece.change is not Change.SAME] == ["открыт", "закрыт", "понедельник", "среду"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_whatever_the_texts_are_comparing_them_takes_no_time(name: str) -> None:
+    before, after = HOSTILE[name]
+    started = time.perf_counter()
+    pieces = compared(before, after)
+    assert time.perf_counter() - started < LONGEST_SECONDS
+    assert "".join(piece.text for piece in pieces if piece.change is not Change.REMOVED) == after

@@ -1,3 +1,4 @@
+import time
 from datetime import timedelta
 
 import pytest
@@ -8,6 +9,7 @@ from telegram_assistant.domain.media import MediaKind
 from telegram_assistant.domain.post import Entity, Origin
 from telegram_assistant.domain.understanding import Tier
 from telegram_assistant.errors import Missing
+from telegram_assistant.features.changes import quiet_changes
 from telegram_assistant.features.posts import post_in_full, versions_of
 from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
 from telegram_assistant.stores.postgres.landing import Claim
@@ -82,3 +84,16 @@ async def test_versions_are_told_in_order_with_what_changed(system: SystemStores
     assert told[0].pieces == ()
     assert [(one.change, one.text) for one in told[1].pieces if one.change is not Change.SAME] == [(Change.REMOVED, "ночью"), (Change.ADDED, "днём")]
     assert (await post_in_full(post_id, stores=world.stores_a)).detail.earlier_versions == 2
+
+
+async def test_an_edit_between_hostile_texts_costs_a_reader_nothing(system: SystemStores, world: World) -> None:
+    """Word by word, comparing these took minutes; whoever edited a post could stop every reader."""
+    channel_id = world.only_a[0]
+    post_id = await land(system, channel_id, "а " * 2000)
+    for number in range(10):
+        await land(system, channel_id, f"{number} " + "б а " * 1000)
+    started = time.perf_counter()
+    told = await versions_of(post_id, stores=world.stores_a)
+    page = await quiet_changes(told[0].version.seen_at - timedelta(days=1), stores=world.stores_a)
+    assert time.perf_counter() - started < 2
+    assert len(told) == len(page.changes) + 1 == 11

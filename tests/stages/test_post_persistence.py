@@ -1,9 +1,11 @@
 """post_persistence: what follows from a landed post."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from telegram_assistant.domain.differences import difference
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.media import MediaRules
 from telegram_assistant.domain.post import Entity, Origin
@@ -19,7 +21,13 @@ from tests.streams.conftest import parsed
 
 def collaborators(system: SystemStores, **rules: Any) -> dict[str, Any]:
     chosen = {"has_place": True, "max_bytes": 1_000_000, "quota_bytes": 0, **rules}
-    return {"posts": system.posts, "media": system.media, "media_rules": MediaRules(**chosen), "albums": system.albums}
+    return {
+        "posts": system.posts,
+        "versions": system.versions,
+        "media": system.media,
+        "media_rules": MediaRules(**chosen),
+        "albums": system.albums,
+    }
 
 
 async def persist(system: SystemStores, channel_id: ChannelId, **post: Any) -> PostParsed:
@@ -76,6 +84,19 @@ async def test_a_thought_about_an_older_revision_never_overwrites_a_newer_one(sy
     assert await admin.fetchval("SELECT words @@ to_tsquery('russian', 'дождь') FROM post_search WHERE channel_id = $1", channel_id)
     assert await admin.fetchval("SELECT lang FROM posts WHERE channel_id = $1", channel_id) == "ru"
     assert await admin.fetchval("SELECT count(*) FROM post_links WHERE channel_id = $1", channel_id) == 0
+
+
+async def test_what_an_edit_changed_is_stored_beside_the_earlier_version(system: SystemStores, admin: Admin) -> None:
+    channel_id = await make_channel(system)
+    event = await persist(system, channel_id, text="Мост открыт ночью, погибли 12 человек.")
+    texts = ("Мост закрыт ночью, погибли 15 человек.", "Мост закрыт.")
+    for minute, text in enumerate(texts, start=1):
+        edited_at = make_post().posted_at + timedelta(minutes=minute)
+        await system.landing.land(make_page(make_post(channel_id=channel_id, text=text, edited_at=edited_at)), Claim(channel_id, 0))
+    await post_persistence([event], **collaborators(system))
+    stored = await admin.fetch("SELECT text, difference FROM post_versions WHERE channel_id = $1 ORDER BY revision", channel_id)
+    assert [tuple(row["difference"]) for row in stored] == [difference(row["text"], after) for row, after in zip(stored, texts, strict=True)]
+    assert await system.versions.uncompared([event.post]) == ()
 
 
 @pytest.mark.parametrize("count", [0, 3])

@@ -1,14 +1,26 @@
-"""What changed between two versions of a text, word by word."""
+"""What changed between two versions of a text, word by word, at a bounded cost.
+
+Whoever edits a post chooses both texts, so the work has a bound whatever they are: a patience diff in a few passes, and beyond
+a number of words everything between the common ends counts as one replacement.
+"""
 
 import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from enum import StrEnum
+from itertools import batched, pairwise
 
 _WORDS = re.compile(r"\s+|\d+(?:[.,:]\d+)+|\w+|[^\w\s]")
 """A number is one word, with its decimals: 2.1 became 10.8, not 2 → 10 and 1 → 8."""
-LONGEST = 4000
-"""Words: beyond that, what follows is told as one piece."""
+MAX_WORDS = 2000
+"""Words of each text between their common ends. Comparing so many takes a few milliseconds."""
+MAX_CHARACTERS = 50_000
+"""Longer texts, which no post has, are replaced as a whole."""
+MAX_DEPTH = 4
+"""Passes over the same words."""
+STEP_SIZE = 3
 
 
 class Change(StrEnum):
@@ -27,21 +39,103 @@ class Piece:
     text: str
 
 
-def difference(before: str, after: str) -> tuple[Piece, ...]:
-    """The pieces in reading order: those kept and removed make the old text, those kept and added the new one."""
-    old, new = _words(before), _words(after)
-    pieces: list[Piece] = []
-    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind == "equal":
-            pieces.append(Piece(Change.SAME, "".join(old[a:b])))
-            continue
-        if a < b:
-            pieces.append(Piece(Change.REMOVED, "".join(old[a:b])))
-        if c < d:
-            pieces.append(Piece(Change.ADDED, "".join(new[c:d])))
-    return tuple(pieces)
+type Difference = tuple[int, ...]
+"""Characters kept, removed and added, in turn. With both texts at hand it says everything, and it is small enough to store."""
+
+type _Run = tuple[int, int, int]
+"""Equal words: their place in the old text, in the new text, and how many."""
 
 
-def _words(text: str) -> list[str]:
-    words = _WORDS.findall(text)
-    return words if len(words) <= LONGEST else [*words[:LONGEST], "".join(words[LONGEST:])]
+def difference(before: str, after: str) -> Difference:
+    """Compares the texts word by word."""
+    return _compared(before, after, max_words=MAX_WORDS)
+
+
+def replacement(before: str, after: str) -> Difference:
+    """Treats everything between the common ends as replaced. Takes time linear in the length of the texts."""
+    return _compared(before, after, max_words=0)
+
+
+def pieces_of(found: Difference | None, before: str, after: str) -> tuple[Piece, ...]:
+    """The pieces in reading order: those kept and removed make the old text, those kept and added the new one.
+
+    Falls back to `replacement` where there is no difference yet, or one between other texts.
+    """
+    pieces = tuple(_pieces(found or (), before, after))
+    if (_without(Change.ADDED, pieces), _without(Change.REMOVED, pieces)) != (before, after):
+        pieces = tuple(_pieces(replacement(before, after), before, after))
+    return tuple(piece for piece in pieces if piece.text)
+
+
+def _compared(before: str, after: str, *, max_words: int) -> Difference:
+    if max(len(before), len(after)) > MAX_CHARACTERS:
+        return 0, len(before), len(after)
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    steps, kept, last_old, last_new = list[int](), 0, 0, 0
+    for place, other, length in (*_runs(old, new, 0, 0, max_words=max_words, depth=0), (len(old), len(new), 0)):
+        removed, added = _characters(old[last_old:place]), _characters(new[last_new:other])
+        if removed or added:
+            steps += (kept, removed, added)
+            kept = 0
+        kept += _characters(old[place : place + length])
+        last_old, last_new = place + length, other + length
+    return (*steps, kept, 0, 0)
+
+
+def _runs(old: Sequence[str], new: Sequence[str], at_old: int, at_new: int, *, max_words: int, depth: int) -> Iterator[_Run]:
+    """Common ends; between them the words that stand once in each text and in the same order; between those the same again."""
+    start, end = _common_ends(old, new)
+    yield at_old, at_new, start
+    old_middle, new_middle = old[start : len(old) - end], new[start : len(new) - end]
+    if old_middle and new_middle and depth < MAX_DEPTH and max(len(old_middle), len(new_middle)) <= max_words:
+        anchors = _anchors(old_middle, new_middle)
+        edges = [(-1, -1), *anchors, (len(old_middle), len(new_middle))]
+        for (a, b), (c, d) in pairwise(edges) if anchors else ():
+            gap = (at_old + start + a + 1, at_new + start + b + 1)
+            yield from _runs(old_middle[a + 1 : c], new_middle[b + 1 : d], *gap, max_words=max_words, depth=depth + 1)
+            if c < len(old_middle):
+                yield at_old + start + c, at_new + start + d, 1
+    yield at_old + len(old) - end, at_new + len(new) - end, end
+
+
+def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """The longest rising sequence of places of words that both texts have once."""
+    counts, places = Counter(old), {word: place for place, word in enumerate(new)}
+    once = {word for word, count in Counter(new).items() if count == 1 and counts[word] == 1}
+    pairs = [(place, places[word]) for place, word in enumerate(old) if word in once]
+    ends, last, before = list[int](), list[int](), list[int]()
+    for number, (_, other) in enumerate(pairs):
+        length = bisect_left(ends, other)
+        before.append(last[length - 1] if length else -1)
+        ends[length : length + 1], last[length : length + 1] = [other], [number]
+    found, number = list[tuple[int, int]](), last[-1] if last else -1
+    while number >= 0:
+        found.append(pairs[number])
+        number = before[number]
+    return found[::-1]
+
+
+def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """How many words both texts begin with, and how many of the rest both end with."""
+    shorter = min(len(old), len(new))
+    start = next((place for place in range(shorter) if old[place] != new[place]), shorter)
+    rest = shorter - start
+    return start, next((place for place in range(rest) if old[-1 - place] != new[-1 - place]), rest)
+
+
+def _without(change: Change, pieces: Iterable[Piece]) -> str:
+    return "".join(piece.text for piece in pieces if piece.change is not change)
+
+
+def _characters(words: Iterable[str]) -> int:
+    return sum(map(len, words))
+
+
+def _pieces(found: Difference, before: str, after: str) -> Iterator[Piece]:
+    old = new = 0
+    for kept, removed, added in batched(found, STEP_SIZE):
+        yield Piece(Change.SAME, before[old : old + kept])
+        old, new = old + kept, new + kept
+        yield Piece(Change.REMOVED, before[old : old + removed])
+        yield Piece(Change.ADDED, after[new : new + added])
+        old, new = old + removed, new + added

@@ -1,11 +1,10 @@
 """Quiet changes: what channels edited or deleted after they had published it."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from telegram_assistant.domain.differences import Piece, difference
+from telegram_assistant.domain.differences import Piece, pieces_of
 from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.links import link_to
 from telegram_assistant.stores.postgres.changes import ChangeCursor, ChangeKind, ChangeOrder, QuietChange, change_cursor
@@ -45,13 +44,12 @@ async def quiet_changes(
     found = await stores.changes.since(since, limit=limit + 1, order=order, kinds=kinds, channel_ids=channel_ids, after=after)
     shown = found[:limit]
     channels = await stores.followed.some({one.channel_id for one in shown})
-    told = await asyncio.to_thread(_told, shown, channels)  # comparing long texts takes a while
-    return ChangesPage(told, change_cursor(shown[-1]) if len(found) > limit else None)
+    return ChangesPage(_told(shown, channels), change_cursor(shown[-1]) if len(found) > limit else None)
 
 
 def _told(changes: Sequence[QuietChange], channels: Mapping[ChannelId, FollowedChannel]) -> tuple[Told, ...]:
     return tuple(
-        Told(one, channel.title, link_to(PostId(one.channel_id, one.message_id), channel.username), difference(one.before, one.after))
+        Told(one, channel.title, link_to(PostId(one.channel_id, one.message_id), channel.username), pieces_of(one.difference, one.before, one.after))
         for one in changes
         if (channel := channels.get(one.channel_id)) is not None
     )

@@ -1,10 +1,9 @@
 """One post in full, and how its text has changed."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from telegram_assistant.domain.differences import Piece, difference
+from telegram_assistant.domain.differences import Piece, pieces_of
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.links import link_to
 from telegram_assistant.domain.post import Json
@@ -73,12 +72,14 @@ async def versions_of(post_id: PostId, *, stores: TenantStores) -> tuple[Version
     versions = await stores.post_details.versions(post_id)
     if not versions:
         raise Missing(NO_POST)
-    return await asyncio.to_thread(_told, versions)  # comparing long texts takes a while
+    return _told(versions)
 
 
 def _told(versions: Sequence[PostVersion]) -> tuple[VersionTold, ...]:
     before = (None, *versions[:-1])
-    return tuple(VersionTold(one, () if last is None else difference(last.text, one.text)) for last, one in zip(before, versions, strict=True))
+    return tuple(
+        VersionTold(one, () if last is None else pieces_of(last.difference, last.text, one.text)) for last, one in zip(before, versions, strict=True)
+    )
 
 
 def _pages(crawled: Mapping[str, Json]) -> tuple[ReadPage, ...]:

@@ -1,23 +1,42 @@
 """post_persistence: complete what follows from a landed post. posts.parsed -> saved, nothing told."""
 
+import asyncio
 from collections.abc import Sequence
 
+from telegram_assistant.domain.differences import difference
 from telegram_assistant.domain.media import NOBODY, MediaRules, decide, files_of
 from telegram_assistant.events import PostParsed
 from telegram_assistant.stores.postgres.albums import Albums
 from telegram_assistant.stores.postgres.media import FoundFile, MediaQueue
 from telegram_assistant.stores.postgres.posts import Posts, derived_of
 from telegram_assistant.stores.postgres.rows import StoredPost
+from telegram_assistant.stores.postgres.versions import Versions
 from telegram_assistant.streams.stage import stage
 
 
 @stage(consumes=PostParsed, batch=200, concurrency=2, timeout_seconds=60)
-async def post_persistence(events: list[PostParsed], *, posts: Posts, media: MediaQueue, media_rules: MediaRules, albums: Albums) -> None:
+async def post_persistence(
+    events: list[PostParsed], *, posts: Posts, versions: Versions, media: MediaQueue, media_rules: MediaRules, albums: Albums
+) -> None:
     """All from the stored rows: what was deleted meanwhile is passed over, what was edited is taken as it is now."""
     stored = await posts.load(list({event.post for event in events}))
     await posts.save_derived([derived_of(one) for one in stored])
+    await _compare(stored, versions)
     await _keep_files(stored, media, media_rules)
     await albums.gather(stored)
+
+
+async def _compare(stored: Sequence[StoredPost], versions: Versions) -> None:
+    """What an edit changed is computed here, once, and not when somebody reads it."""
+    edited = [one.post.id for one in stored if one.revision > 1]
+    if not edited:
+        return
+    compared = []
+    for one in await versions.uncompared(edited):
+        compared.append((one, difference(one.before, one.after)))
+        await asyncio.sleep(0)  # each takes milliseconds, two hundred would be noticed
+    if compared:
+        await versions.keep(compared)
 
 
 async def _keep_files(stored: Sequence[StoredPost], media: MediaQueue, rules: MediaRules) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.post import fingerprint
 from telegram_assistant.stores.postgres.changes import ChangeKind, ChangeOrder, QuietChange, change_cursor
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
@@ -36,6 +37,17 @@ async def test_each_edit_is_told_with_what_stood_there_before_and_after(system: 
     changes = await stores.changes.since(START)
     assert [(one.before, one.after, one.changed_at.hour) for one in changes] == [("два", "три", 2), ("раз", "два", 1)]
     assert {one.kind for one in changes} == {ChangeKind.EDITED}
+
+
+async def test_a_revision_that_changed_no_text_stands_between_no_two_texts(system: SystemStores, pool: Pool) -> None:
+    stores, channel_id = await followed(system, pool)
+    by_preview = {"source": "preview", "edited": True}
+    for hour, (text, facts) in enumerate((("раз", by_preview), ("два", by_preview), ("два", {}), ("три", {}))):
+        at = START + timedelta(hours=hour)
+        seen = fingerprint(text, media_ids=() if facts else (1,))
+        post = make_post(channel_id=channel_id, text=text, posted_at=START, edited_at=at, facts=facts, content_hash=seen)
+        await system.landing.land(make_page(post, read_at=at), Claim(channel_id, 0))
+    assert [(one.before, one.after) for one in await stores.changes.since(START)] == [("два", "три"), ("раз", "два")]
 
 
 @pytest.mark.parametrize("order", ChangeOrder)

@@ -5,6 +5,7 @@ from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from telegram_assistant.domain.differences import Difference
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.stores.postgres.database import TenantTransactions
 
@@ -39,6 +40,8 @@ class QuietChange:
     views: int | None
     revision: int
     """That was replaced; of a deletion, the last one."""
+    difference: Difference | None
+    """Between `before` and `after`; None for a deletion, and until the pipeline has compared them."""
 
     @property
     def post_id(self) -> PostId:
@@ -70,7 +73,7 @@ WITH followed AS MATERIALIZED (
     SELECT channel_id FROM subscriptions WHERE active AND ($4::bigint[] IS NULL OR channel_id = ANY($4))
 ),
 edited AS (
-    SELECT v.channel_id, v.message_id, 'edited' AS kind, v.replaced_at AS changed_at, v.text AS before, v.revision
+    SELECT v.channel_id, v.message_id, 'edited' AS kind, v.replaced_at AS changed_at, v.text AS before, v.revision, v.difference
     FROM followed f CROSS JOIN LATERAL (
         SELECT * FROM post_versions
         WHERE channel_id = f.channel_id AND replaced_at >= $1 AND 'edited' = ANY($3)
@@ -78,7 +81,7 @@ edited AS (
         ORDER BY replaced_at DESC, message_id DESC, revision DESC LIMIT $6) v
 ),
 deleted AS (
-    SELECT p.channel_id, p.message_id, 'deleted' AS kind, p.deleted_at AS changed_at, p.text AS before, p.revision
+    SELECT p.channel_id, p.message_id, 'deleted' AS kind, p.deleted_at AS changed_at, p.text AS before, p.revision, NULL::int[] AS difference
     FROM followed f CROSS JOIN LATERAL (
         SELECT * FROM posts
         WHERE channel_id = f.channel_id AND deleted_at >= $1 AND 'deleted' = ANY($3)
@@ -91,12 +94,13 @@ changed AS (
     FROM (SELECT * FROM edited UNION ALL SELECT * FROM deleted) c
     CROSS JOIN LATERAL (SELECT * FROM posts WHERE channel_id = c.channel_id AND message_id = c.message_id LIMIT 1) p
     LEFT JOIN LATERAL (
-        SELECT text FROM post_versions WHERE channel_id = c.channel_id AND message_id = c.message_id AND revision = c.revision + 1) later ON true
+        SELECT text FROM post_versions WHERE channel_id = c.channel_id AND message_id = c.message_id AND revision > c.revision
+        ORDER BY revision LIMIT 1) later ON true
     LEFT JOIN LATERAL (
         SELECT views FROM post_counts
         WHERE channel_id = c.channel_id AND message_id = c.message_id AND seen_at <= c.changed_at ORDER BY seen_at DESC LIMIT 1) seen ON true
 )
-SELECT channel_id, message_id, kind, changed_at, posted_at, before, after, views, revision FROM changed
+SELECT channel_id, message_id, kind, changed_at, posted_at, before, after, views, revision, difference FROM changed
 WHERE NOT $5 OR (coalesce(views, 0), changed_at, channel_id, message_id, kind = 'deleted', revision) < ($7, $8, $9, $10, $11, $12)
 ORDER BY CASE WHEN $5 THEN coalesce(views, 0) END DESC, changed_at DESC, channel_id DESC, message_id DESC, kind = 'deleted' DESC, revision DESC
 LIMIT $2

@@ -8,6 +8,7 @@ from typing import Any
 
 import asyncpg
 
+from telegram_assistant.domain.differences import Difference
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.media import MediaKind, MediaState
 from telegram_assistant.domain.post import Json
@@ -28,6 +29,8 @@ class PostVersion:
     edited_at: datetime | None
     seen_at: datetime
     replaced_at: datetime | None
+    difference: Difference | None
+    """To the text that replaced it; None until the pipeline has compared them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +113,12 @@ WHERE p.channel_id = $1 AND p.message_id = $2
 """
 
 VERSIONS = f"""
-SELECT revision, text, edited_at, coalesce(seen_at, stored_at) AS seen_at, replaced_at FROM (
-    SELECT v.revision, v.text, v.edited_at, v.seen_at, v.replaced_at, p.stored_at
+SELECT revision, text, edited_at, coalesce(seen_at, stored_at) AS seen_at, replaced_at, difference FROM (
+    SELECT v.revision, v.text, v.edited_at, v.seen_at, v.replaced_at, v.difference, p.stored_at
     FROM posts p JOIN post_versions v ON v.channel_id = p.channel_id AND v.message_id = p.message_id
     WHERE p.channel_id = $1 AND p.message_id = $2
     UNION ALL
-    SELECT revision, text, edited_at, seen_at, NULL, stored_at FROM posts WHERE channel_id = $1 AND message_id = $2
+    SELECT revision, text, edited_at, seen_at, NULL, NULL, stored_at FROM posts WHERE channel_id = $1 AND message_id = $2
 ) known ORDER BY revision DESC LIMIT {MOST_VERSIONS}
 """
 

@@ -60,6 +60,7 @@ from telegram_assistant.stores.postgres.tag_use import TagUse
 from telegram_assistant.stores.postgres.tenant_tags import TenantTags
 from telegram_assistant.stores.postgres.tenants import Tenants
 from telegram_assistant.stores.postgres.users import Users
+from telegram_assistant.stores.postgres.versions import Versions
 from telegram_assistant.stores.postgres.vocabularies import Vocabularies
 from telegram_assistant.stores.postgres.wishes import Wishes
 from telegram_assistant.stores.postgres.word_index import WordIndex
@@ -82,6 +83,7 @@ class SystemStores:
     landing: Landing
     counts: Counts
     posts: Posts
+    versions: Versions
     post_states: PostStates
     rebuilds: Rebuilds
     word_index: WordIndex
@@ -158,6 +160,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         landing=Landing(transactions, bell),
         counts=Counts(repeatable),
         posts=Posts(repeatable),
+        versions=Versions(repeatable),
         post_states=PostStates(transactions),
         rebuilds=Rebuilds(transactions),
         word_index=WordIndex(repeatable),

@@ -85,26 +85,49 @@ async def test_one_role_can_run_alone(database: dict[str, str]) -> None:
 
 
 @pytest.mark.turns("OPERATOR_KEY")
-async def test_from_elsewhere_the_operators_key_is_needed(database: dict[str, str]) -> None:
-    elsewhere = {"X-Forwarded-For": "203.0.113.7"}
+async def test_the_operators_pages_need_the_operators_key(database: dict[str, str]) -> None:
     async with program(database, "--roles", "api", OPERATOR_KEY="k3y-of-operator") as running, httpx.AsyncClient() as client:
         await running.until_ready()
-        for path in ("/health", "/health/details", "/ready", "/metrics"):
+        for path in ("/health/details", "/metrics"):
             url = running.url("api", path)
-            assert (await client.get(url)).status_code == 200
-            refused = await client.get(url, headers=elsewhere)
-            assert refused.status_code == 401
-            assert refused.headers["content-type"] == "application/problem+json"
-            assert (await client.get(url, headers={**elsewhere, "Authorization": "Bearer wrong"})).status_code == 401
-            assert (await client.get(url, headers={**elsewhere, "Authorization": "Bearer k3y-of-operator"})).status_code == 200
+            refused = await client.get(url)
+            assert (refused.status_code, refused.headers["content-type"]) == (401, "application/problem+json")
+            assert (await client.get(url, headers={"Authorization": "Bearer k3y-of-operator"})).status_code == 200
+            rebound = await client.get(url, headers={"Authorization": "Bearer k3y-of-operator", "Host": "evil.example"})
+            assert rebound.status_code == 421
+        running.process.terminate()
+        _, logged = await running.process.communicate()
+    assert re.search(r"shorter than 32 letters.*operator_key_is_weak", logged.decode())
+    assert "k3y-of-operator" not in logged.decode()
 
 
-async def test_without_a_key_nobody_from_elsewhere_gets_in(database: dict[str, str]) -> None:
-    async with program(database, "--roles", "api") as running, httpx.AsyncClient() as client:
-        await running.until_ready()
-        for authorization in ("Bearer", ""):
-            headers = {"Forwarded": "for=203.0.113.7", "Authorization": authorization}
-            assert (await client.get(running.url("api", "/metrics"), headers=headers)).status_code == 401
+@pytest.mark.turns("OPERATIONS_HOST")
+@pytest.mark.turns("INGEST_OPERATIONS_PORT")
+@pytest.mark.turns("WORKER_OPERATIONS_PORT")
+@pytest.mark.turns("API_OPERATIONS_PORT")
+async def test_the_operators_pages_can_move_to_ports_of_their_own(database: dict[str, str]) -> None:
+    ports = {f"{role.name.upper()}_OPERATIONS_PORT": str(free_port()) for role in ROLES}
+    async with program(database, OPERATIONS_HOST="127.0.0.2", **ports) as running, httpx.AsyncClient() as client:
+        for role in RoleName:
+            await running.until_ready(role)
+            own = f"http://127.0.0.2:{ports[f'{role.upper()}_OPERATIONS_PORT']}"
+            assert [(await client.get(running.url(role, path))).status_code for path in ("/health", "/ready")] == [200, 200]
+            assert [(await client.get(running.url(role, path))).status_code for path in ("/health/details", "/metrics")] == [404, 404]
+            assert [(await client.get(own + path)).status_code for path in ("/health", "/ready", "/metrics")] == [200, 200, 200]
+            assert (await client.get(f"{own}/health/details")).json()["role"] == role
+        assert (await client.post(running.url("ingest", "/api/v1/channels/1/poll"))).status_code == 404
+        own = f"http://127.0.0.2:{ports['INGEST_OPERATIONS_PORT']}"
+        assert (await client.post(f"{own}/api/v1/channels/1/poll")).status_code == 401
+        running.process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(running.process.wait(), 10) == 0
+
+
+async def test_an_operations_port_that_is_taken_ends_the_process_with_words(database: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        async with program(database, "--roles", "worker", WORKER_OPERATIONS_PORT=port) as running:
+            _, complaint = await asyncio.wait_for(running.process.communicate(), 20)
+    assert (running.process.returncode, "set WORKER_OPERATIONS_PORT" in complaint.decode()) == (1, True)
 
 
 @pytest.mark.turns("METRICS_MAX_CHANNELS")

@@ -11,17 +11,18 @@ import asyncio
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-import uvicorn
-
 from telegram_assistant import __version__, clock, follow, work
 from telegram_assistant.api.ingest import ingest_pages
+from telegram_assistant.api.operator_access import OperatorAccess
+from telegram_assistant.api.server import Server
 from telegram_assistant.api.site import api_pages
-from telegram_assistant.api.status import Pages, status_app
+from telegram_assistant.api.status import Pages, role_sites
 from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.access import weakness_of_operator_key
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import HttpSettings, Settings
 from telegram_assistant.supervision import Loop, keep_running
@@ -42,19 +43,39 @@ class RoleName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A port, and the loops that run behind it."""
+    """A port, and the loops that run behind it. `operations_port`: a port of its own for the operator's pages."""
 
     name: RoleName
     port: Callable[[HttpSettings], int]
     loops: Callable[[App, Health], tuple[Loop, ...]]
     pages: Callable[[App], Pages] = lambda _app: Pages()
+    operations_port: Callable[[HttpSettings], int | None] = lambda _http: None
     uses_vectors: bool = False
 
 
 ROLES = (
-    Role(RoleName.INGEST, lambda http: http.ingest_port, follow.loops, ingest_pages),
-    Role(RoleName.WORKER, lambda http: http.worker_port, work.loops, uses_vectors=True),
-    Role(RoleName.API, lambda http: http.api_port, lambda app, health: (clock.keep_time(app, health),), api_pages, uses_vectors=True),
+    Role(
+        RoleName.INGEST,
+        lambda http: http.ingest_port,
+        follow.loops,
+        ingest_pages,
+        operations_port=lambda http: http.ingest_operations_port,
+    ),
+    Role(
+        RoleName.WORKER,
+        lambda http: http.worker_port,
+        work.loops,
+        operations_port=lambda http: http.worker_operations_port,
+        uses_vectors=True,
+    ),
+    Role(
+        RoleName.API,
+        lambda http: http.api_port,
+        lambda app, health: (clock.keep_time(app, health),),
+        api_pages,
+        operations_port=lambda http: http.api_operations_port,
+        uses_vectors=True,
+    ),
 )
 """In the order in which they drain."""
 
@@ -69,6 +90,14 @@ class _Planned:
 
 
 @dataclass(frozen=True, slots=True)
+class _Listeners:
+    """The sockets of one role."""
+
+    public: socket.socket
+    operations: socket.socket | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Running:
     """One role at work."""
 
@@ -76,23 +105,30 @@ class _Running:
     health: Health
     stopping: asyncio.Event
     loops: list[asyncio.Task[None]]
-    server: "_Server"
+    servers: Sequence[Server]
 
 
 async def run_roles(settings: Settings, roles: Sequence[Role], *, told_to_stop: Callable[[], Awaitable[None]] | None = None) -> None:
     """Run until SIGTERM or SIGINT (or until `told_to_stop` returns), then drain. CannotStart when a role cannot begin."""
     BUILD.info({"version": __version__})
     CHANNEL_BOUND.channels = settings.telemetry.max_channel_series
-    with _listening(settings.http, roles) as sockets:
+    _warn_of_weak_key(settings.http)
+    with _listening(settings.http, roles) as listeners:
         async with assemble(settings, with_vectors=any(role.uses_vectors for role in roles)) as app:
             planned = [_plan(role, app) for role in roles]
             async with asyncio.TaskGroup() as group:
-                running = [_start(one, sockets[one.role.name], app=app, group=group) for one in planned]
+                running = [_start(one, listeners[one.role.name], app=app, group=group) for one in planned]
                 log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
                 await (told_to_stop or _signalled)()
                 log.info("stopping")
                 await _drain(running, grace_seconds=settings.process.shutdown_grace_seconds)
     log.info("stopped")
+
+
+def _warn_of_weak_key(http: HttpSettings) -> None:
+    key = http.operator_key.get_secret_value()
+    if key and (weakness := weakness_of_operator_key(key)):
+        log.warning("operator_key_is_weak", why=f"OPERATOR_KEY {weakness}", remedy="set it to what `tga keys operator` prints")
 
 
 def _plan(role: Role, app: App) -> _Planned:
@@ -101,15 +137,25 @@ def _plan(role: Role, app: App) -> _Planned:
     return _Planned(role, health, role.loops(app, health))
 
 
-def _start(planned: _Planned, listener: socket.socket, *, app: App, group: asyncio.TaskGroup) -> _Running:
+def _start(planned: _Planned, listeners: _Listeners, *, app: App, group: asyncio.TaskGroup) -> _Running:
     role, health = planned.role, planned.health
     stopping = asyncio.Event()
     loops = [group.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in planned.loops]
-    site = status_app(role=role.name, instance=app.instance, health=health, operator_key=app.settings.http.operator_key, pages=role.pages(app))
-    server = _Server(uvicorn.Config(site, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5))
-    group.create_task(server.serve(sockets=[listener]))
+    sites = role_sites(
+        role=role.name,
+        instance=app.instance,
+        health=health,
+        access=OperatorAccess(app.settings.http),
+        pages=role.pages(app),
+        has_operations_port=listeners.operations is not None,
+    )
+    served = [(sites.public, listeners.public), *([(sites.operations, listeners.operations)] if listeners.operations else [])]
+    servers = []
+    for site, listener in served:
+        servers.append(Server(site))
+        group.create_task(servers[-1].serve(sockets=[listener]))
     health.take_traffic()
-    return _Running(role, health, stopping, loops, server)
+    return _Running(role, health, stopping, loops, servers)
 
 
 async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
@@ -123,8 +169,8 @@ async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
             for task in late:
                 log.warning("cut_off", role=one.role.name.value, why="its work in hand took longer than SHUTDOWN_GRACE_SECONDS")
                 task.cancel()
-    for one in running:
-        one.server.should_exit = True
+    for server in (server for one in running for server in one.servers):
+        server.should_exit = True
 
 
 async def _signalled() -> None:
@@ -138,29 +184,28 @@ async def _signalled() -> None:
 
 
 @contextmanager
-def _listening(http: HttpSettings, roles: Sequence[Role]) -> Iterator[dict[RoleName, socket.socket]]:
+def _listening(http: HttpSettings, roles: Sequence[Role]) -> Iterator[dict[RoleName, _Listeners]]:
     """Take all ports first: a role that cannot have its own must not have begun to work."""
-    sockets: dict[RoleName, socket.socket] = {}
-    try:
-        for role in roles:
-            port = role.port(http)
+    with ExitStack() as opened:
+
+        def listen(role: Role, host: str, port: int, remedy: str) -> socket.socket:
             try:
-                listener = socket.create_server((http.host, port), family=socket.AF_INET6 if ":" in http.host else socket.AF_INET)
-                # asyncio does it only for sockets that it has made itself; without it, small answers wait 40 ms for each other.
-                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                sockets[role.name] = listener
+                return opened.enter_context(_listen(host, port))
             except OSError as error:
-                why = f"the {role.name} role cannot listen on {http.host}:{port} ({error.strerror})"
-                raise CannotStart(why, remedy=f"Free the port, or set {role.name.upper()}_PORT or HTTP_HOST") from error
-        yield sockets
-    finally:
-        for listener in sockets.values():
-            listener.close()
+                raise CannotStart(f"the {role.name} role cannot listen on {host}:{port} ({error.strerror})", remedy=remedy) from error
+
+        listeners = {}
+        for role in roles:
+            public = listen(role, http.host, role.port(http), f"Free the port, or set {role.name.upper()}_PORT or HTTP_HOST")
+            port = role.operations_port(http)
+            remedy = f"Free the port, or set {role.name.upper()}_OPERATIONS_PORT or OPERATIONS_HOST"
+            operations = None if port is None else listen(role, http.operations_host or http.host, port, remedy)
+            listeners[role.name] = _Listeners(public, operations)
+        yield listeners
 
 
-class _Server(uvicorn.Server):
-    """uvicorn without its own signal handling: one place in this process decides when to stop."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
+def _listen(host: str, port: int) -> socket.socket:
+    listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    # asyncio does it only for sockets that it has made itself; without it, small answers wait 40 ms for each other.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener

@@ -116,6 +116,13 @@ def _session_keys(text: SecretStr) -> SecretStr:
     return text
 
 
+def _host_names(text: str) -> str:
+    names = [name.strip().lower() for name in text.split(",") if name.strip()]
+    if any(set(name) & set("/:@*? ") for name in names):
+        raise ValueError("write names with commas between and without ports, like telethon-ingest,desk.example; * will not do")
+    return ",".join(names)
+
+
 PostgresUrl = Annotated[SecretStr, _url_of("postgresql", "postgres")]
 RedisUrl = Annotated[SecretStr, _url_of("redis", "rediss")]
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -430,7 +437,27 @@ class HttpSettings(Group):
     operator_key: SecretStr = variable(
         "OPERATOR_KEY",
         SecretStr(""),
-        help="The operator's key for /api/v1, and for health and metrics from other machines (Authorization: Bearer KEY). Empty: there is none.",
+        help="The operator's key for /api/v1, health details, metrics and reading a channel at once (Authorization: Bearer KEY); "
+        "`tga keys operator` makes one. Empty: there is none, and health details and metrics answer this machine only.",
+    )
+    allowed_hosts: Annotated[str, AfterValidator(_host_names)] = variable(
+        "ALLOWED_HOSTS",
+        "",
+        help="Names, with commas between, under which health details, metrics and reading a channel at once may be asked for, "
+        "beside localhost and the address itself. Others are refused.",
+    )
+    operations_host: str = variable("OPERATIONS_HOST", "", help="Address to listen on for the three ports below. Empty: HTTP_HOST.")
+    ingest_operations_port: Port | None = variable(
+        "INGEST_OPERATIONS_PORT",
+        None,
+        help="Port for health details, metrics and reading a channel at once of the ingest role; then INGEST_PORT does not answer them. "
+        "Empty: INGEST_PORT.",
+    )
+    worker_operations_port: Port | None = variable(
+        "WORKER_OPERATIONS_PORT", None, help="Port for health details and metrics of the worker role. Empty: WORKER_PORT."
+    )
+    api_operations_port: Port | None = variable(
+        "API_OPERATIONS_PORT", None, help="Port for health details and metrics of the api role, so that API_PORT can be public. Empty: API_PORT."
     )
 
 

@@ -7,7 +7,8 @@ import pytest
 from pydantic import SecretStr
 
 from telegram_assistant.api.ingest import ingest_pages
-from telegram_assistant.api.status import status_app
+from telegram_assistant.api.operator_access import OperatorAccess
+from telegram_assistant.api.status import role_sites
 from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.settings import Settings
@@ -24,10 +25,16 @@ KEY = {"Authorization": "Bearer the-operators-key"}
 async def site(installation: Settings) -> AsyncIterator[httpx.AsyncClient]:
     http = installation.http.model_copy(update={"operator_key": SecretStr("the-operators-key")})
     async with assemble(installation.model_copy(update={"http": http})) as app:
-        pages = ingest_pages(app)
-        made = status_app(role="ingest", instance="here#1234", health=Health(probes={}), operator_key=http.operator_key, pages=pages)
-        transport = httpx.ASGITransport(app=made, client=("127.0.0.1", 1))
-        async with httpx.AsyncClient(transport=transport, base_url="http://ingest") as client:
+        sites = role_sites(
+            role="ingest",
+            instance="here#1234",
+            health=Health(probes={}),
+            access=OperatorAccess(http),
+            pages=ingest_pages(app),
+            has_operations_port=True,
+        )
+        transport = httpx.ASGITransport(app=sites.operations, client=("127.0.0.1", 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8011") as client:
             yield client
 
 
@@ -40,7 +47,7 @@ async def channel_id(system: SystemStores) -> ChannelId:
 
 async def test_health_tells_how_planning_goes(site: httpx.AsyncClient) -> None:
     assert set((await site.get("/health")).json()["scheduler"]) == {"status"}
-    details = (await site.get("/health/details")).json()["scheduler"]
+    details = (await site.get("/health/details", headers=KEY)).json()["scheduler"]
     assert set(details) == {"last_tick_ts", "interval_sec", "lock_owner", "status", "last_success_ts", "channels_active", "channels_failing"}
 
 
@@ -53,8 +60,8 @@ async def test_a_channel_is_read_at_once_when_the_operator_asks(site: httpx.Asyn
 
 
 async def test_nobody_else_may_ask_even_from_this_machine(site: httpx.AsyncClient, channel_id: ChannelId) -> None:
-    for headers in ({}, {"Authorization": "Bearer wrong"}):
-        assert (await site.post(f"/api/v1/channels/{channel_id}/poll", headers=headers)).status_code == 401
+    for headers, status in (({}, 401), ({"Authorization": "Bearer wrong"}, 401), ({"Host": "evil.example", **KEY}, 421)):
+        assert (await site.post(f"/api/v1/channels/{channel_id}/poll", headers=headers)).status_code == status
 
 
 async def test_an_unknown_channel_is_not_found_and_nonsense_is_explained(site: httpx.AsyncClient, channel_id: ChannelId) -> None:

@@ -5,6 +5,7 @@ import re
 from typer.testing import CliRunner
 
 from telegram_assistant.cli import app
+from telegram_assistant.domain.access import weakness_of_operator_key
 
 
 def test_a_key_is_made_listed_and_revoked(runner: CliRunner) -> None:
@@ -33,3 +34,9 @@ def test_what_does_not_exist_is_told(runner: CliRunner) -> None:
     wrong = runner.invoke(app, ["keys", "create", "one", "--scopes", "everything"])
     assert wrong.exit_code == 2
     assert "there are: read, write, admin, operate" in wrong.stderr
+
+
+def test_a_key_for_the_operator_is_printed_that_nobody_guesses(runner: CliRunner) -> None:
+    made = [runner.invoke(app, ["keys", "operator"]).stdout.strip() for _ in range(2)]
+    assert made[0] != made[1]
+    assert [weakness_of_operator_key(key) for key in made] == ["", ""]

@@ -5,9 +5,10 @@ import sys
 import time
 
 import uvicorn
-from pydantic import SecretStr
 
-from telegram_assistant.api.status import Pages, status_app
+from telegram_assistant.api.operator_access import OperatorAccess
+from telegram_assistant.api.status import Pages, role_sites
+from telegram_assistant.settings import HttpSettings
 from telegram_assistant.telemetry import metrics
 from telegram_assistant.telemetry.health import Health
 
@@ -38,10 +39,10 @@ async def make_it_worse() -> None:
 
 
 async def main(port: int) -> None:
-    site = status_app(role="ingest", instance="in-trouble", health=Health(probes={}), operator_key=SecretStr(""), pages=Pages())
+    sites = role_sites(role="ingest", instance="in-trouble", health=Health(probes={}), access=OperatorAccess(HttpSettings()), pages=Pages())
     be_in_trouble()
     worsening = asyncio.create_task(make_it_worse())
-    await uvicorn.Server(uvicorn.Config(site, port=port, log_config=None, access_log=False, lifespan="off")).serve()
+    await uvicorn.Server(uvicorn.Config(sites.public, port=port, log_config=None, access_log=False, lifespan="off")).serve()
     worsening.cancel()
 
 

@@ -22,6 +22,7 @@ TITLES = {
     405: "That cannot be done here",
     409: "Something stands in the way",
     413: "The request is too large",
+    421: "Misdirected Request",
     422: "The request makes no sense",
     429: "Too many requests",
     500: "Something is broken here",

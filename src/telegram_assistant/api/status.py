@@ -1,12 +1,9 @@
-"""What every role answers over HTTP: /health, /health/details, /ready, /metrics."""
+"""What every role answers over HTTP: /health, /ready, and for the operator /health/details and /metrics."""
 
 import asyncio
-import ipaddress
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -14,27 +11,33 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from telegram_assistant import __version__
-from telegram_assistant.api.problems import problem
+from telegram_assistant.api.operator_access import OperatorAccess
 from telegram_assistant.telemetry.health import Fact, Health
 from telegram_assistant.telemetry.metrics import TASKS, exposition
 
-FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
-
-
 type Section = Callable[[], Awaitable[Mapping[str, Fact]]]
+type Handler = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What a role adds: sections of its health by name, each with a `status`, routes for the operator, and a site that guards itself."""
+    """What a role adds: sections of its health by name, each with a `status`, actions of the operator, and a site that guards itself."""
 
     sections: Mapping[str, Section] = field(default_factory=dict)
-    routes: Sequence[Route] = ()
+    actions: Sequence[Route] = ()
     site: ASGIApp | None = None
 
 
-def status_app(*, role: str, instance: str, health: Health, operator_key: SecretStr, pages: Pages) -> Starlette:
-    """Open to this machine; from elsewhere with the operator's key."""
+@dataclass(frozen=True, slots=True)
+class RoleSites:
+    """What a role serves on its own port, and on its operations port where it has one."""
+
+    public: Starlette
+    operations: Starlette
+
+
+def role_sites(*, role: str, instance: str, health: Health, access: OperatorAccess, pages: Pages, has_operations_port: bool = False) -> RoleSites:
+    """Both serve the probes; the operator's pages are on the operations port where there is one, else on the public one."""
     who = {"role": role, "instance": instance.partition("#")[0], "version": __version__}
 
     async def alive(_request: Request) -> Response:
@@ -57,32 +60,22 @@ def status_app(*, role: str, instance: str, health: Health, operator_key: Secret
         body, content_type = await asyncio.to_thread(exposition, request.headers.get("accept", ""))
         return Response(body, headers={"Content-Type": content_type})
 
-    def guarded(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-        async def guard(request: Request) -> Response:
-            if may_ask(request, operator_key):
-                return await answer(request)
-            hint = "send `Authorization: Bearer` with the value of OPERATOR_KEY" if operator_key.get_secret_value() else "set OPERATOR_KEY"
-            return problem(401, "Only for the operator", f"Asked from another machine; {hint}.")
-
-        return guard
-
-    own = {"/health": alive, "/health/details": details, "/ready": ready, "/metrics": metrics}
-    routes: list[BaseRoute] = [Route(path, guarded(page)) for path, page in own.items()]
-    routes += [Route(route.path, guarded(route.endpoint), methods=list(route.methods or ())) for route in pages.routes]
-    routes += [Mount("", pages.site)] if pages.site else []
-    return Starlette(routes=routes)
+    probes: list[BaseRoute] = [
+        Route("/health", _guarded(alive, access.refuse_probe)),
+        Route("/ready", _guarded(ready, access.refuse_probe)),
+    ]
+    operator_pages: list[BaseRoute] = [
+        Route("/health/details", _guarded(details, access.refuse_page)),
+        Route("/metrics", _guarded(metrics, access.refuse_page)),
+        *(Route(action.path, _guarded(action.endpoint, access.refuse_action), methods=list(action.methods or ())) for action in pages.actions),
+    ]
+    site: list[BaseRoute] = [Mount("", pages.site)] if pages.site else []
+    public = [*probes, *site] if has_operations_port else [*probes, *operator_pages, *site]
+    return RoleSites(Starlette(routes=public), Starlette(routes=[*probes, *operator_pages]))
 
 
-def may_ask(request: Request, operator_key: SecretStr) -> bool:
-    """A request that a proxy on this machine passes on is not from this machine."""
-    if has_key(request, operator_key):
-        return True
-    if any(name in request.headers for name in FORWARDED) or request.client is None:
-        return False
-    return ipaddress.ip_address(request.client.host).is_loopback
+def _guarded(answer: Handler, refuse: Callable[[Request], Response | None]) -> Handler:
+    async def guard(request: Request) -> Response:
+        return refuse(request) or await answer(request)
 
-
-def has_key(request: Request, operator_key: SecretStr) -> bool:
-    key = operator_key.get_secret_value()
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    return bool(key) and scheme.lower() == "bearer" and secrets.compare_digest(given.encode(), key.encode())
+    return guard

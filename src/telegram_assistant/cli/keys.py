@@ -11,7 +11,7 @@ from rich.table import Table
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
-from telegram_assistant.domain.access import SCOPES_OF, Role, Scope, allowed
+from telegram_assistant.domain.access import SCOPES_OF, Role, Scope, allowed, new_operator_key
 from telegram_assistant.features.keys import MadeKey, list_keys, make_key, revoke_key
 from telegram_assistant.stores.postgres.audit import Change
 from telegram_assistant.stores.postgres.keys import ApiKey
@@ -90,6 +90,12 @@ def revoke(key_id: Annotated[UUID, typer.Argument(help="Its id, from `tga keys l
 
     with_app(end)
     console.print("It is revoked.")
+
+
+@app.command()
+def operator() -> None:
+    """Print a new value for OPERATOR_KEY. It is kept nowhere."""
+    typer.echo(new_operator_key())
 
 
 def _scopes(text: str) -> list[Scope]:

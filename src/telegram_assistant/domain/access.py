@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
@@ -11,6 +12,7 @@ from telegram_assistant.domain.ids import TenantId, UserId
 KEY_BEGINS = "tga_"
 SHOWN_LETTERS = 10
 """So much of a key is kept in the clear, for people to tell their keys apart."""
+MIN_OPERATOR_KEY_LETTERS = 32
 
 
 class Role(StrEnum):
@@ -70,6 +72,19 @@ class Caller:
 def new_key() -> str:
     """256 random bits. It is shown once, and kept as its hash only."""
     return KEY_BEGINS + secrets.token_urlsafe(32)
+
+
+def new_operator_key() -> str:
+    """256 random bits, for OPERATOR_KEY."""
+    return secrets.token_urlsafe(32)
+
+
+def weakness_of_operator_key(key: str) -> str:
+    """Why somebody could guess it; empty where nobody can."""
+    if len(key) < MIN_OPERATOR_KEY_LETTERS:
+        return f"is shorter than {MIN_OPERATOR_KEY_LETTERS} letters"
+    # Random text does not compress; repeated letters and words do.
+    return "repeats itself" if len(zlib.compress(key.encode())) < MIN_OPERATOR_KEY_LETTERS else ""
 
 
 def hash_of(key: str) -> bytes:

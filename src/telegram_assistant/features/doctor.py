@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 
 from telegram_assistant.ai import providers
 from telegram_assistant.ai.local import understanding
-from telegram_assistant.domain.finding import Finding, bad, ok
+from telegram_assistant.domain.access import weakness_of_operator_key
+from telegram_assistant.domain.finding import Finding, bad, off, ok
 from telegram_assistant.graph import opening as graph
 from telegram_assistant.settings import EmbeddingsBy, Settings
 from telegram_assistant.stores import files
@@ -31,7 +32,7 @@ async def examine_servers(settings: Settings) -> AsyncIterator[Finding]:
     for answer in asked:
         for finding in await answer:
             yield finding
-    for finding in [*telegram.examine(settings.telegram), *examine_understanding(settings)]:
+    for finding in [*telegram.examine(settings.telegram), *examine_understanding(settings), examine_operator_key(settings)]:
         yield finding
 
 
@@ -49,3 +50,14 @@ def examine_understanding(settings: Settings) -> list[Finding]:
     """What can be understood here, and by whom."""
     local = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingsBy.LOCAL else None
     return [*providers.examine(settings), *understanding.examine(settings.ai.models, local)]
+
+
+def examine_operator_key(settings: Settings) -> Finding:
+    """It opens everything of the operator's tenant, so nobody may be able to guess it."""
+    key = settings.http.operator_key.get_secret_value()
+    if not key:
+        return off("operator key", "OPERATOR_KEY is empty: health details and metrics answer this machine only")
+    weakness = weakness_of_operator_key(key)
+    if weakness:
+        return bad("operator key", f"OPERATOR_KEY can be guessed: it {weakness}", remedy="set it to what `tga keys operator` prints")
+    return ok("operator key", "OPERATOR_KEY cannot be guessed")

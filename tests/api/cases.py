@@ -6,6 +6,7 @@ The suite asks every one of them in two worlds, with and without tenant B, and c
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 from tests.api.worlds import MARK, ONLY_B, PAGE, Worlds
 
@@ -62,6 +63,10 @@ def account_of_b(worlds: Worlds) -> Mapping[str, object]:
     return {"account_id": worlds.account_of_b}
 
 
+def some_tenant(_worlds: Worlds) -> Mapping[str, object]:
+    return {"tenant_id": UUID(int=1)}
+
+
 OPERATORS_ONLY = Case(status=403, may_be_empty=True)
 """For endpoints of the operator: A is refused whatever it asks."""
 
@@ -110,5 +115,12 @@ CASES: dict[str, Case] = {
     "withdraw_consent": Case(status=204),
     "get_usage": Case(),
     "get_budget": Case(),
-    "set_tenant_budget": replace(OPERATORS_ONLY, path=lambda _: {"name": MARK}, body={"micro": 1}),
+    "list_tenants": OPERATORS_ONLY,
+    "create_tenant": replace(OPERATORS_ONLY, body={"name": "mine"}),
+    "list_all_accounts": OPERATORS_ONLY,
+    "get_tenant": replace(OPERATORS_ONLY, path=some_tenant),
+    "suspend_tenant": replace(OPERATORS_ONLY, path=some_tenant, body={"reason": "rivalry"}),
+    "resume_tenant": replace(OPERATORS_ONLY, path=some_tenant),
+    "set_media_quota": replace(OPERATORS_ONLY, path=some_tenant, body={"max_bytes": 1}),
+    "set_tenant_budget": replace(OPERATORS_ONLY, path=some_tenant, body={"micro": 1}),
 }

@@ -8,12 +8,12 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.stores.postgres.landing import Claim
-from tests.cli.test_channels import connected, known_channel
-from tests.factories import fresh_number, make_deleted, make_page, make_post
+from tests.cli.test_channels import connected, known_channel, named_tenant
+from tests.factories import make_deleted, make_page, make_post
 
 
 def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunner, database: dict[str, str]) -> None:
-    name, tenant = known_channel(database), f"tenant {fresh_number()}"
+    name, tenant = known_channel(database), named_tenant(database)
     runner.invoke(app, ["channels", "add", f"@{name}", "--tenant", tenant])
     now = datetime.now(UTC)
 

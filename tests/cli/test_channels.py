@@ -16,17 +16,23 @@ from telegram_assistant.stores.postgres.wishes import WishKind
 from tests.factories import fresh_number, make_tenant
 
 
-@pytest.fixture
-def tenant() -> str:
-    return f"tenant {fresh_number()}"
-
-
 def connected[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) -> T:
     async def run() -> T:
         async with assemble(read_settings(database)) as assembled:
             return await work(assembled)
 
     return asyncio.run(run())
+
+
+@pytest.fixture
+def tenant(database: dict[str, str]) -> str:
+    return named_tenant(database)
+
+
+def named_tenant(database: dict[str, str]) -> str:
+    name = f"tenant {fresh_number()}"
+    connected(database, lambda assembled: assembled.system.tenants.ensure(name))
+    return name
 
 
 def known_channel(database: dict[str, str], title: str = "Городские новости") -> str:
@@ -87,7 +93,7 @@ def test_a_poll_and_a_verification_are_asked_for(runner: CliRunner, database: di
 
 def test_a_tenant_that_does_not_exist_is_named(runner: CliRunner) -> None:
     refused = runner.invoke(app, ["channels", "list", "--tenant", "nobody at all"])
-    assert (refused.exit_code, refused.stderr) == (1, "there is no tenant 'nobody at all'.\n")
+    assert (refused.exit_code, refused.stderr) == (1, "there is no tenant 'nobody at all'; create it with: tga tenants create 'nobody at all'.\n")
 
 
 def test_the_scheduler_is_reset_and_its_status_told(runner: CliRunner, database: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from telegram_assistant.domain.spending import Amount, Call, Outcome, Tokens
 from telegram_assistant.domain.understanding import AiPolicy, Work
-from telegram_assistant.errors import Conflicting, Missing, Rejected
+from telegram_assistant.errors import Conflicting, Missing
 from telegram_assistant.features import ai_policies, spending
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
@@ -82,15 +82,3 @@ async def test_a_tenant_sees_its_own_share_of_what_was_spent(system: SystemStore
         assert told.budget is not None
         assert (told.budget.micro, told.budget.used_micro) == (1_000_000, 350)
     assert (await spending.usage(since, stores=world.stores_nobody, prices=None)).lines == ()
-
-
-async def test_the_operator_sets_budgets_by_name(system: SystemStores) -> None:
-    name = f"tenant {fresh_number()}"
-    await system.tenants.ensure(name)
-    told = await spending.set_budget(name, micro=5, tokens=7, tenants=system.tenants, spending=system.spending, prices=None)
-    assert told.budget is not None
-    assert (told.budget.micro, told.budget.tokens) == (5, 7)
-    with pytest.raises(Missing):
-        await spending.set_budget("nobody", micro=5, tokens=None, tenants=system.tenants, spending=system.spending, prices=None)
-    with pytest.raises(Rejected):
-        await spending.set_budget(name, micro=-1, tokens=None, tenants=system.tenants, spending=system.spending, prices=None)

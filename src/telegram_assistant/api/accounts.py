@@ -97,13 +97,13 @@ class AccountsShown(Shown):
 @area.get("/accounts", scope=Scope.READ, example={"items": [EXAMPLE]})
 async def list_accounts(ask: Ask) -> AccountsShown:
     """Every account, what is left of its limits, and whether it is at risk."""
-    return AccountsShown(items=[_shown(one) for one in await account_health(stores=ask.stores, now=ask.now)])
+    return AccountsShown(items=[account_shown(one) for one in await account_health(stores=ask.stores, now=ask.now)])
 
 
 @area.get("/accounts/{account_id}", scope=Scope.READ, example=EXAMPLE)
 async def get_account(ask: Ask, account_id: AccountId) -> AccountShown:
     """One account."""
-    return _shown(await one_account(account_id, stores=ask.stores, now=ask.now))
+    return account_shown(await one_account(account_id, stores=ask.stores, now=ask.now))
 
 
 @area.post("/accounts/{account_id}/pause", scope=Scope.ADMIN, example={**EXAMPLE, "state": "paused", "state_reason": "paused by anna"})
@@ -112,16 +112,16 @@ async def pause_own_account(ask: Ask, account_id: AccountId) -> AccountShown:
 
     Whoever uses it lets go within 20 seconds; its channels are read by another account, if one can.
     """
-    return _shown(await pause_account(account_id, by=ask.caller.actor, stores=ask.stores, now=ask.now))
+    return account_shown(await pause_account(account_id, by=ask.caller.actor, stores=ask.stores, now=ask.now))
 
 
 @area.post("/accounts/{account_id}/resume", scope=Scope.ADMIN, example=EXAMPLE)
 async def resume_own_account(ask: Ask, account_id: AccountId) -> AccountShown:
     """Use an account again that was paused or in quarantine."""
-    return _shown(await resume_account(account_id, stores=ask.stores, now=ask.now))
+    return account_shown(await resume_account(account_id, stores=ask.stores, now=ask.now))
 
 
-def _shown(health: AccountHealth) -> AccountShown:
+def account_shown(health: AccountHealth) -> AccountShown:
     one = health.account
     return AccountShown(
         account_id=one.public_id,

@@ -27,6 +27,7 @@ from telegram_assistant.api import (
     search,
     spending,
     tags,
+    tenants,
     understanding,
 )
 from telegram_assistant.api.callers import Callers, Limiter
@@ -56,6 +57,7 @@ AREAS = (
     keys.area,
     audit.area,
     dead_letters.area,
+    tenants.area,
 )
 """Every endpoint there is. A new area is a file and its name here."""
 

@@ -3,19 +3,17 @@
 from datetime import date, timedelta
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Query
 from pydantic import ConfigDict, Field
 
 from telegram_assistant.api.areas import Area
 from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import LARGEST_ID, Shown, Storable, Wish
+from telegram_assistant.api.shapes import LARGEST_ID, Shown, Wish
 from telegram_assistant.domain.access import Scope
 from telegram_assistant.features import spending
 from telegram_assistant.features.spending import MOST_MICRO, BudgetTold
 
 area = Area("Usage and budgets", "What was spent on providers, and what may be spent. Amounts are in millionths of `unit`.")
-
-TenantName = Annotated[Storable, Path(min_length=1, max_length=200, description="The name of the tenant.", examples=["default"])]
 
 
 class UsageLineShown(Shown):
@@ -95,15 +93,6 @@ async def get_usage(ask: Ask, days: Annotated[int, Query(ge=1, le=366, descripti
 async def get_budget(ask: Ask) -> OwnBudgetShown:
     """What may be spent this month, and was."""
     return _shown(await spending.budget(stores=ask.stores, prices=ask.app.settings.ai.prices))
-
-
-@area.put("/tenants/{name}/budget", scope=Scope.OPERATE, example=BUDGET_EXAMPLE)
-async def set_tenant_budget(ask: Ask, name: TenantName, wish: BudgetWish) -> OwnBudgetShown:
-    """Say what a tenant may spend each month. Only for the operator, whose bill it is."""
-    ask.note(micro=wish.micro, tokens=wish.tokens)
-    system, prices = ask.app.system, ask.app.settings.ai.prices
-    told = await spending.set_budget(name, micro=wish.micro, tokens=wish.tokens, tenants=system.tenants, spending=system.spending, prices=prices)
-    return _shown(told)
 
 
 def _shown(told: BudgetTold) -> OwnBudgetShown:

@@ -43,6 +43,7 @@ COMMANDS = {
     "media": Lazy("media:app", "Files of posts: how many are kept, what went wrong, sweep the store."),
     "streams": Lazy("streams:app", "Watch the stages at work; refill, resume."),
     "dead-letters": Lazy("dead_letters:app", "Events that a stage could not process: look, replay, discard."),
+    "tenants": Lazy("tenants:app", "Tenants: list, create, suspend, resume, quotas, budgets."),
     "keys": Lazy("keys:app", "Keys for the API: create, list, revoke."),
     "ai": Lazy("ai:app", "Providers: how they are, what they cost, who may ask them."),
     "tags": Lazy("tags:app", "Tags: list, hide, rename, show again."),

@@ -17,6 +17,7 @@ from telegram_assistant.domain.account_risk import Risk
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.login import LoginWay
 from telegram_assistant.features.accounts import AccountHealth, account_health
+from telegram_assistant.features.tenants import all_accounts
 from telegram_assistant.stores.postgres.accounts import Account
 from telegram_assistant.stores.postgres.limits import Block
 from telegram_assistant.telegram.vault import make_key
@@ -66,18 +67,26 @@ def show_list() -> None:
 
 
 @app.command()
-def risk(tenant: Annotated[str, typer.Option(help="Whose accounts.")] = "default") -> None:
+def risk(
+    tenant: Annotated[str, typer.Option(help="Whose accounts.")] = "default",
+    of_all: Annotated[bool, typer.Option("--all", help="Accounts of all tenants, those at the greatest risk first.")] = False,
+) -> None:
     """Is my account at risk? A verdict for each, with its reasons and what is left of its budgets."""
 
-    async def look(assembled: App) -> tuple[AccountHealth, ...]:
+    async def look(assembled: App) -> list[tuple[str, AccountHealth]]:
+        now = datetime.now(UTC)
+        if of_all:
+            everybodys = await all_accounts(tenants=assembled.system.tenant_operations, stores_of=assembled.tenant, now=now)
+            return [(one.tenant.name, one.health) for one in everybodys]
         known = await tenant_named(assembled, tenant)
-        return await account_health(stores=assembled.tenant(known.tenant_id), now=datetime.now(UTC))
+        return [(tenant, one) for one in await account_health(stores=assembled.tenant(known.tenant_id), now=now)]
 
     found = with_app(look)
     if not found:
         console.print("There are no accounts. `tga accounts login` adds one.")
-    for one in found:
-        about = f"account {one.account.number} ({one.account.phone_masked or 'no phone'}), reads {one.account.channels} channels"
+    for name, one in found:
+        whose = f" of {escape(name)}" if of_all else ""
+        about = f"account {one.account.number}{whose} ({one.account.phone_masked or 'no phone'}), reads {one.account.channels} channels"
         console.print(f"{about}: [{COLOURS[one.verdict.risk]}]{one.verdict.risk}[/]")
         for reason in one.verdict.reasons:
             console.print(f"  - {escape(reason.why)}")

@@ -10,13 +10,16 @@ from rich.table import Table
 
 from telegram_assistant.ai.prices import Prices, read_prices
 from telegram_assistant.ai.providers import configured
+from telegram_assistant.api.tenants import TenantResponse
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.tenants import all_tenants, print_budgets
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.features import ai_policies
 from telegram_assistant.features.channels import pick
-from telegram_assistant.features.spending import micro_of, money_of, set_budget
+from telegram_assistant.features.spending import micro_of, money_of
+from telegram_assistant.features.tenants import set_budget
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Providers: status, usage, budgets, policies, consent.")
@@ -54,10 +57,11 @@ def usage(
         tenant_id = None if tenant is None else (await tenant_named(assembled, tenant)).tenant_id
         lines = await assembled.system.spending.usage(datetime.now(UTC) - timedelta(days=days), tenant_id=tenant_id)
         prices = _prices(assembled)
+        names = {one.tenant_id: one.name for one in await assembled.system.tenants.all()}
         table = Table("day", "tenant", "provider", "model", "for", "outcome", "calls", "tokens", prices.unit, pad_edge=False)
         for line in lines:
             counts = (f"{line.calls:,}", f"{line.tokens:,}", money_of(line.micro))
-            table.add_row(f"{line.day}", str(line.tenant_id), line.provider, line.model, line.purpose, line.status, *counts)
+            table.add_row(f"{line.day}", escape(names[line.tenant_id]), line.provider, line.model, line.purpose, line.status, *counts)
         return table
 
     table = with_app(look)
@@ -72,21 +76,13 @@ def budget(
 ) -> None:
     """Show what each tenant may spend in a month and has spent, or set it for one with --money."""
 
-    async def work(assembled: App) -> Table:
+    async def work(assembled: App) -> tuple[TenantResponse, ...]:
         if money is not None:
-            system = assembled.system
-            await set_budget(
-                tenant, micro=micro_of(money), tokens=tokens, tenants=system.tenants, spending=system.spending, prices=assembled.settings.ai.prices
-            )
-        prices = _prices(assembled)
-        table = Table("tenant", "month", f"spent, {prices.unit}", f"of, {prices.unit}", "tokens", "of", pad_edge=False)
-        for one in await assembled.system.spending.budgets():
-            limit = "–" if one.tokens is None else f"{one.tokens:,}"
-            table.add_row(str(one.tenant_id), f"{one.month:%Y-%m}", money_of(one.used_micro), money_of(one.micro), f"{one.used_tokens:,}", limit)
-        return table
+            known = await tenant_named(assembled, tenant)
+            await set_budget(known.public_id, micro=micro_of(money), tokens=tokens, tenants=assembled.system.tenant_operations)
+        return await all_tenants(assembled)
 
-    table = with_app(work)
-    console.print(table if table.row_count else "No tenant has a budget, so nothing is paid for. Set one: tga ai budget --tenant default --money 500")
+    print_budgets(with_app(work))
 
 
 @app.command()

@@ -62,7 +62,7 @@ def add(
     async def ask(assembled: App) -> list[Asked]:
         asked = await _follow(assembled, tenant, [Listed(one) for one in references or ()], wanted)
         if joined:
-            known = await assembled.system.tenants.ensure(tenant)
+            known = await tenant_named(assembled, tenant)
             wish_id = await assembled.system.wishes.add(known.tenant_id, WishKind.DIALOGS, "", wanted)
             asked.append(Asked("the channels that the account has joined", wish_id=wish_id))
         return await until_found(assembled, asked, wait)
@@ -193,7 +193,7 @@ def wanted_by(folder: str | None, priority: Priority, ai: AiPolicy | None, histo
 
 
 async def _follow(assembled: App, tenant: str, listed: Sequence[Listed], wanted: Subscription) -> list[Asked]:
-    system, known = assembled.system, await assembled.system.tenants.ensure(tenant)
+    system, known = assembled.system, await tenant_named(assembled, tenant)
     return await follow(
         listed, tenant_id=known.tenant_id, subscription=wanted, channels=system.channels, wishes=system.wishes, planning=system.planning
     )

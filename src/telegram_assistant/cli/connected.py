@@ -1,6 +1,7 @@
 """Commands that need the servers. Apart from the others, which start without loading what talks to them."""
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable
 
 import typer
@@ -15,7 +16,7 @@ from telegram_assistant.telemetry.logging import configure_logging
 async def tenant_named(app: App, name: str) -> Tenant:
     known = await app.system.tenants.by_name(name)
     if known is None:
-        raise Rejected(f"there is no tenant {name!r}")
+        raise Rejected(f"there is no tenant {name!r}; create it with: tga tenants create {shlex.quote(name)}")
     return known
 
 

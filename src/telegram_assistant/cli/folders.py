@@ -38,7 +38,7 @@ def add(
 
     async def ask(assembled: App) -> list[Asked]:
         system, number = assembled.system, None if account is None else AccountId(account)
-        known = await system.tenants.ensure(tenant)
+        known = await tenant_named(assembled, tenant)
         asked = await follow_folder(title, tenant=known, account_id=number, subscription=wanted, accounts=system.accounts, wishes=system.wishes)
         return await until_found(assembled, [asked], wait)
 

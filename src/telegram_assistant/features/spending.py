@@ -8,10 +8,8 @@ from pathlib import Path
 
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.domain.spending import MILLION, Budget, UsageLine
-from telegram_assistant.errors import Missing, Rejected
-from telegram_assistant.stores.postgres.spending import Spending
+from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.tenants import Tenants
 
 MOST_MICRO = 10**15
 """A thousand million units: more is a slip of the finger."""
@@ -44,18 +42,6 @@ async def usage(since: datetime, *, stores: TenantStores, prices: Path | None) -
 async def budget(*, stores: TenantStores, prices: Path | None) -> BudgetTold:
     """Of one tenant."""
     return BudgetTold(await stores.spending.budget(), read_prices(prices).unit)
-
-
-async def set_budget(name: str, *, micro: int, tokens: int | None, tenants: Tenants, spending: Spending, prices: Path | None) -> BudgetTold:
-    """The operator says what a tenant may spend each month: the bill is the operator's. What this month has used stays used."""
-    if not 0 <= micro <= MOST_MICRO:
-        raise Rejected("a budget is at least 0 and at most a thousand million units")
-    known = await tenants.by_name(name)
-    if known is None:
-        raise Missing(f"there is no tenant {name!r}")
-    await spending.set_budget(known.tenant_id, micro=micro, tokens=tokens)
-    budgets = await spending.budgets()
-    return BudgetTold(next(one for one in budgets if one.tenant_id == known.tenant_id), read_prices(prices).unit)
 
 
 def in_sum(lines: Sequence[UsageLine], *, unit: str) -> Spent:

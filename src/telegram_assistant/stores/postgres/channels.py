@@ -6,7 +6,7 @@ from datetime import datetime
 
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
-from telegram_assistant.domain.priority import WEIGHTS, Priority
+from telegram_assistant.domain.priority import Priority
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions, TenantTransactions
@@ -190,18 +190,7 @@ async def _register(connection: Connection, channel: Channel) -> None:
     )
 
 
-SET_TIER = f"""
-WITH wanted AS (
-    SELECT s.priority AS tier FROM subscriptions s WHERE s.channel_id = $1 AND s.active
-    ORDER BY array_position(ARRAY['high', 'normal', 'low'], s.priority) LIMIT 1
-),
-known AS (UPDATE channels SET is_active = EXISTS (SELECT 1 FROM wanted) WHERE channel_id = $1)
-UPDATE poll_schedule p
-SET tier = coalesce((SELECT tier FROM wanted), 'low'),
-    weight = CASE (SELECT tier FROM wanted) {" ".join(f"WHEN '{one}' THEN {weight}" for one, weight in WEIGHTS.items())} ELSE 0 END,
-    next_poll_at = CASE WHEN NOT EXISTS (SELECT 1 FROM wanted) THEN 'infinity' WHEN p.next_poll_at = 'infinity' THEN now() ELSE p.next_poll_at END
-WHERE p.channel_id = $1
-"""
+SET_TIER = "SELECT refresh_tiers(ARRAY[$1::bigint])"
 """A channel that nobody follows is never due."""
 
 

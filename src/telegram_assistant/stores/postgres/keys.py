@@ -9,6 +9,7 @@ import asyncpg
 
 from telegram_assistant.domain.access import SHOWN_LETTERS, Caller, Role, Scope, allowed, hash_of
 from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.errors import Forbidden
 from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
 
 
@@ -50,7 +51,8 @@ class NewKey:
 COLUMNS = "key_id, name, prefix, scopes, created_by, created_at, expires_at, last_used_at, revoked_at"
 
 LOOK_UP = """
-SELECT k.key_id, k.tenant_id, k.scopes, k.user_id, k.name AS key_name, t.public_id, t.name AS tenant_name, t.is_operator, u.name AS user_name, m.role
+SELECT k.key_id, k.tenant_id, k.scopes, k.user_id, k.name AS key_name, t.public_id, t.name AS tenant_name, t.is_operator,
+       t.suspended_at IS NOT NULL AS is_suspended, t.suspended_reason, u.name AS user_name, m.role
 FROM api_keys k JOIN tenants t USING (tenant_id)
 LEFT JOIN users u ON u.user_id = k.user_id
 LEFT JOIN memberships m ON m.tenant_id = k.tenant_id AND m.user_id = k.user_id
@@ -67,11 +69,13 @@ class KeyDirectory:
         self._transactions = transactions
 
     async def caller(self, hashed: bytes) -> Caller | None:
-        """Whoever has the key, and that it was used now; None where it opens nothing any more."""
+        """Whoever has the key, and that it was used now; None where it opens nothing any more. Forbidden while its tenant is suspended."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(LOOK_UP, hashed)
             if row is None:
                 return None
+            if row["is_suspended"]:
+                raise Forbidden(f"the tenant {row['tenant_name']} is suspended by the operator: {row['suspended_reason']}")
             await connection.execute(NOTE_USE, hashed)
         role = Role(row["role"]) if row["role"] else None
         return Caller(

@@ -57,6 +57,7 @@ from telegram_assistant.stores.postgres.search import WordSearch
 from telegram_assistant.stores.postgres.spending import Spending
 from telegram_assistant.stores.postgres.statistics import PostStatistics
 from telegram_assistant.stores.postgres.tag_use import TagUse
+from telegram_assistant.stores.postgres.tenant_operations import TenantOperations
 from telegram_assistant.stores.postgres.tenant_tags import TenantTags
 from telegram_assistant.stores.postgres.tenants import Tenants
 from telegram_assistant.stores.postgres.users import Users
@@ -71,6 +72,7 @@ class SystemStores:
     """For ingest, workers and jobs: they see every tenant."""
 
     tenants: Tenants
+    tenant_operations: TenantOperations
     users: Users
     key_directory: KeyDirectory
     idempotency: IdempotencyUpkeep
@@ -148,6 +150,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
     repeatable = SystemTransactions(pool, repeatable=True)
     return SystemStores(
         tenants=Tenants(transactions),
+        tenant_operations=TenantOperations(transactions),
         users=Users(transactions),
         key_directory=KeyDirectory(transactions),
         idempotency=IdempotencyUpkeep(transactions),

@@ -42,8 +42,8 @@ from telegram_assistant.stores.redis.client import Redis, open_redis
 from telegram_assistant.stores.redis.pacing import Pacing
 from telegram_assistant.telemetry.health import Probe
 from telegram_assistant.telemetry.tracing import start_tracing
-from telegram_assistant.vectors.index import Index
-from telegram_assistant.vectors.opening import open_vectors
+from telegram_assistant.vectors.index import Index, MeaningSearch
+from telegram_assistant.vectors.opening import open_searchable, open_vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +218,13 @@ async def open_index(settings: Settings, *, system: SystemStores, gate: Gate) ->
     """Posts by meaning; None where vectors are off."""
     async with open_vectors(settings.vectors) as vectors:
         yield None if vectors is None else Index(vectors, gate=gate, states=system.post_states)
+
+
+@asynccontextmanager
+async def open_meaning_search(settings: Settings, *, gate: Gate) -> AsyncIterator[MeaningSearch | None]:
+    """Questions by meaning, from a process that writes no vectors; None where vectors are off."""
+    async with open_searchable(settings.vectors) as searchable:
+        yield None if searchable is None else MeaningSearch(searchable, gate=gate)
 
 
 @asynccontextmanager

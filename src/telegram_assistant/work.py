@@ -5,8 +5,9 @@ from functools import partial
 
 from telegram_assistant.assembly import App
 from telegram_assistant.features.graph_upkeep import keep_graph
-from telegram_assistant.features.vector_upkeep import keep_vectors
+from telegram_assistant.features.vector_upkeep import keep_vectors, report_vectors
 from telegram_assistant.pipeline import ENDS, stages_of
+from telegram_assistant.settings import EmbeddingsBy
 from telegram_assistant.stages.improvements import better_sights, better_tags, better_vectors
 from telegram_assistant.stages.improving import improving
 from telegram_assistant.stores.postgres.outbox import ALL_BRANCHES
@@ -25,15 +26,24 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     improvements = (better_tags(app.tagger), better_sights(app.looker), better_vectors(app.gate, app.system.post_states))
     later = improving(wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements)
     stages = loops_of(stages_of(app.settings), ENDS, app, health, Options(partitions=app.settings.streams.partitions))
-    return (*stages, later, vectors_loop(app, health), graph_loop(app, health))
+    return (*stages, later, *vectors_loops(app, health), graph_loop(app, health))
 
 
-def vectors_loop(app: App, health: Health) -> Loop:
-    """Rebuilds of vectors, and how they are."""
+def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:
+    """Rebuilds of vectors, those too that nobody asked for but that cost nothing, and how they are."""
     model = app.settings.ai.embeddings_model_in_force
     system = app.system
-    run = partial(keep_vectors, index=app.index, states=system.post_states, rebuilds=system.rebuilds, model=model, owner=app.instance, health=health)
-    return Loop("vectors", run)
+    keep = partial(
+        keep_vectors,
+        index=app.index,
+        states=system.post_states,
+        rebuilds=system.rebuilds,
+        model=model,
+        owner=app.instance,
+        fills=app.settings.ai.embeddings is EmbeddingsBy.LOCAL,
+    )
+    report = partial(report_vectors, index=app.index, rebuilds=system.rebuilds, model=model, health=health)
+    return Loop("vectors", keep), Loop("vectors_health", report)
 
 
 def graph_loop(app: App, health: Health) -> Loop:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import system_stores
-from telegram_assistant.telemetry.health import Health
 from tests.ai.conftest import minilm
 from tests.ai.models import MINILM
 from tests.vectors.indexed import SPACE, index_of, land, make_followed_channel, opened_with_vectors, vectors_in
@@ -37,9 +37,10 @@ async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, empty
     async def command() -> str:
         environ = {**os.environ, **empty_database, **variables}
         called = (sys.executable, "-m", "telegram_assistant", "rebuild", "vectors")
-        process = await asyncio.create_subprocess_exec(*called, env=environ, stdout=asyncio.subprocess.PIPE, cwd=tmp_path)
-        said, _ = await process.communicate()
+        process = await asyncio.create_subprocess_exec(*called, env=environ, stdout=PIPE, stderr=PIPE, cwd=tmp_path)
+        said, progress = await process.communicate()
         assert process.returncode == 0
+        assert "vectors: 0 of about" in progress.decode()
         return said.decode()
 
     async with opened_with_vectors(empty_database, models=minilm, folder=tmp_path / "vectors") as running:
@@ -55,7 +56,7 @@ async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, empty
                     rebuilds=stores.rebuilds,
                     model=MINILM,
                     owner=running.instance,
-                    health=Health(probes={}),
+                    fills=False,
                 )
             )
             try:

@@ -3,15 +3,22 @@
 import asyncio
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
 from telegram_assistant.cli import app
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.ai.conftest import minilm
+from tests.ai.models import MINILM
 from tests.factories import fresh_number, make_channel, make_page, make_post
+from tests.vectors.indexed import index_of, opened_with_vectors, vectors_in
+
+__all__ = ["minilm"]
 
 
 async def make_reader(system: SystemStores, *texts: str) -> tuple[str, int]:
@@ -83,3 +90,16 @@ async def test_a_word_that_is_left_out_may_come_first(system: SystemStores, runn
     mistyped = await call(runner, ["search", "снег", "--tenatn", name])
     assert mistyped.exit_code == 2
     assert "there is no option --tenatn" in mistyped.stderr
+
+
+async def test_meaning_is_asked_of_the_process_that_has_the_vectors(
+    database: dict[str, str], system: SystemStores, runner: CliRunner, minilm: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "vectors"
+    async with opened_with_vectors(database, models=minilm, folder=folder) as running:
+        name, channel_id = await make_reader(system, "A kitten sleeps on the sofa")
+        await index_of(running).write([PostId(ChannelId(channel_id), MessageId(1))])
+        variables = {"MODELS_DIR": str(minilm), "AI_EMBEDDINGS_MODEL": MINILM, **vectors_in(folder)}
+        told = await call(runner, ["search", "cat", "--tenant", name], **variables)
+    assert "A kitten sleeps on the sofa" in told.stdout
+    assert "only words" not in told.stderr

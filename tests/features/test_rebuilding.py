@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 import asyncpg
@@ -13,14 +12,13 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.events import Event, PostParsed
 from telegram_assistant.features.text_upkeep import rebuild_text
-from telegram_assistant.features.vector_upkeep import keep_vectors, rebuild_vectors
+from telegram_assistant.features.vector_upkeep import rebuild_vectors
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuild
 from telegram_assistant.stores.postgres.search import FAR_FUTURE, Limits, Place
-from telegram_assistant.telemetry.health import Health
 from telegram_assistant.vectors.protocol import Space
 from tests.ai.models import MINILM
 from tests.conftest import Admin, scratch_database
@@ -162,23 +160,6 @@ async def test_where_there_are_no_vectors_yet_they_are_made(app: App) -> None:
     assert await index_of(app).vectors.collections() == {SPACE.collection(1): SPACE.name}
 
 
-@pytest.mark.usefixtures("posts")
-async def test_the_worker_does_what_is_asked_for_and_health_tells_what_is_used(app: App) -> None:
-    health, stopping = Health(probes={}), asyncio.Event()
-    await app.system.rebuilds.want(Projection.VECTORS)
-    keep = partial(keep_vectors, states=app.system.post_states, rebuilds=app.system.rebuilds, model=MINILM, owner="here#0001", health=health)
-    keeping = asyncio.create_task(keep(stopping, index=app.index))
-    while (await looked_at(app)).finished_at is None:
-        await asyncio.sleep(0.02)
-    stopping.set()
-    await keeping
-    told = health.parts()["vectors"]
-    assert (told["points"], told["model"]) == (len(TEXTS), MINILM)
-    assert str(told["used"]).startswith("embedded, in the folder")
-    await keep(stopping, index=None)
-    assert health.parts()["vectors"]["used"] == "off"
-
-
 # --- words -----------------------------------------------------------------------------------
 
 
@@ -197,7 +178,9 @@ async def rebuild_words(app: App, *, owner: str = "here#0001", stopping: asyncio
 async def with_words(app: App, posts: list[PostId]) -> None:
     system = app.system
     events: list[Event] = [PostParsed.about(post_id, 1, occurred_at=datetime.now(UTC)) for post_id in posts]
-    await post_persistence(events, posts=system.posts, media=system.media, media_rules=app.media_rules, albums=system.albums)
+    await post_persistence(
+        events, posts=system.posts, media=system.media, media_rules=app.media_rules, albums=system.albums, versions=system.versions
+    )
 
 
 async def found_words(app: App, words: str, tenant_id: TenantId) -> list[int]:

@@ -20,12 +20,13 @@ from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
 from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.rebuilds import Projection
 from telegram_assistant.stores.postgres.tenant_tags import TagChoice
 from telegram_assistant.vectors.index import Index
 from telegram_assistant.vectors.opening import open_vectors
 from tests.conftest import Admin
 from tests.factories import fresh_number, make_channel, make_page, make_post, make_tenant
-from tests.vectors.indexed import index_of, opened_with_vectors
+from tests.vectors.indexed import index_of, mark_complete, opened_with_vectors
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -33,6 +34,7 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 @pytest.fixture(scope="module")
 async def app(database: dict[str, str], minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
     async with opened_with_vectors(database, models=minilm, folder=tmp_path_factory.mktemp("vectors")) as built:
+        await mark_complete(built.system)
         yield built
 
 
@@ -60,7 +62,9 @@ class Reader:
         await self.app.system.landing.land(make_page(*posts), Claim(channel_id or self.channel_id, 0))
         events: list[Event] = [PostParsed.about(post.id, 1, occurred_at=NOW) for post in posts]
         system = self.app.system
-        await post_persistence(events, posts=system.posts, media=system.media, media_rules=self.app.media_rules, albums=system.albums)
+        await post_persistence(
+            events, posts=system.posts, media=system.media, media_rules=self.app.media_rules, albums=system.albums, versions=system.versions
+        )
         if tags is not None:
             await system.enrichments.save([Enrichment(post.id, 1, Kind.TAGS, Tier.LOCAL, tags) for post in posts])
         await index_of(self.app).write([post.id for post in posts])
@@ -102,6 +106,15 @@ async def test_without_vectors_words_alone_answer_and_it_is_said(reader: Reader)
     assert [one.text for one in answer.found] == ["The cat is asleep"]
     assert answer.words_only is WordsOnly.OFF
     assert "VECTORS_DIR" in answer.words_only.words
+
+
+async def test_while_some_posts_have_no_vector_the_answer_says_so(reader: Reader) -> None:
+    await reader.says("A kitten sleeps on the sofa", "The cat is asleep")
+    await reader.app.system.rebuilds.forget(Projection.VECTORS)
+    answer = await reader.asks("cat")
+    assert (len(answer.found), answer.words_only) == (2, WordsOnly.FILLING)
+    await mark_complete(reader.app.system)
+    assert (await reader.asks("cat")).words_only is None
 
 
 async def test_vectors_that_take_too_long_are_not_waited_for(reader: Reader) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.rebuilds import Projection
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.vectors.index import Index
 from telegram_assistant.vectors.protocol import Reach, Sought, Space
@@ -34,6 +36,13 @@ def vectors_in(folder: Path) -> dict[str, str]:
     server = {name: os.environ[name] for name in ("QDRANT_URL", "QDRANT_API_KEY") if name in os.environ}
     prefix = f"tga-test-{hashlib.sha256(bytes(folder)).hexdigest()[:16]}-"
     return {"VECTORS_DIR": str(folder), **server, "QDRANT_COLLECTION_PREFIX": prefix}
+
+
+async def mark_complete(system: SystemStores) -> None:
+    """As after a rebuild of vectors: what is searched holds every post."""
+    await system.rebuilds.want(Projection.VECTORS)
+    await system.rebuilds.claim(Projection.VECTORS, owner="tests", lease=timedelta(minutes=1))
+    await system.rebuilds.finish(Projection.VECTORS, owner="tests")
 
 
 def index_of(app: App) -> Index:

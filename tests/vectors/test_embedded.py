@@ -4,16 +4,19 @@ import asyncio
 import json
 import signal
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.errors import CannotStart, InUse
+from telegram_assistant.domain.query import Has
+from telegram_assistant.errors import Busy, CannotStart, InUse
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.vectors.embedded import FEW, EmbeddedVectors
-from telegram_assistant.vectors.opening import examine, open_vectors
+from telegram_assistant.vectors.opening import examine, open_searchable, open_vectors
 from telegram_assistant.vectors.protocol import Reach, Sought, Space
+from telegram_assistant.vectors.sharing import SharedVectors
 from tests.vectors.conftest import DIMENSION, directions, make_point
 
 SPACE = Space("tests/model", DIMENSION)
@@ -52,6 +55,25 @@ async def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None
         assert len(await store.search(SPACE, Sought(vector=vector, reach=ALL, limit=5))) == 1
     async with open_vectors(read_group(VectorSettings, {})) as store:
         assert store is None
+
+
+async def test_a_process_that_does_not_have_the_vectors_searches_through_the_one_that_does(tmp_path: Path) -> None:
+    settings = read_group(VectorSettings, {"VECTORS_DIR": str(tmp_path)})
+    vector = next(directions(1))
+    sought = Sought(vector=vector, reach=ALL, limit=5, since=datetime(2026, 1, 1, tzinfo=UTC), has=(Has.IMAGE,))
+    async with open_vectors(settings) as store:
+        assert store is not None
+        await store.create(SPACE, FIRST)
+        await store.switch(SPACE, FIRST)
+        await store.upsert(FIRST, [make_point(1, 1, vector, flags=["image"]), make_point(1, 2, vector)])
+        async with open_searchable(settings) as other:
+            assert isinstance(other, SharedVectors)
+            assert await other.search(SPACE, sought) == await store.search(SPACE, sought)
+            assert [hit.post_id.message_id for hit in await other.search(SPACE, sought)] == [1]
+    with pytest.raises(Busy, match="does not answer"):
+        await other.search(SPACE, sought)
+    async with open_searchable(settings) as free:
+        assert isinstance(free, EmbeddedVectors)
 
 
 async def test_a_killed_process_loses_nothing_and_leaves_the_folder_free(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ class SearchShown(Page):
     items: list[FoundShown]
     facets: FacetsShown
     searched_back_to: datetime | None = Field(description="How far this page has looked; null: as far as there is anything.")
-    words_only: WordsOnly | None = Field(description="Why meaning had no part in it; null: it had, or was not asked for.")
+    words_only: WordsOnly | None = Field(description="Why meaning had no part in it, or not its whole part; null: it had, or was not asked for.")
     notice: str | None = Field(description="The same for people, with what to do.")
 
 

@@ -21,6 +21,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 LOOK_EVERY_SECONDS = 0.5
 PATIENCE_SECONDS = 20.0
+LINE_EVERY_SECONDS = 10.0
+"""How often progress is printed where no terminal can draw a bar."""
 
 
 @app.callback()
@@ -110,6 +112,7 @@ async def _help(assembled: App, stack: AsyncExitStack) -> None:
 async def _watched(assembled: App, projection: Projection, ours: asyncio.Task[object]) -> Rebuild:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     alone_since = asyncio.get_running_loop().time()
+    line_at = alone_since
     with Progress(*columns, console=complaints, transient=True) as progress:
         bar = progress.add_task(projection.value, total=None)
         while True:
@@ -122,6 +125,9 @@ async def _watched(assembled: App, projection: Projection, ours: asyncio.Task[ob
             if found.finished_at is not None:
                 return found
             now = asyncio.get_running_loop().time()
+            if not complaints.is_terminal and now >= line_at:
+                line_at = now + LINE_EVERY_SECONDS
+                complaints.print(f"{told}: {found.done} of about {found.total} posts")
             alone_since = now if found.owner else alone_since
             if now - alone_since > PATIENCE_SECONDS:
                 raise Rejected("nobody does it: the process that has it in hand runs no worker, or has just ended; start one, or call this again")

@@ -1,7 +1,6 @@
 """`tga search`: find posts by words and meaning."""
 
 import sys
-from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -10,15 +9,13 @@ import typer
 from pydantic_core import to_json
 from rich.text import Span, Text
 
-from telegram_assistant.assembly import App, open_index
+from telegram_assistant.assembly import App, open_meaning_search
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.domain.facets import Facet, Facets
 from telegram_assistant.domain.snippets import Snippet
-from telegram_assistant.errors import InUse
 from telegram_assistant.features.search import Answer, Found
 from telegram_assistant.features.search import search as find
-from telegram_assistant.vectors.index import Index
 
 SHOWN_VALUES = 5
 MARK = "bold yellow"
@@ -46,12 +43,12 @@ def search(
     async def look(app: App) -> tuple[Answer, ZoneInfo]:
         known = await tenant_named(app, tenant)
         zone = ZoneInfo(app.settings.telemetry.time_zone)
-        async with AsyncExitStack() as stack:
+        async with open_meaning_search(app.settings, gate=app.gate) as index:
             return await find(
                 typed,
                 tenant_id=known.tenant_id,
                 stores=app.tenant(known.tenant_id),
-                index=await _index(app, stack),
+                index=index,
                 now=datetime.now(UTC),
                 zone=zone,
                 limit=limit,
@@ -65,14 +62,6 @@ def search(
         _show(answer, zone)
     if not answer.found:
         raise typer.Exit(1)
-
-
-async def _index(app: App, stack: AsyncExitStack) -> Index | None:
-    """Embedded vectors belong to one process; while another one has them, words will do."""
-    try:
-        return await stack.enter_async_context(open_index(app.settings, system=app.system, gate=app.gate))
-    except InUse:
-        return None
 
 
 def _show(answer: Answer, zone: ZoneInfo) -> None:

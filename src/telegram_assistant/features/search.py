@@ -27,7 +27,7 @@ from telegram_assistant.features.search_pages import Bookmark, Group, grouped
 from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
 from telegram_assistant.stores.postgres.search import BEGINS, ENDS, FAR_FUTURE, Limits, Loaded, Match, Named, Place, Scope
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.index import MeaningSearch
 
 CLOCKS_DIFFER = timedelta(minutes=5)
 HIDDEN = ""
@@ -77,7 +77,7 @@ async def search(  # noqa: PLR0913 -- who asks, what, how much of it, and what a
     *,
     tenant_id: TenantId,
     stores: TenantStores,
-    index: Index | None,
+    index: MeaningSearch | None,
     now: datetime,
     zone: tzinfo = UTC,
     limit: int = 20,
@@ -113,12 +113,14 @@ class _Asking:
     scope: Scope
     tenant_id: TenantId
     stores: TenantStores
-    index: Index | None
+    index: MeaningSearch | None
     meaning_seconds: float
     zone: tzinfo
 
 
-async def _asking(query: Query, *, tenant_id: TenantId, stores: TenantStores, index: Index | None, meaning_seconds: float, zone: tzinfo) -> _Asking:
+async def _asking(
+    query: Query, *, tenant_id: TenantId, stores: TenantStores, index: MeaningSearch | None, meaning_seconds: float, zone: tzinfo
+) -> _Asking:
     scope = await stores.words.scope()
     channels: tuple[ChannelId, ...] | None = None
     if query.channels:
@@ -153,7 +155,7 @@ async def _page(asking: _Asking, mark: Bookmark, *, limit: int) -> Answer:
         nearest_posts(
             asking.query,
             asking.limits,
-            policies=asking.scope.policies,
+            scope=asking.scope,
             until=newest,
             tenant_id=asking.tenant_id,
             index=asking.index,

@@ -9,9 +9,9 @@ from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.query import Query
 from telegram_assistant.domain.understanding import AiPolicy, Reason
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.postgres.search import Limits
+from telegram_assistant.stores.postgres.search import Limits, Scope
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.index import MeaningSearch
 from telegram_assistant.vectors.protocol import Reach, Sought
 
 log = get_logger()
@@ -31,6 +31,8 @@ class WordsOnly(StrEnum):
     POLICY = "policy"
     NO_BUDGET = "no_budget"
     NO_MODEL = "no_model"
+    FILLING = "filling"
+    """Meaning had its part, but some posts have no vector yet."""
 
     @property
     def words(self) -> str:
@@ -44,6 +46,7 @@ _WHY = {
     WordsOnly.SLOW: "only words were searched: the vectors took too long",
     WordsOnly.POLICY: "only words were searched: your policy for these channels lets no model understand them",
     WordsOnly.NO_BUDGET: "only words were searched: the budget for questions is used up",
+    WordsOnly.FILLING: "some posts have no vector yet and were found by their words only; `tga rebuild vectors` shows how far it is",
     WordsOnly.NO_MODEL: "only words were searched: no model could read the question (`tga doctor` says more)",
 }
 _BECAUSE = {Reason.POLICY: WordsOnly.POLICY, Reason.NO_BUDGET: WordsOnly.NO_BUDGET, Reason.BUSY: WordsOnly.SLOW}
@@ -53,13 +56,14 @@ async def nearest_posts(
     query: Query,
     limits: Limits,
     *,
-    policies: Mapping[ChannelId, AiPolicy],
+    scope: Scope,
     until: datetime,
     tenant_id: TenantId,
-    index: Index | None,
+    index: MeaningSearch | None,
     patience_seconds: float,
 ) -> tuple[Sequence[PostId], WordsOnly | None]:
-    """The nearest first; or why there are none."""
+    """The nearest first; and why there are none, or not all of them."""
+    policies = scope.policies
     if index is None or not query.meaning or not policies:
         return (), WordsOnly.OFF if query.meaning and index is None else None
     reach = _reach(policies, limits.channels)
@@ -86,7 +90,7 @@ async def nearest_posts(
         return (), WordsOnly.AWAY
     if isinstance(near, Reason):
         return (), _BECAUSE.get(near, WordsOnly.NO_MODEL)
-    return [hit.post_id for hit in near if hit.score >= LEAST_SCORE], None
+    return [hit.post_id for hit in near if hit.score >= LEAST_SCORE], None if scope.vectors_are_complete else WordsOnly.FILLING
 
 
 def _reach(policies: Mapping[ChannelId, AiPolicy], channels: Sequence[ChannelId] | None) -> Reach:

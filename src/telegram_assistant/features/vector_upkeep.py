@@ -1,4 +1,4 @@
-"""Making the vectors anew by request, and telling how they are."""
+"""Making the vectors anew, by request or because posts have none yet, and telling how they are."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -75,17 +75,41 @@ def _space_in_force(collections: Mapping[str, str | None], model: str) -> Space 
 
 
 async def keep_vectors(
-    stopping: asyncio.Event, *, index: Index | None, states: PostStates, rebuilds: Rebuilds, model: str, owner: str, health: Health
+    stopping: asyncio.Event, *, index: Index | None, states: PostStates, rebuilds: Rebuilds, model: str, owner: str, fills: bool
 ) -> None:
-    """Do what people ask to be made anew, and tell how the vectors are."""
+    """Do what people ask to be made anew; where `fills`, also give vectors to posts that were stored while vectors were off.
+
+    A worker without vectors forgets that they were ever complete, so the next one with vectors fills them.
+    """
+    if index is None:
+        await rebuilds.forget(Projection.VECTORS)
+        await stopping.wait()
+        return
+    while not stopping.is_set():
+        if fills and await rebuilds.look(Projection.VECTORS) is None:
+            await rebuilds.want(Projection.VECTORS)
+        await rebuild_vectors(index=index, states=states, rebuilds=rebuilds, model=model, owner=owner, stopping=stopping)
+        await sleep_unless(stopping, LOOK_EVERY_SECONDS)
+
+
+async def report_vectors(stopping: asyncio.Event, *, index: Index | None, rebuilds: Rebuilds, model: str, health: Health) -> None:
+    """Tell how the vectors are, also while they are made anew."""
     if index is None:
         health.report(PART, State.OK, used="off")
         await stopping.wait()
         return
     while not stopping.is_set():
-        collections = await index.vectors.collections()
-        shown = [name for name, space in collections.items() if space is not None]
+        shown = [name for name, space in (await index.vectors.collections()).items() if space is not None]
         points = sum([await index.vectors.count(name) for name in shown])
-        health.report(PART, State.OK, used=index.vectors.where, model=model, points=points, is_being_rebuilt=len(shown) < len(collections))
-        await rebuild_vectors(index=index, states=states, rebuilds=rebuilds, model=model, owner=owner, stopping=stopping)
+        known = await rebuilds.look(Projection.VECTORS)
+        health.report(
+            PART,
+            State.OK,
+            "" if known and known.completed_at else "some posts have no vector yet; `tga rebuild vectors` makes them",
+            used=index.vectors.where,
+            model=model,
+            points=points,
+            is_being_rebuilt=known is not None and known.finished_at is None,
+            posts_done=known.done if known else 0,
+        )
         await sleep_unless(stopping, LOOK_EVERY_SECONDS)

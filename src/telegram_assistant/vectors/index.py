@@ -9,15 +9,34 @@ from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.meaning import facts_of, text_of
 from telegram_assistant.domain.understanding import Reason, Urgency
 from telegram_assistant.stores.postgres.post_states import PostState, PostStates, Version
-from telegram_assistant.vectors.protocol import Hit, Point, Sought, Space, Vectors
+from telegram_assistant.vectors.protocol import Hit, Point, Searchable, Sought, Space, Vectors
 
 
-class Index:
-    """One per process."""
+class MeaningSearch:
+    """Answers questions by meaning."""
+
+    def __init__(self, searchable: Searchable, *, gate: Gate) -> None:
+        self._searchable = searchable
+        self._gate = gate
+
+    async def nearest(self, question: str, sought: Sought, *, tenant_id: TenantId) -> tuple[Hit, ...] | Reason:
+        """The posts that mean the same as a tenant's question, at the tenant's cost; or why there is no vector of it.
+
+        The vector is made here, by the model that made those of the posts.
+        """
+        made = await self._gate.vectors([question], kind=TextKind.QUERY, tenant_id=tenant_id, urgency=Urgency.QUESTION)
+        if made.value is None:
+            return made.reason or Reason.FAILED
+        vector = made.value[0]
+        return await self._searchable.search(Space(made.model, len(vector)), replace(sought, vector=vector))
+
+
+class Index(MeaningSearch):
+    """Writes too. One per process."""
 
     def __init__(self, vectors: Vectors, *, gate: Gate, states: PostStates) -> None:
+        super().__init__(vectors, gate=gate)
         self.vectors = vectors
-        self._gate = gate
         self._states = states
 
     async def write(self, post_ids: Collection[PostId], *, into: str | None = None, urgency: Urgency = Urgency.LIVE) -> Mapping[PostId, Version]:
@@ -38,17 +57,6 @@ class Index:
             has_appeared = bool(await self._collections(into) - before)
             pending = [one for one in pending if has_appeared or versions.get(one) != (states[one].version if one in states else None)]
         return written
-
-    async def nearest(self, question: str, sought: Sought, *, tenant_id: TenantId) -> tuple[Hit, ...] | Reason:
-        """The posts that mean the same as a tenant's question, at the tenant's cost; or why there is no vector of it.
-
-        The vector is made here, by the model that made those of the posts.
-        """
-        made = await self._gate.vectors([question], kind=TextKind.QUERY, tenant_id=tenant_id, urgency=Urgency.QUESTION)
-        if made.value is None:
-            return made.reason or Reason.FAILED
-        vector = made.value[0]
-        return await self.vectors.search(Space(made.model, len(vector)), replace(sought, vector=vector))
 
     async def _first_of(self, space: Space) -> str:
         """A collection for the first vectors of a model, seen by searches at once."""

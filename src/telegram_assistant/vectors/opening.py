@@ -1,7 +1,7 @@
 """Which store is used: a server where QDRANT_URL is set, else the embedded one where VECTORS_DIR is, else none."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
@@ -10,7 +10,8 @@ from pathlib import Path
 from telegram_assistant.domain.finding import Finding, bad, off, ok, warning
 from telegram_assistant.errors import Busy, CannotStart, InUse
 from telegram_assistant.settings import VectorSettings
-from telegram_assistant.vectors.protocol import Vectors
+from telegram_assistant.vectors.protocol import Searchable, Vectors
+from telegram_assistant.vectors.sharing import SharedVectors, shared_search
 
 SUBJECT = "vectors"
 
@@ -44,11 +45,27 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
     if find_spec(library) is None:
         raise CannotStart(f"vectors need {library}, and it is not installed", remedy=remedy)
     room = import_module(f"telegram_assistant.vectors.{used.value}")
-    store = room.ServerVectors(settings) if used is Used.SERVER else await room.EmbeddedVectors.open(settings.folder or Path())
-    try:
+    async with AsyncExitStack() as stack:
+        if used is Used.SERVER:
+            store = room.ServerVectors(settings)
+            stack.push_async_callback(store.close)
+        else:
+            folder = settings.folder or Path()
+            store = await room.EmbeddedVectors.open(folder)
+            stack.push_async_callback(store.close)
+            await stack.enter_async_context(shared_search(store, folder))
         yield store
-    finally:
-        await store.close()
+
+
+@asynccontextmanager
+async def open_searchable(settings: VectorSettings) -> AsyncIterator[Searchable | None]:
+    """As `open_vectors`, for a process that only searches: where another process has embedded vectors, that one is asked."""
+    async with AsyncExitStack() as stack:
+        try:
+            searchable: Searchable | None = await stack.enter_async_context(open_vectors(settings))
+        except InUse:
+            searchable = SharedVectors(settings.folder or Path())
+        yield searchable
 
 
 async def examine(settings: VectorSettings, model: str) -> list[Finding]:

@@ -121,11 +121,19 @@ class Sought:
         return self.reach is not None and not self.reach.channels
 
 
-class Vectors(Protocol):
-    """The store. Busy is whatever passes. Every write may run twice; what is written into a collection that is gone is lost with it."""
+class Searchable(Protocol):
+    """What answers searches. Busy is whatever passes."""
 
     where: str
     """In words, for people."""
+
+    async def search(self, space: Space, sought: Sought) -> tuple[Hit, ...]:
+        """The nearest first; nothing where there is no such space."""
+        ...
+
+
+class Vectors(Searchable, Protocol):
+    """The store. Every write may run twice; what is written into a collection that is gone is lost with it."""
 
     async def collections(self) -> Mapping[str, str | None]:
         """Every collection of ours, and the name of the space that shows it now; None while it is being built."""
@@ -144,10 +152,6 @@ class Vectors(Protocol):
     async def upsert(self, collection: str, points: Sequence[Point]) -> None: ...
 
     async def delete(self, collection: str, post_ids: Sequence[PostId]) -> None: ...
-
-    async def search(self, space: Space, sought: Sought) -> tuple[Hit, ...]:
-        """The nearest first; nothing where there is no such space."""
-        ...
 
     async def count(self, collection: str) -> int: ...
 

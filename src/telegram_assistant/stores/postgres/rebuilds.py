@@ -27,6 +27,8 @@ class Rebuild:
     done: int
     total: int
     finished_at: datetime | None
+    completed_at: datetime | None
+    """When what is searched was last known to hold every post; None: it may lack some."""
     owner: str | None
     error: str
 
@@ -93,7 +95,9 @@ class Rebuilds:
 
     async def finish(self, projection: Projection, *, owner: str) -> None:
         async with self._transactions.begin() as connection:
-            await connection.execute("UPDATE rebuilds SET finished_at = now() WHERE projection = $1 AND owner = $2", projection.value, owner)
+            await connection.execute(
+                "UPDATE rebuilds SET finished_at = now(), completed_at = now() WHERE projection = $1 AND owner = $2", projection.value, owner
+            )
 
     async def release(self, projection: Projection, *, owner: str, error: str = "") -> None:
         """Somebody else may go on from here."""
@@ -114,10 +118,11 @@ class Rebuilds:
 
 
 COLUMNS = (
-    "target, channel_id, message_id, done, total, finished_at, CASE WHEN leased_until > now() AND finished_at IS NULL THEN owner END AS owner, error"
+    "target, channel_id, message_id, done, total, finished_at, completed_at, "
+    "CASE WHEN leased_until > now() AND finished_at IS NULL THEN owner END AS owner, error"
 )
 
 
 def _rebuild(row: asyncpg.Record) -> Rebuild:
     last = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])) if row["channel_id"] else None
-    return Rebuild(row["target"], last, row["done"], row["total"], row["finished_at"], row["owner"], row["error"])
+    return Rebuild(row["target"], last, row["done"], row["total"], row["finished_at"], row["completed_at"], row["owner"], row["error"])

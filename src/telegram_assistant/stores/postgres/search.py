@@ -73,6 +73,7 @@ class Scope:
     """Of every channel; `provider` without the owner's consent is `local`."""
     tag_names: Mapping[str, str | None]
     """Where the tenant has chosen one; None: it is hidden."""
+    vectors_are_complete: bool
 
     def shown(self, tags: Iterable[str]) -> tuple[str, ...]:
         """Tags as the tenant calls them."""
@@ -138,7 +139,8 @@ class WordSearch:
         async with self._transactions.begin() as connection:
             policies = await policies_in_force(connection)
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
-        return Scope(policies, {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in chosen})
+            is_complete = bool(await connection.fetchval("SELECT vectors_are_complete()"))
+        return Scope(policies, {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in chosen}, is_complete)
 
     async def load(self, post_ids: Sequence[PostId], *, channel_ids: Iterable[ChannelId] = (), strict_words: str = "") -> Loaded:
         """Those that are not deleted, and have the words that must be there; with their channels and these."""

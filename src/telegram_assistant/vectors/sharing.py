@@ -1,0 +1,86 @@
+"""Lets other processes of this machine search embedded vectors, over a Unix socket in their folder.
+
+Embedded vectors belong to one process. The socket carries one question and its answer per connection, a line of JSON each;
+whoever may enter the folder may ask.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from telegram_assistant.errors import AssistantError, Busy
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.vectors.protocol import Hit, Searchable, Sought, Space
+
+log = get_logger()
+
+SOCKET = "search.sock"
+MAX_LINE_BYTES = 4 * 1024 * 1024
+TIMEOUT_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A search in one space."""
+
+    space: Space
+    sought: Sought
+
+
+REQUEST = TypeAdapter(SearchRequest)
+HITS = TypeAdapter(tuple[Hit, ...])
+
+
+@asynccontextmanager
+async def shared_search(store: Searchable, folder: Path) -> AsyncIterator[None]:
+    """Answer searches of other processes until the block ends. The caller owns the folder, so an old socket in it is nobody's."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                asked = REQUEST.validate_json(await reader.readline())
+                writer.write(HITS.dump_json(await store.search(asked.space, asked.sought)) + b"\n")
+                await writer.drain()
+        except (AssistantError, OSError, TimeoutError, ValueError) as error:
+            log.warning("shared_search_failed", why=type(error).__name__)
+        finally:
+            writer.close()
+
+    path = folder / SOCKET
+    try:
+        path.unlink(missing_ok=True)
+        server = await asyncio.start_unix_server(answer, path, limit=MAX_LINE_BYTES)
+    except OSError as error:
+        log.warning("vectors_not_shared", why=str(error), what_to_do="`tga search` finds words only while this runs; choose a shorter VECTORS_DIR")
+        yield
+        return
+    try:
+        async with server:
+            yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+class SharedVectors:
+    """Embedded vectors that another process has: they can be searched, nothing else."""
+
+    def __init__(self, folder: Path) -> None:
+        self.where = f"embedded, in the folder {folder}, of another process"
+        self._path = folder / SOCKET
+
+    async def search(self, space: Space, sought: Sought) -> tuple[Hit, ...]:
+        """Busy: the other process does not answer."""
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                reader, writer = await asyncio.open_unix_connection(self._path, limit=MAX_LINE_BYTES)
+                try:
+                    writer.write(REQUEST.dump_json(SearchRequest(space, sought)) + b"\n")
+                    return HITS.validate_json(await reader.readline())
+                finally:
+                    writer.close()
+        except (OSError, TimeoutError, ValueError) as error:
+            raise Busy(f"the process that has the vectors does not answer ({type(error).__name__})", retry_after_seconds=5.0) from error

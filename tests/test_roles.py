@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -128,6 +129,23 @@ async def test_an_operations_port_that_is_taken_ends_the_process_with_words(data
         async with program(database, "--roles", "worker", WORKER_OPERATIONS_PORT=port) as running:
             _, complaint = await asyncio.wait_for(running.process.communicate(), 20)
     assert (running.process.returncode, "set WORKER_OPERATIONS_PORT" in complaint.decode()) == (1, True)
+
+
+@pytest.mark.turns("HTTP_REQUEST_TIMEOUT_SECONDS")
+async def test_400_half_sent_requests_are_closed_in_time_while_others_are_answered(database: dict[str, str]) -> None:
+    async with program(database, "--roles", "api", HTTP_REQUEST_TIMEOUT_SECONDS="2") as running, httpx.AsyncClient() as client:
+        await running.until_ready()
+        port = int(running.environ["API_PORT"])
+        began = time.monotonic()
+        connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(400)]
+        for _, writer in connections:
+            writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+        assert (await client.get(running.url("api", "/health"))).status_code == 200
+        endings = await asyncio.wait_for(asyncio.gather(*(reader.read() for reader, _ in connections)), 20)
+        assert set(endings) == {b""}
+        assert 1.9 < time.monotonic() - began < 10
+        for _, writer in connections:
+            writer.close()
 
 
 @pytest.mark.turns("METRICS_MAX_CHANNELS")

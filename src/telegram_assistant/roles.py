@@ -152,7 +152,7 @@ def _start(planned: _Planned, listeners: _Listeners, *, app: App, group: asyncio
     served = [(sites.public, listeners.public), *([(sites.operations, listeners.operations)] if listeners.operations else [])]
     servers = []
     for site, listener in served:
-        servers.append(Server(site))
+        servers.append(Server(site, request_timeout_seconds=app.settings.http.request_timeout_seconds))
         group.create_task(servers[-1].serve(sockets=[listener]))
     health.take_traffic()
     return _Running(role, health, stopping, loops, servers)

@@ -446,6 +446,13 @@ class HttpSettings(Group):
         help="Names, with commas between, under which health details, metrics and reading a channel at once may be asked for, "
         "beside localhost and the address itself. Others are refused.",
     )
+    request_timeout_seconds: float = variable(
+        "HTTP_REQUEST_TIMEOUT_SECONDS",
+        10.0,
+        help="A client has so long to send the headers of a request, then as long for its body; after that its connection is closed.",
+        gt=0,
+        le=600,
+    )
     operations_host: str = variable("OPERATIONS_HOST", "", help="Address to listen on for the three ports below. Empty: HTTP_HOST.")
     ingest_operations_port: Port | None = variable(
         "INGEST_OPERATIONS_PORT",

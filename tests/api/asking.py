@@ -1,5 +1,7 @@
 """The API as programs meet it: the real site on real servers, asked over ASGI."""
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -7,6 +9,7 @@ from datetime import UTC, datetime
 import httpx
 from pydantic import SecretStr
 
+from telegram_assistant.api.server import Server
 from telegram_assistant.api.site import site_of
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.access import Scope
@@ -33,6 +36,19 @@ def client_of(app: App) -> httpx.AsyncClient:
 async def asked(settings: Settings, **changed: object) -> AsyncIterator[tuple[App, httpx.AsyncClient]]:
     async with assemble(with_operator_key(settings, **changed)) as app, client_of(app) as client:
         yield app, client
+
+
+@asynccontextmanager
+async def served(app: App, *, request_timeout_seconds: float) -> AsyncIterator[int]:
+    """The port on which the real server serves the site, for clients that misbehave."""
+    server = Server(site_of(app), request_timeout_seconds=request_timeout_seconds)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            await serving
 
 
 async def key_of(app: App, tenant_id: TenantId, *scopes: Scope, user_id: UserId | None = None) -> dict[str, str]:

@@ -72,7 +72,7 @@ class Area:
         self, method: str, path: str, *, scope: Scope, example: object, status: int, also: Collection[int], is_secret: bool = False
     ) -> Callable[[Endpoint], Endpoint]:
         changes = method != "GET"
-        refusals = {*ALWAYS, *also, *((404,) if "{" in path else ()), *((400, 409, 413) if changes else ())}
+        refusals = {*ALWAYS, *also, *((404,) if "{" in path else ()), *((400, 408, 409, 413) if changes else ())}
         answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
         if example is not None:
             answer["content"] = {"application/json": {"example": example}}

@@ -9,6 +9,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from telegram_assistant.api.bodies import read_body
 from telegram_assistant.api.callers import Callers
 from telegram_assistant.api.problems import TITLES, problem, waiting
 from telegram_assistant.domain.access import Caller
@@ -27,8 +28,17 @@ LONGEST_KEY = 255
 class Door:
     """Everything outside /api/v1 passes."""
 
-    def __init__(self, site: ASGIApp, *, callers: Callers, tenant: Callable[[TenantId], TenantStores], settings: ApiSettings) -> None:
+    def __init__(
+        self,
+        site: ASGIApp,
+        *,
+        callers: Callers,
+        tenant: Callable[[TenantId], TenantStores],
+        settings: ApiSettings,
+        body_timeout_seconds: float,
+    ) -> None:
         self._site, self._callers, self._tenant, self._settings = site, callers, tenant, settings
+        self._body_timeout_seconds = body_timeout_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not (scope["path"] == PREFIX or scope["path"].startswith(f"{PREFIX}/")):
@@ -48,12 +58,8 @@ class Door:
         if scope["method"] not in CHANGING:
             await self._site(scope, receive, counted)
             return
-        body = await _body(receive, headers, most=self._settings.most_bytes)
-        if body is None:
-            detail = f"At most {self._settings.most_bytes} bytes are read (API_MAX_BODY_BYTES)."
-            await problem(413, TITLES[413], detail)(scope, receive, counted)
-            return
-        answer = await self._change(scope, body, caller, headers)
+        body = await read_body(receive, headers, max_bytes=self._settings.most_bytes, timeout_seconds=self._body_timeout_seconds)
+        answer = body if isinstance(body, Response) else await self._change(scope, body, caller, headers)
         await answer(scope, receive, counted)
 
     async def _change(self, scope: Scope, body: bytes, caller: Caller, headers: dict[bytes, bytes]) -> Response:
@@ -129,21 +135,6 @@ def _counted(send: Send, taken: Taken, *, burst: int) -> Send:
         await send(message)
 
     return counted
-
-
-async def _body(receive: Receive, headers: dict[bytes, bytes], *, most: int) -> bytes | None:
-    """None when it is too large; what is announced as too large is not even read."""
-    announced = headers.get(b"content-length", b"0")
-    if announced.isdigit() and int(announced) > most:
-        return None
-    body = bytearray()
-    while True:
-        message = await receive()
-        body += message.get("body", b"")
-        if len(body) > most:
-            return None
-        if not message.get("more_body", False):
-            return bytes(body)
 
 
 def _once(body: bytes) -> Receive:

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from telegram_assistant.api.bodies import read_body
 from telegram_assistant.api.problems import TITLES, problem, told
 from telegram_assistant.api.status import Pages
 from telegram_assistant.assembly import App
@@ -43,8 +44,13 @@ def ingest_pages(app: App) -> Pages:
         return found.as_json(parser.interval_seconds)
 
     async def poll(request: Request) -> Response:
+        settings = app.settings
+        headers = dict(request.headers.raw)
+        body = await read_body(request.receive, headers, max_bytes=settings.api.most_bytes, timeout_seconds=settings.http.request_timeout_seconds)
+        if isinstance(body, Response):
+            return body
         try:
-            wish = PollWish.model_validate_json(await request.body() or b"{}")
+            wish = PollWish.model_validate_json(body or b"{}")
         except ValidationError as error:
             return problem(422, TITLES[422], "; ".join(str(one["msg"]) for one in error.errors()))
         channel_id = ChannelId(request.path_params["channel_id"])

@@ -20,6 +20,7 @@ TITLES = {
     403: "This is not allowed",
     404: "There is no such thing",
     405: "That cannot be done here",
+    408: "Request Timeout",
     409: "Something stands in the way",
     413: "The request is too large",
     421: "Misdirected Request",

@@ -80,7 +80,8 @@ def site_of(app: App) -> ASGIApp:
     settings = app.settings.api
     limiter = Limiter(RateLimits(app.redis), per_minute=settings.per_minute, burst=settings.burst)
     callers = Callers(app.system.key_directory, limiter, operator_key=app.settings.http.operator_key)
-    site: ASGIApp = Door(endpoints(app), callers=callers, tenant=app.tenant, settings=settings)
+    body_timeout_seconds = app.settings.http.request_timeout_seconds
+    site: ASGIApp = Door(endpoints(app), callers=callers, tenant=app.tenant, settings=settings, body_timeout_seconds=body_timeout_seconds)
     if settings.cors_origins:
         site = CORSMiddleware(
             site,

@@ -1,5 +1,6 @@
 """What is the same for every endpoint: limits, errors, headers."""
 
+import time
 from collections.abc import AsyncIterator
 
 import httpx
@@ -7,6 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from telegram_assistant.api.callers import Limiter
+from telegram_assistant.api.problems import MAX_ERRORS
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import RedisSettings, Settings
 from telegram_assistant.stores.redis.client import connect_to
@@ -88,6 +90,32 @@ async def test_every_refusal_is_a_problem_in_words(client: httpx.AsyncClient, ke
     for body in (b"{", b"\xff", b'{"references": ["\\ud800"]}', b'{"\\ud800": 1}', b'{"references": ["@a\\u0000bcd"]}', b"[" * 100_000):
         refused = await client.post("/api/v1/channels", headers={**key, "Content-Type": "application/json"}, content=body)
         assert problem_of(refused)[0] in {400, 422}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {f"{number:05}": 1 for number in range(80_000)},
+        {"references": [1] * 300_000},
+        {"references": [{"a": 1}] * 80},
+        {"references": ["@some_channel"], "x" * 500_000: 1},
+        {"references": ["@some_channel"], "folder": "x" * 500_000},
+    ],
+    ids=["many unknown fields", "many wrong items", "more mistakes than are told", "a long name", "a long value"],
+)
+async def test_a_hostile_body_gets_a_small_answer_at_once(client: httpx.AsyncClient, key: dict[str, str], body: dict[str, object]) -> None:
+    started = time.perf_counter()
+    refused = await client.post("/api/v1/channels", headers=key, json=body)
+    assert time.perf_counter() - started < 1
+    assert problem_of(refused)[0] == 422
+    assert len(refused.content) < 10_000
+    assert len(refused.json()["errors"]) <= MAX_ERRORS
+
+
+async def test_mistakes_that_are_not_listed_are_counted(client: httpx.AsyncClient, key: dict[str, str]) -> None:
+    refused = await client.post("/api/v1/channels", headers=key, json={"references": [1] * 60})
+    assert refused.json()["more_errors"] == 60 - MAX_ERRORS
+    assert "more_errors" not in (await client.post("/api/v1/channels", headers=key, json={"references": [1]})).json()
 
 
 @pytest.mark.parametrize("cursor", ["abc", "W10", "WyJ4Il0", "WzEsMiwzLDRd", "WzEwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMCwxLDFd", "bnVsbA", "a" * 400])

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from telegram_assistant.api.bodies import read_body
-from telegram_assistant.api.problems import TITLES, problem, told
+from telegram_assistant.api.problems import told
+from telegram_assistant.api.shapes import Wish
 from telegram_assistant.api.status import Pages
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId
@@ -22,10 +23,10 @@ from telegram_assistant.stores.redis.scheduler import SchedulerLock
 from telegram_assistant.telemetry.health import Fact
 
 
-class PollWish(BaseModel):
+class PollWish(Wish):
     """How a channel shall be read. High priority: before all others."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [{"mode": "incremental", "priority": "high"}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"mode": "incremental", "priority": "high"}]})
 
     mode: Mode | None = None
     priority: Priority = Priority.NORMAL
@@ -52,7 +53,7 @@ def ingest_pages(app: App) -> Pages:
         try:
             wish = PollWish.model_validate_json(body or b"{}")
         except ValidationError as error:
-            return problem(422, TITLES[422], "; ".join(str(one["msg"]) for one in error.errors()))
+            return told(error)
         channel_id = ChannelId(request.path_params["channel_id"])
         try:
             await poll_any(channel_id, mode=wish.mode, first=wish.first, schedule=app.system.schedule)

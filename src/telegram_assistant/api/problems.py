@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.config import JsonDict
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -29,6 +29,11 @@ TITLES = {
     500: "Something is broken here",
     503: "Not now",
 }
+MAX_ERRORS = 20
+"""Listed in one answer; the others are counted. A request of many mistakes gets no large answer."""
+MAX_WHERE_CHARACTERS = 100
+MAX_WHY_CHARACTERS = 300
+SAID_IN_DETAIL = 5
 DETAILS = {404: "There is nothing at this address.", 405: "This address does not know the method; `Allow` lists those it knows."}
 
 
@@ -56,7 +61,8 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
-    errors: list[WrongField] | None = Field(default=None, description="What is wrong with which part of the request.")
+    errors: list[WrongField] | None = Field(default=None, description=f"What is wrong with which part of the request; at most {MAX_ERRORS}.")
+    more_errors: int | None = Field(default=None, description="How many more mistakes there are than `errors` lists.")
     trace_id: str | None = Field(default=None, description="For whoever looks into the logs.")
 
 
@@ -67,10 +73,12 @@ def problem(
     *,
     headers: Mapping[str, str] | None = None,
     errors: Sequence[Mapping[str, str]] | None = None,
+    more_errors: int = 0,
     trace_id: str | None = None,
 ) -> Response:
     told: dict[str, object] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     told |= {"errors": list(errors)} if errors else {}
+    told |= {"more_errors": more_errors} if more_errors else {}
     told |= {"trace_id": trace_id} if trace_id else {}
     known = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
     # Plain ASCII: whatever strangers have sent, half a character included, can be told.
@@ -80,9 +88,8 @@ def problem(
 def told(error: Exception, *, trace_id: str | None = None) -> Response:  # noqa: PLR0911 -- one for each verdict
     """The answer to whoever caused the error, or only met it."""
     match error:
-        case RequestValidationError():
-            errors = [{"where": ".".join(map(str, one["loc"])), "why": str(one["msg"])} for one in error.errors()]
-            return problem(422, TITLES[422], "; ".join(f"{one['where']}: {one['why']}" for one in errors[:5]), errors=errors)
+        case RequestValidationError() | ValidationError():
+            return _invalid(error)
         case HTTPException():
             title = TITLES.get(error.status_code, HTTPStatus(error.status_code).phrase)
             return problem(error.status_code, title, DETAILS.get(error.status_code, str(error.detail)), headers=error.headers)
@@ -99,6 +106,16 @@ def told(error: Exception, *, trace_id: str | None = None) -> Response:  # noqa:
             return problem(422, TITLES[422], str(error))
         case _:
             return problem(500, TITLES[500], "It was noted, and is not your fault. Name the trace_id when you report it.", trace_id=trace_id)
+
+
+def _invalid(error: RequestValidationError | ValidationError) -> Response:
+    """Says where and why, never what was sent."""
+    found = error.errors()
+    errors = [
+        {"where": ".".join(map(str, one["loc"]))[:MAX_WHERE_CHARACTERS], "why": str(one["msg"])[:MAX_WHY_CHARACTERS]} for one in found[:MAX_ERRORS]
+    ]
+    detail = "; ".join(f"{one['where']}: {one['why']}" for one in errors[:SAID_IN_DETAIL])
+    return problem(422, TITLES[422], detail, errors=errors, more_errors=len(found) - len(errors))
 
 
 def later(why: str, *, seconds: float, trace_id: str | None = None) -> Response:

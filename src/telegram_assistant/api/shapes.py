@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import Path, Query
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic_core import to_json
 
 from telegram_assistant.errors import Rejected
@@ -14,6 +14,8 @@ from telegram_assistant.settings import known_zone
 
 LARGEST_ID = 2**63 - 1
 LARGEST_PAGE = 200
+MAX_FIELDS = 100
+"""Of an object in a request. No request needs so many; each unknown one would be a mistake of its own."""
 
 ChannelNumber = Annotated[int, Path(ge=1, le=LARGEST_ID, description="Telegram's own id of the channel.", examples=[1234567890])]
 MessageNumber = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The number of the message in its channel.", examples=[42])]
@@ -44,6 +46,13 @@ class Wish(BaseModel):
     """The body of a request: what is not known is a mistake."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, given: object) -> object:
+        if isinstance(given, dict) and len(given) > MAX_FIELDS:
+            raise ValueError(f"an object has at most {MAX_FIELDS} fields")
+        return given
 
 
 class Shown(BaseModel):

@@ -156,11 +156,12 @@ def crawl_rules(settings: CrawlSettings) -> CrawlRules:
 async def open_page_reader(settings: CrawlSettings, redis: Redis, *, guard: Guard, readers: Readers) -> AsyncIterator[PageReader]:
     """What reads linked pages; it begins nothing before the first page."""
     fetcher = Fetcher(guard, most_bytes=settings.most_bytes)
+    robots = Robots(fetcher)
     render = Renderer(settings.crawler_address, guard=guard, most_bytes=settings.most_bytes).render if settings.crawler_address else None
     try:
         yield PageReader(
             fetcher=fetcher,
-            robots=Robots(fetcher),
+            robots=robots,
             readers=readers,
             turn=Pacing(redis).turn,
             render=render,
@@ -168,6 +169,7 @@ async def open_page_reader(settings: CrawlSettings, redis: Redis, *, guard: Guar
             longest_seconds=settings.longest_seconds,
         )
     finally:
+        await robots.close()
         await fetcher.close()
 
 

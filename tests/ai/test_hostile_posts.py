@@ -36,6 +36,7 @@ def test_no_post_can_end_its_fence_or_open_a_new_turn(text: str) -> None:
     found = FENCED.match(told.user)
     assert found is not None
     assert not re.search(r"={3,}|<\||\[INST\]|<start_of_turn>|<<SYS>>|</s>|[\u200b\u202e\uff1d]", found["data"])
+    assert not re.search(r"\[/?(SYSTEM_PROMPT|TOOL_CALLS|THINK)\]|</?(think|tool_call|tool_response|tools)>", found["data"], re.IGNORECASE)
     assert text[:20] not in told.system
     assert told.system == prompt("tagging").instruct("", most_tokens=10, vocabulary="спорт").system
 

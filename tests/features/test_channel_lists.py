@@ -33,6 +33,17 @@ def test_a_feed_readers_file_is_read_with_its_folders() -> None:
     assert read_list(text) == (Listed("https://t.me/s/chan_a", "News"),)
 
 
+@pytest.mark.parametrize("depth", [1_200, 100_000])
+def test_folders_that_are_nested_too_deep_are_refused(depth: int) -> None:
+    with pytest.raises(Rejected, match="nested"):
+        read_list(f"<opml><body>{'<outline>' * depth}{'</outline>' * depth}</body></opml>")
+
+
+def test_a_file_that_is_too_large_is_refused() -> None:
+    with pytest.raises(Rejected, match="characters"):
+        read_list("@channel\n" * 1_000_000)
+
+
 @pytest.mark.parametrize("text", ["", "# only remarks", "<opml><body/></opml>", "<opml", '<!DOCTYPE x [<!ENTITY a "b">]><opml/>'])
 def test_what_names_no_channel_is_refused(text: str) -> None:
     with pytest.raises(Rejected):

@@ -14,7 +14,7 @@ from telegram_assistant.domain.pages import PageStatus
 from telegram_assistant.errors import Unreadable
 from telegram_assistant.pages.fetching import USER_AGENT, Fetcher
 from telegram_assistant.pages.guard import Target
-from tests.pages.test_guard import get, refused
+from tests.pages.test_guard import at_once, get, refused
 from tests.pages.web import OUTSIDE, Web, answer, hang, redirect, small_web
 
 MOST_BYTES = 100_000
@@ -56,6 +56,32 @@ async def test_a_small_answer_that_unpacks_into_a_large_one_is_left(web: Web, fe
     assert len(bomb) < MOST_BYTES
     web.outside.pages["/"] = answer(bomb, Content_Encoding="gzip")
     assert await refused(fetcher, web.url()) == PageStatus.TOO_LARGE
+
+
+@pytest.mark.parametrize("endless", ["nothing", "after the end"])
+async def test_packed_bytes_count_while_nothing_comes_of_them(web: Web, fetcher: Fetcher, endless: str) -> None:
+    sent = 0
+
+    async def pack(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n")
+        writer.write(gzip.compress(b"a") if endless == "after the end" else gzip.compress(b"")[:10])
+        while sent < 10 * MOST_BYTES:
+            writer.write(b"\x00\x00\x00\xff\xff" * 1000)  # a block that holds nothing
+            sent += 5000
+            await writer.drain()
+
+    web.outside.pages["/"] = pack
+    if endless == "nothing":
+        assert await refused(fetcher, web.url()) == PageStatus.TOO_LARGE
+    else:
+        assert (await get(fetcher, web.url())).body == b"a"
+
+
+async def test_only_the_first_bytes_of_a_large_answer_may_be_asked_for(web: Web, fetcher: Fetcher) -> None:
+    web.outside.pages |= {"/": answer(b"ab" * MOST_BYTES), "/packed": answer(gzip.compress(b"ab" * MOST_BYTES), Content_Encoding="gzip")}
+    for path in ("/", "/packed"):
+        assert (await fetcher.get(web.url(path), before=at_once, first_bytes=5)).body == b"ababa"
 
 
 async def test_a_packed_answer_is_unpacked(web: Web, fetcher: Fetcher) -> None:

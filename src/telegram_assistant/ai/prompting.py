@@ -14,7 +14,10 @@ MOST_CHARACTERS = 12_000
 FENCE = "====="
 _FENCE_LIKE = re.compile(r"[=\uff1d\u2550\u30a0]{3,}")
 _TEMPLATE_MARKS = re.compile(
-    r"<\|[^|>\n]{0,40}\|>|<\uff5c[^\uff5c>\n]{0,40}\uff5c>|</?(?:start_of_turn|end_of_turn|s|bos|eos)>|\[/?INST\]|<</?SYS>>", re.IGNORECASE
+    r"<\|[^|>\n]{0,40}\|>|<\uff5c[^\uff5c>\n]{0,40}\uff5c>|<</?SYS>>"
+    r"|</?(?:start_of_turn|end_of_turn|s|bos|eos|think|thinking|tools?|tool_calls?|tool_response|tool_results?|function_calls?)>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|THINK|PREFIX|SUFFIX|MIDDLE|IMG|CALL_ID|ARGS)\]",
+    re.IGNORECASE,
 )
 """What chat templates of open models are made of: a server that does not escape them would see a new turn."""
 _KEPT_CONTROLS = "\n\t"

@@ -7,6 +7,10 @@ from xml.etree import ElementTree as ET
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.channels import FollowedChannel
 
+MAX_CHARACTERS = 5_000_000
+MAX_DEPTH = 20
+"""Folders inside folders. No feed reader writes more than a few."""
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -34,6 +38,8 @@ def as_opml(channels: Iterable[FollowedChannel], *, title: str) -> str:
 
 def read_list(text: str) -> tuple[Listed, ...]:
     """OPML, or lines; what stands after a # is a remark. Rejected when there is nothing to follow in it."""
+    if len(text) > MAX_CHARACTERS:
+        raise Rejected(f"the file has more than {MAX_CHARACTERS} characters")
     found = tuple(_from_opml(text) if text.lstrip().startswith("<") else _from_lines(text))
     if not found:
         raise Rejected("the file names no channel; write one @name or link per line, or give an OPML file")
@@ -48,16 +54,18 @@ def _from_opml(text: str) -> Iterator[Listed]:
     except ET.ParseError as error:
         raise Rejected(f"the file is no OPML ({error})") from error
     body = root.find("body")
-    yield from _outlines(body if body is not None else root, None)
+    yield from _outlines(body if body is not None else root, None, depth=1)
 
 
-def _outlines(parent: ET.Element, folder: str | None) -> Iterator[Listed]:
+def _outlines(parent: ET.Element, folder: str | None, *, depth: int) -> Iterator[Listed]:
+    if depth > MAX_DEPTH:
+        raise Rejected(f"folders in the file are nested more than {MAX_DEPTH} deep")
     for outline in parent.findall("outline"):
         address = outline.get("htmlUrl") or outline.get("xmlUrl") or outline.get("url")
         if address and "t.me/" in address:
             yield Listed(address, folder)
         elif address is None:
-            yield from _outlines(outline, outline.get("text") or outline.get("title") or folder)
+            yield from _outlines(outline, outline.get("text") or outline.get("title") or folder, depth=depth + 1)
 
 
 def _from_lines(text: str) -> Iterator[Listed]:

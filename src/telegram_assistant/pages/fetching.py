@@ -61,12 +61,17 @@ class Fetcher:
             network_backend=_GuardedNetwork(guard),
         )
 
-    async def get(self, url: str, *, before: Before, accept: str = ACCEPT, kinds: tuple[str, ...] = READABLE) -> Answer:
-        """The page, after at most five redirects; each hop is checked like the first. Unreadable where it cannot be had."""
+    async def get(
+        self, url: str, *, before: Before, accept: str = ACCEPT, kinds: tuple[str, ...] = READABLE, first_bytes: int | None = None
+    ) -> Answer:
+        """The page, after at most five redirects; each hop is checked like the first. Unreadable where it cannot be had.
+
+        With `first_bytes` the rest of a larger answer is left; without, such an answer is refused.
+        """
         for _ in range(MOST_REDIRECTS + 1):
             target = self.guard.target(url)
             await before(target)
-            found = await self._once(target, accept, kinds)
+            found = await self._once(target, accept, kinds, first_bytes)
             if isinstance(found, Answer):
                 return found
             url = found.url
@@ -75,7 +80,7 @@ class Fetcher:
     async def close(self) -> None:
         await self._pool.aclose()
 
-    async def _once(self, target: Target, accept: str, kinds: tuple[str, ...]) -> Answer | _Elsewhere:
+    async def _once(self, target: Target, accept: str, kinds: tuple[str, ...], first_bytes: int | None) -> Answer | _Elsewhere:
         async with self._asked(target, accept) as response:
             headers = {name.decode("ascii").lower(): value.decode("utf-8", "replace") for name, value in response.headers}
             if response.status in REDIRECTS and "location" in headers:
@@ -85,7 +90,11 @@ class Fetcher:
                 return Answer(target, response.status, content_type, None, b"")
             if content_type.strip() not in kinds:
                 raise Unreadable(PageStatus.NOT_A_PAGE, f"it is {content_type.strip()[:80] or 'of no kind'}")
-            body = await _whole(response.aiter_stream(), headers.get("content-encoding", ""), self._most_bytes)
+            max_bytes = self._most_bytes if first_bytes is None else first_bytes
+            body = await _body(response.aiter_stream(), headers.get("content-encoding", ""), max_bytes)
+            if len(body) > max_bytes and first_bytes is None:
+                raise Unreadable(PageStatus.TOO_LARGE, f"it is larger than {max_bytes} bytes")
+            body = body[:max_bytes]
             return Answer(target, response.status, content_type.strip(), _charset(parameters), body)
 
     @asynccontextmanager
@@ -135,20 +144,24 @@ class _GuardedNetwork(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
 
-async def _whole(chunks: AsyncIterable[bytes], encoding: str, most_bytes: int) -> bytes:
-    """The body, unpacked piece by piece, so that a small answer cannot become a large one in memory."""
+async def _body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> bytes:
+    """The body, or at least its first `max_bytes` + 1 bytes.
+
+    It is unpacked piece by piece, so that a small answer cannot become a large one in memory. Packed bytes count too, so that an
+    answer that unpacks into nothing ends as well, and nothing is read after the end of what is packed.
+    """
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise Unreadable(PageStatus.FAILED, f"it is packed as {encoding[:40]}, which was not asked for")
     unpack = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
-    parts: list[bytes] = []
-    size = 0
+    body, packed_bytes = bytearray(), 0
     async for chunk in chunks:
-        part = unpack.decompress(chunk, most_bytes - size + 1) if unpack else chunk
-        size += len(part)
-        if size > most_bytes:
-            raise Unreadable(PageStatus.TOO_LARGE, f"it is larger than {most_bytes} bytes")
-        parts.append(part)
-    return b"".join(parts)
+        packed_bytes += len(chunk)
+        body += unpack.decompress(chunk, max_bytes - len(body) + 1) if unpack else chunk
+        if len(body) > max_bytes or (unpack and unpack.eof):
+            break
+        if packed_bytes > max_bytes:
+            raise Unreadable(PageStatus.TOO_LARGE, f"it is larger than {max_bytes} bytes, packed")
+    return bytes(body)
 
 
 def _joined(url: str, location: str) -> str:

@@ -2,7 +2,8 @@
 
     AssistantError
     ├── Busy            wait: the other side cannot answer now; nobody's fault, no attempt is used up
-    │   └── Flooded     Telegram asks to wait: nothing is sent until then
+    │   ├── Flooded     Telegram asks to wait: nothing is sent until then
+    │   └── Unanswered  Telegram does not answer
     ├── Rejected        never: this input cannot be processed, however often it is tried
     │   ├── AccessLost  this account may not read the channel any more; another one might
     │   ├── Missing     there is no such thing for whoever asks
@@ -37,6 +38,14 @@ class Busy(AssistantError):
 
 class Flooded(Busy):
     """Telegram asks this account to leave a method alone; nothing is sent before `retry_after_seconds` are over."""
+
+
+class Unanswered(Busy):
+    """Telegram does not answer. `reason` says why, as metrics name it: timeout, connection or network."""
+
+    def __init__(self, what: str, *, reason: str, retry_after_seconds: float = 1.0) -> None:
+        super().__init__(what, retry_after_seconds=retry_after_seconds)
+        self.reason = reason
 
 
 class Rejected(AssistantError):

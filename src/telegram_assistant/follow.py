@@ -119,8 +119,8 @@ async def _identify(account_id: AccountId, line: Line, *, vault: Vault, app: App
 
 
 def scheduler_of(app: App, health: Health) -> Scheduler:
-    lock = SchedulerLock(app.redis, app.instance)
-    return Scheduler(settings=app.settings.parser, lock=lock, planning=app.system.planning, health=health, clock=_now)
+    lock, marks = SchedulerLock(app.redis, app.instance), Marks(app.redis)
+    return Scheduler(settings=app.settings.parser, lock=lock, planning=app.system.planning, marks=marks, health=health, clock=_now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,6 @@ def desk_of(app: App, mine: Mine, reader: Reader, *, slots: asyncio.Semaphore, s
         account_id=mine.account_id,
         lease_epoch=mine.lease_epoch,
         lease=mine.lease,
-        line=reader.line,
         poller=_poller_of(app, reader, marks, silence, pace, stopping),
         backfiller=Backfiller(
             reader,
@@ -222,6 +221,7 @@ def desk_of(app: App, mine: Mine, reader: Reader, *, slots: asyncio.Semaphore, s
         pace=pace,
         silence=silence,
         schedule=system.schedule,
+        known_channels=system.known_channels,
         backfills=system.backfills,
         marks=marks,
         raw_archive=system.raw_archive,
@@ -242,6 +242,7 @@ def preview_desk_of(app: App, site: Site, turns: PreviewTurns, *, health: Health
         pace=pace,
         previews=system.previews,
         schedule=system.schedule,
+        known_channels=system.known_channels,
         wishes=system.wishes,
         channels=system.channels,
         planning=system.planning,

@@ -22,6 +22,7 @@ from telegram_assistant.ingest.reading import Reading
 from telegram_assistant.ingest.tick import Scheduler
 from telegram_assistant.settings import Settings, TelegramSettings
 from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.redis.scheduler import FACTS, LOCK
 from telegram_assistant.telegram.client import open_line
 from telegram_assistant.telegram.line import Line
 from telegram_assistant.telegram.reader import Reader
@@ -81,6 +82,11 @@ class Office:
         while await self.reading.turn():
             steps += 1
         return steps
+
+    async def tick(self) -> None:
+        """A tick, whether or not there was one in this interval."""
+        await self.app.redis.delete(LOCK, FACTS)
+        await self.scheduler.tick_if_free()
 
     async def stored(self, channel_id: int) -> dict[int, str]:
         rows = await self.admin.fetch("SELECT message_id, text FROM posts WHERE channel_id = $1", channel_id)

@@ -87,8 +87,8 @@ async def test_a_job_that_died_goes_on_where_it_was(office: Office, control: Con
     assert await office.app.redis.get(f"lock:backfill:{channel_id}") is None
 
 
-async def test_a_lock_that_somebody_left_behind_stops_nobody_who_has_the_job(office: Office, control: Control) -> None:
-    """Redis may forget that a lock was freed, and a process may die between its claim and its lock: PostgreSQL decides."""
+async def test_a_lock_that_a_dead_process_left_behind_stops_nobody_who_has_the_job(office: Office, control: Control) -> None:
+    """Redis may forget that a lock was freed, and a process may die between its claim and its lock."""
     channel = simulated(control, posts=900, every=600)
     channel_id = await office.follow(channel)
     await office.poll(channel_id)

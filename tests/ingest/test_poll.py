@@ -111,7 +111,7 @@ async def test_a_channel_that_is_no_longer_read_alarms_nobody(office: Office, co
     await office.poll(channel_id)
     await office.app.system.channels.unsubscribe(office.tenant_id, channel_id)
     await office.app.system.planning.give_accounts()
-    assert await office.app.system.schedule.gone(office.mine.account_id, {channel_id}) == {channel_id}
+    assert await office.app.system.known_channels.gone(office.mine.account_id, {channel_id}) == {channel_id}
     shown = {"channel_id": str(channel_id)}
     assert REGISTRY.get_sample_value("channel_gap_seconds", shown) is not None
     office.stopping.set()

@@ -108,7 +108,7 @@ async def test_an_account_takes_over_doubles_nothing_edits_nothing_and_fills_wha
         assert row["account_id"] == office.mine.account_id
         assert row["next_poll_at"] <= datetime.now(UTC)
         await office.poll(channel.channel_id)
-        await office.scheduler.tick_if_free()
+        await office.tick()
         await office.read_the_past()
         assert await office.gaps(channel.channel_id) == []
         stored = await window.stored(channel.channel_id)

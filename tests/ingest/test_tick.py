@@ -1,21 +1,18 @@
-"""The scheduler's tick: who plans, what it plans, and what health says about it."""
+"""What a tick of the scheduler plans, and how the runs keep to it."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
 from telegram_assistant.ingest.pace import Pace
-from telegram_assistant.ingest.tick import Scheduler, scheduler_status
-from telegram_assistant.settings import ParserSettings, SchedulerPolicy, Settings
-from telegram_assistant.stores.redis.scheduler import LOCK, SchedulerLock
-from telegram_assistant.telemetry.health import Health
-from telegram_assistant.telemetry.metrics import SCHEDULER_LOCK
+from telegram_assistant.settings import SchedulerPolicy, Settings
+from telegram_assistant.stores.redis.scheduler import FACTS, LOCK
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from tests.conftest import Admin
 from tests.ingest.office import Office, open_office, say, simulated
+from tests.ingest.planners import Hands, planner
 
 
 @pytest.fixture(autouse=True)
@@ -25,90 +22,12 @@ async def nothing_else_is_followed(admin: Admin) -> None:
 
 @pytest.fixture(autouse=True)
 async def nobody_plans(office: Office) -> None:
-    await office.app.redis.delete(LOCK, "scheduler:facts")
+    await office.app.redis.delete(LOCK, FACTS)
 
 
-def locked(status: str) -> float:
-    return float(SCHEDULER_LOCK.labels(status)._value.get())  # noqa: SLF001 -- the client has no public way to read one
-
-
-async def status(office: Office, **parser: Any) -> dict[str, Any]:
-    settings = ParserSettings(**parser)
-    lock = SchedulerLock(office.app.redis, "me#0001")
-    found = await scheduler_status(lock=lock, planning=office.app.system.planning, settings=settings, now=datetime.now(UTC))
-    return dict(found.as_json(settings.interval_seconds))
-
-
-async def test_one_instance_plans_and_the_others_count_a_miss(office: Office) -> None:
-    acquired, missed = locked("acquired"), locked("missed")
-    await office.scheduler.tick_if_free()
-    assert locked("acquired") - acquired == 1
-    await office.app.redis.set(LOCK, "other#1234", ex=30)
-    await office.scheduler.tick_if_free()
-    assert locked("missed") - missed == 1
-    assert await office.app.redis.get(LOCK) == b"other#1234"
-
-
-async def test_a_lock_is_released_by_its_owner_only(office: Office) -> None:
-    mine, other = SchedulerLock(office.app.redis, "me#0001"), SchedulerLock(office.app.redis, "other#0002")
-    assert await mine.acquire()
-    await other.release()
-    assert not await other.renew()
-    assert await mine.owner() == "me#0001"
-    await mine.release()
-    assert await mine.owner() is None
-
-
-@pytest.mark.turns("PARSER_SCHEDULER_INTERVAL_SEC")
-async def test_late_scheduler_tick_runs_not_dropped(office: Office) -> None:
-    """A tick that takes longer than the interval is followed by the next one at once, and none is left out for ever."""
-    ticks: list[datetime] = []
-    moments = iter([0.0, 0.0, 2.5, 2.5, 2.5, 5.0, 5.0, 5.0, 5.2, 5.2, 5.2, 5.4])
-    began = datetime.now(UTC)
-
-    class Slow(Scheduler):
-        async def tick_if_free(self) -> None:
-            ticks.append(datetime.now(UTC))
-
-    def clock() -> datetime:
-        return began + timedelta(seconds=next(moments, 5.4))
-
-    system = office.app.system
-    slow = Slow(
-        settings=ParserSettings(interval_seconds=1),
-        lock=SchedulerLock(office.app.redis, "me#0001"),
-        planning=system.planning,
-        health=Health(probes={}),
-        clock=clock,
-    )
-    stopping = asyncio.Event()
-    task = asyncio.create_task(slow.run(stopping))
-    while len(ticks) < 3:
-        await asyncio.sleep(0.01)
-    stopping.set()
-    await task
-    assert ticks[2] - ticks[0] < timedelta(seconds=0.5)
-
-
-async def test_ticks_without_any_successful_read_turn_health_stale(office: Office, control: Control, admin: Admin) -> None:
-    channel_id = await office.follow(simulated(control, posts=3))
-    await office.poll(channel_id)
-    await office.scheduler.tick_if_free()
-    assert (await status(office))["status"] == "ok"
-    await admin.execute("UPDATE poll_schedule SET fail_count = 3, failed_at = now(), last_polled_at = now() - interval '1 hour'")
-    before = (await status(office))["last_tick_ts"]
-    await asyncio.sleep(1.1)
-    await office.scheduler.tick_if_free()
-    now = await status(office)
-    assert (now["status"], now["channels_active"], now["channels_failing"]) == ("stale", 1, 1)
-    assert now["last_tick_ts"] == before
-
-
-async def test_health_is_down_when_ticks_have_stopped(office: Office) -> None:
-    assert (await status(office))["status"] == "down"
-    await office.scheduler.tick_if_free()
-    assert (await status(office))["status"] == "ok"
-    assert (await status(office, interval_seconds=1))["interval_sec"] == 1
+LATER = """
+UPDATE poll_schedule SET next_poll_at = next_poll_at - $2::interval, last_polled_at = last_polled_at - $2::interval WHERE channel_id = $1
+"""
 
 
 async def test_a_plan_gives_lively_channels_more_turns_and_none_waits_too_long(office: Office, control: Control, admin: Admin) -> None:
@@ -117,7 +36,7 @@ async def test_a_plan_gives_lively_channels_more_turns_and_none_waits_too_long(o
     followed = [await office.follow(channel) for channel in (lively, quiet, *others)]
     for channel_id in followed:
         await office.poll(channel_id)
-    await office.scheduler.tick_if_free()
+    await office.tick()
     desk, schedule, now = office.reading._desk, office.app.system.schedule, datetime.now(UTC)  # noqa: SLF001 -- what it works with
     pace = Pace(office.mine.account_id, settings=desk.settings, schedule=schedule, silence=desk.silence)
     await pace.refresh(now)
@@ -138,8 +57,25 @@ async def test_with_the_classic_policy_every_tick_makes_every_channel_due(
         channel_id = await office.follow(simulated(control, posts=3))
         await office.poll(channel_id)
         assert not await office.reading.turn()
-        await office.scheduler.tick_if_free()
+        await office.tick()
         assert await office.reading.turn()
+
+
+@pytest.mark.parametrize("interval", [30, 60, 200, 300])
+async def test_with_the_classic_policy_a_channel_is_polled_once_per_interval(
+    installation: Settings, sim: Simulator, control: Control, admin: Admin, interval: int
+) -> None:
+    async with open_office(installation, sim, admin, policy=SchedulerPolicy.CLASSIC, interval_seconds=interval) as office:
+        channel_id = await office.follow(simulated(control, posts=3))
+        clock, polls = Hands(interval), office.calls()
+        instances = [planner(office, f"instance#000{one}", clock, policy=SchedulerPolicy.CLASSIC, interval_seconds=interval) for one in range(2)]
+        for _ in range(5):
+            for moment in range(10):
+                await instances[moment % 2].tick_if_free()
+                await office.reading.turn()
+                clock.move(interval / 10)
+                await admin.execute(LATER, channel_id, timedelta(seconds=interval / 10))
+        assert office.calls() - polls == 5
 
 
 async def test_with_the_classic_policy_silence_opens_a_backfill_once(installation: Settings, sim: Simulator, control: Control, admin: Admin) -> None:

@@ -25,7 +25,7 @@ async def test_first_tick_historical_and_incremental(office: Office, control: Co
     new_id = await office.follow(new)
     say(known, "ещё один")
     historical, incremental = runs("historical", "ok"), runs("incremental", "ok")
-    await office.scheduler.tick_if_free()
+    await office.tick()
     await office.admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = ANY($1)", [known_id, new_id])
     await office.reading.turn()
     assert runs("historical", "ok") - historical == 1
@@ -37,11 +37,11 @@ async def test_first_tick_historical_and_incremental(office: Office, control: Co
 async def test_second_tick_no_new_posts(office: Office, control: Control) -> None:
     channel = simulated(control, posts=10)
     channel_id = await office.follow(channel)
-    await office.scheduler.tick_if_free()
+    await office.tick()
     await office.poll(channel_id)
     first = await office.schedule_of(channel_id)
     empty, stored = runs("incremental", "empty"), await office.stored(channel_id)
-    await office.scheduler.tick_if_free()
+    await office.tick()
     await office.poll(channel_id)
     second = await office.schedule_of(channel_id)
     assert runs("incremental", "empty") - empty == 1

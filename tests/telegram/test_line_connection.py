@@ -10,7 +10,7 @@ from telethon import errors
 from telethon.tl import functions, types
 
 from telegram_assistant.domain.account import MARGIN_SECONDS, AccountState, Lease
-from telegram_assistant.errors import AccountRefused, Busy, LeaseLost
+from telegram_assistant.errors import AccountRefused, Busy, LeaseLost, Unanswered
 from telegram_assistant.telegram.line import Clock
 from telegram_assistant.telegram.verdicts import verdict_on, wait_in
 from telegram_simulator.control.operations import Control
@@ -253,9 +253,9 @@ def rpc_error(code: int, message: str) -> Exception:
         (401, "SESSION_PASSWORD_NEEDED", None),
         (406, "PHONE_PASSWORD_FLOOD", None),
         (406, "CHANNEL_PRIVATE", None),
-        (-503, "Timeout", Busy),
-        (502, "BAD_GATEWAY", Busy),
-        (-500, "No workers running", Busy),
+        (-503, "Timeout", Unanswered),
+        (502, "BAD_GATEWAY", Unanswered),
+        (-500, "No workers running", Unanswered),
     ],
 )
 def test_what_errors_mean(code: int, message: str, verdict: Any) -> None:

@@ -82,7 +82,6 @@ def test_an_age_goes_on_growing_when_nobody_moves_it() -> None:
     assert shown(registry) == {'age_seconds{channel_id="1"} 100.0'}
     now = 5000.0
     assert shown(registry) == {'age_seconds{channel_id="1"} 4100.0'}
-    assert age.longest() == 4100.0
 
 
 def test_a_moment_that_is_still_to_come_has_no_age() -> None:
@@ -169,7 +168,6 @@ def test_a_gauge_that_cannot_be_computed_does_not_hide_the_others() -> None:
     age.since(1, 1.0)
     gauge.set(1, 7.0)
     assert shown(registry) == {'gauge_seconds{channel_id="1"} 7.0', 'channel_aggregate{metric="age_seconds",stat="channels"} 0.0'}
-    assert age.longest() == 0.0
 
 
 def test_a_counter_does_not_fall() -> None:

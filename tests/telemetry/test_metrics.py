@@ -15,6 +15,7 @@ PER_CHANNEL = {
     "parser_last_success_seconds",
     "adaptive_threshold_seconds",
     "channel_gap_seconds",
+    "posts_missing_duration_seconds",
 }
 
 
@@ -24,7 +25,7 @@ def followed() -> Iterator[int]:
     moment = time.time() - 100
     for gauge in (metrics.CHANNEL_LAST_POST, metrics.LAST_SUCCESS, metrics.ADAPTIVE_THRESHOLD):
         gauge.set(CHANNEL, moment)
-    for age in (metrics.HWM_AGE, metrics.WATERMARK_AGE, metrics.CHANNEL_GAP):
+    for age in (metrics.HWM_AGE, metrics.WATERMARK_AGE, metrics.CHANNEL_GAP, metrics.MISSING_DURATION):
         age.since(CHANNEL, moment)
     metrics.FLOODWAIT_SECONDS.add(CHANNEL, 3.5)
     metrics.BACKFILL_JOBS.add(CHANNEL, status="enqueued")
@@ -67,7 +68,7 @@ def channels_shown() -> set[str]:
         ("channel_gap_seconds", {"channel_id"}),
         ("backfill_jobs_total", {"channel_id", "status"}),
         ("interarrival_seconds_bucket", {"channel_id"}),
-        ("posts_missing_duration_seconds", set()),
+        ("posts_missing_duration_seconds", {"channel_id"}),
         ("post_lag_seconds_bucket", {"tier"}),
     ],
 )
@@ -81,11 +82,6 @@ def test_what_a_process_no_longer_reads_is_no_longer_shown_and_stays_counted(fol
     assert channels_shown() == PER_CHANNEL | counted
     forget_channel(followed)
     assert channels_shown() == counted
-
-
-def test_the_old_gauge_shows_the_longest_gap(followed: int) -> None:
-    metrics.CHANNEL_GAP.since(followed, time.time() - 1e9)
-    assert metrics.REGISTRY.get_sample_value("posts_missing_duration_seconds") == pytest.approx(1e9, rel=1e-6)
 
 
 @pytest.mark.parametrize("bound", [30.0, 60.0])

@@ -43,7 +43,7 @@ def status() -> None:
 
 @app.command()
 def reset() -> None:
-    """Delete scheduler:lock and every parse_hwm:*. Reading goes on from the ledger in PostgreSQL; nothing is lost."""
+    """Delete scheduler:lock, scheduler:facts and every parse_hwm:*. Reading goes on from the ledger in PostgreSQL; nothing is lost."""
 
     async def clear(assembled: App) -> tuple[bool, int]:
         had_lock = await SchedulerLock(assembled.redis, assembled.instance).clear()

@@ -12,9 +12,11 @@ from telegram_assistant.domain.coverage import without
 from telegram_assistant.domain.history import HistoryPage, HistoryReader, Readable
 from telegram_assistant.domain.ids import AccountId, MessageId
 from telegram_assistant.domain.lane import Lane
+from telegram_assistant.domain.parsing import Mode
 from telegram_assistant.domain.post import Post
 from telegram_assistant.errors import AccessLost, AccountRefused, Busy, LeaseLost
 from telegram_assistant.ingest.keeping import raw_of
+from telegram_assistant.ingest.telling import tell_waits
 from telegram_assistant.stores.postgres.backfills import LOOKS_BACK, Backfill, BackfillKind, Backfills
 from telegram_assistant.stores.postgres.deletions import Shown
 from telegram_assistant.stores.postgres.landing import BackfillClaim, Landing, Page
@@ -22,10 +24,12 @@ from telegram_assistant.stores.postgres.raw_messages import RawMessages
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BACKFILL_JOBS
+from telegram_assistant.telemetry.waits import noting_waits
 
 log = get_logger()
 
 TELEGRAM_BEGAN = datetime(2013, 8, 14, tzinfo=UTC)
+LOCKED_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -34,7 +38,6 @@ class Step:
 
     pages: int = 0
     inserted: int = 0
-    oldest_at: datetime | None = None
     raw: list[RawMessages] = field(default_factory=list)
     seen: list[Post] = field(default_factory=list)
     """Read again: their counts may have moved."""
@@ -73,7 +76,29 @@ class Backfiller:
         if job is None:
             return None
         step = Step()
-        await self._marks.lock_backfill(job.channel_id, self._owner)
+        if not await self._begin(job):
+            await self._backfills.pause(job, posts=0, seconds=LOCKED_SECONDS)
+            return step
+        with noting_waits() as waits:
+            await self._work(job, step, most_pages)
+        tell_waits(job.channel_id, waits)
+        return step
+
+    async def _begin(self, job: Backfill) -> bool:
+        """False while somebody else holds the lock. One that a former owner or a dead process has left behind is taken over."""
+        if not _is_backfill(job):
+            return True
+        holder = await self._marks.lock_backfill(job.channel_id, self._owner, instead_of=job.former_owner)
+        if holder is not None and "#" in holder and not await self._backfills.is_at_work(holder):
+            holder = await self._marks.lock_backfill(job.channel_id, self._owner, instead_of=holder)
+        if holder is not None:
+            remedy = f"nothing, or delete lock:backfill:{job.channel_id} if nobody needs it"
+            log.warning("backfill_locked", channel_id=job.channel_id, holder=holder, what_to_do=remedy)
+            return False
+        await self._marks.note_backfill_job(job.channel_id, self._window_start(job))
+        return True
+
+    async def _work(self, job: Backfill, step: Step, most_pages: int) -> None:
         try:
             await self._read(job, step, most_pages)
         except Busy as busy:
@@ -88,7 +113,6 @@ class Backfiller:
             await self._fail(job, f"{type(error).__name__}: {error}")
         else:
             await (self._finish(job, step) if step.done else self._backfills.pause(job, posts=step.inserted))
-        return step
 
     async def _read(self, job: Backfill, step: Step, most_pages: int) -> None:
         if job.newest_id is None or job.floor_id is None:
@@ -143,32 +167,43 @@ class Backfiller:
                 read_at=now,
                 lane=Lane.BULK,
                 requested_by=job.requested_by or None,
+                mode=Mode.HISTORICAL,
                 shown=shown,
             ),
             claim,
         )
         step.pages += 1
         step.inserted += landed.inserted
-        step.oldest_at = page.oldest_at
         step.raw += raw_of(page.posts, page, now)
 
     async def _finish(self, job: Backfill, step: Step) -> None:
+        """The lock is freed before the job is over, so that no crash leaves it behind for the next job."""
+        if _is_backfill(job):
+            await self._marks.free_backfill(job.channel_id, self._owner)
         await self._backfills.finish(job, posts=step.inserted)
-        window_start = job.since or step.oldest_at or self._clock()
-        await self._marks.set_low_water(job.channel_id, window_start)
-        await self._marks.note_backfilled(job.channel_id, window_start)
-        await self._marks.free_backfill(job.channel_id, self._owner)
-        BACKFILL_JOBS.add(job.channel_id, status="completed")
+        if _is_backfill(job):
+            await self._marks.set_low_water(job.channel_id, self._window_start(job))
+            BACKFILL_JOBS.add(job.channel_id, status="completed")
         await self._backfills.look_twice(job.channel_id)
 
     async def _fail(self, job: Backfill, why: str) -> None:
         over = await self._backfills.fail(job, why, pause=timedelta(minutes=1) * 2**job.attempts)
-        if over:
+        if over and _is_backfill(job):
             await self._marks.free_backfill(job.channel_id, self._owner)
+            await self._marks.drop_backfill_job(job.channel_id, self._window_start(job))
             BACKFILL_JOBS.add(job.channel_id, status="failed")
+        if over:
             log.warning(
                 "backfill_given_up", channel_id=job.channel_id, why=why, what_to_do="`tga channels coverage` shows it; it is tried again in an hour"
             )
+
+    def _window_start(self, job: Backfill) -> datetime:
+        return job.since or job.floor_at or self._clock()
+
+
+def _is_backfill(job: Backfill) -> bool:
+    """A recheck looks for edits and deletions and brings no history: the marks and metrics of backfills leave it out."""
+    return job.kind is not BackfillKind.RECHECK
 
 
 def _readable(job: Backfill) -> Readable:

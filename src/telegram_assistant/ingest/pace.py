@@ -8,6 +8,7 @@ from telegram_assistant.domain.rhythm import FLAT, Rhythm, trimmed, wait_seconds
 from telegram_assistant.ingest.silence import Silence
 from telegram_assistant.settings import ParserSettings, SchedulerPolicy
 from telegram_assistant.stores.postgres.schedule import DueChannel, Plan, Schedule
+from telegram_assistant.telemetry.metrics import CHANNEL_BOUND
 
 PLAN_AGAIN = timedelta(minutes=1)
 SHORTEST_THRESHOLD = timedelta(minutes=30)
@@ -52,6 +53,8 @@ class Pace:
             return now + 2 * interval  # the next tick makes it due; this is for when ticks stop
         planned = now + (self._wait(channel, rhythm, now) if self._plan and rhythm else interval)
         if newest_posted_at is None or planned < newest_posted_at + SHORTEST_THRESHOLD:
+            if self._plan is None or self._plan.channels <= CHANNEL_BOUND.channels:
+                await self._silence.show_threshold(channel.channel_id, now)
             return planned
         threshold = await self._silence.threshold(channel.channel_id, now, silent_since=newest_posted_at)
         verify_at = newest_posted_at + threshold

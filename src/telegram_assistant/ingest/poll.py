@@ -58,6 +58,8 @@ class Run:
     """Posts above all that was proven before, whoever has stored them: some may have been pushed."""
     new_ids: set[MessageId] = field(default_factory=set)
     """Of those that this run has stored."""
+    changed: int = 0
+    """Posts that this run has found edited."""
     raw: list[RawMessages] = field(default_factory=list)
     """What was landed, as Telegram sent it."""
     newest_posted_at: datetime | None = None
@@ -79,6 +81,10 @@ class Run:
     @property
     def has_news(self) -> bool:
         return bool(self.new_ids or self.fresh)
+
+    @property
+    def stored_something(self) -> bool:
+        return self.has_news or self.changed > 0
 
     @property
     def status(self) -> RunStatus:
@@ -214,19 +220,23 @@ class Poller:
                 read_at=now,
                 floor_id=floor.message_id if floor else None,
                 floor_at=floor.since if floor else None,
+                mode=run.mode,
                 shown=shown,
             ),
             Claim(channel.channel_id, channel.lease_epoch, by_preview=channel.username is not None),
             ends=await self._end_of(run, now) if ends else None,
         )
         run.new_ids |= landed.new_ids
+        run.changed += landed.changed
         run.doubtful = run.doubtful or landed.doubtful > 0
         run.raw += raw_of(posts, page, now)
 
     async def _end_of(self, run: Run, now: datetime) -> RunEnds:
         rhythm = _rhythm_after(run, now.timestamp())
         next_poll_at = await self._pace.next_poll_at(run.channel, rhythm, run.newest_posted_at, now)
-        return RunEnds(started_at=run.started_at, next_poll_at=next_poll_at, stored_before=run.has_news, rechecked=run.rechecked, rhythm=rhythm)
+        return RunEnds(
+            started_at=run.started_at, next_poll_at=next_poll_at, stored_before=run.stored_something, rechecked=run.rechecked, rhythm=rhythm
+        )
 
 
 @dataclass(frozen=True, slots=True)

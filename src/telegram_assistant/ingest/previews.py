@@ -10,14 +10,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.parsing import PARKED_AFTER_FAILURES, choose_mode
+from telegram_assistant.domain.parsing import PARKED_AFTER_FAILURES
 from telegram_assistant.errors import AccessLost, Busy, Flooded, LeaseLost, Rejected, UnknownMarkup
 from telegram_assistant.ingest.pace import Pace
 from telegram_assistant.ingest.poll import Poller, Run, RunStatus
-from telegram_assistant.ingest.telling import tell_run
+from telegram_assistant.ingest.runs import RunStarter, attempt_run
+from telegram_assistant.ingest.telling import tell_known, tell_run
 from telegram_assistant.previews.reader import PreviewReader
 from telegram_assistant.settings import ParserSettings
 from telegram_assistant.stores.postgres.channels import Channels
+from telegram_assistant.stores.postgres.known_channels import KnownChannels
 from telegram_assistant.stores.postgres.planning import Planning
 from telegram_assistant.stores.postgres.previews import NO_ACCOUNT, Previews
 from telegram_assistant.stores.postgres.schedule import DueChannel, Empty, Schedule
@@ -27,6 +29,7 @@ from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import forget_channel
+from telegram_assistant.telemetry.waits import Waits, noting_waits
 
 log = get_logger()
 
@@ -70,6 +73,7 @@ class PreviewDesk:
     pace: Pace
     previews: Previews
     schedule: Schedule
+    known_channels: KnownChannels
     wishes: Wishes
     channels: Channels
     planning: Planning
@@ -85,6 +89,7 @@ class PreviewReading:
     def __init__(self, desk: PreviewDesk, stopping: asyncio.Event) -> None:
         self._desk = desk
         self._stopping = stopping
+        self._starter = RunStarter(desk.settings)
         self._read: set[ChannelId] = set()
         self._looked_at = desk.clock()
 
@@ -124,14 +129,26 @@ class PreviewReading:
                 raise
             return True
         desk.turns.epoch = await desk.previews.take(desk.turns.owner) or 0
+        if desk.turns.epoch:
+            await self._show_known()
         return bool(desk.turns.epoch)
+
+    async def _show_known(self) -> None:
+        """What is known of the channels, crash marks included, is shown before their first runs."""
+        known = await self._desk.known_channels.read_by_previews()
+        for channel in known:
+            self._read.add(channel.channel_id)
+            tell_known(channel)
+        await self._desk.marks.high_water([channel.channel_id for channel in known])
 
     async def turn(self) -> bool:
         """A name that somebody wants, then channels that are due; False when there was nothing to do."""
         desk = self._desk
         if self._read and desk.clock() - self._looked_at > FORGET_AFTER:
             self._looked_at = desk.clock()
-            self._forget(await desk.previews.gone(self._read))
+            gone = await desk.previews.gone(self._read)
+            await desk.marks.forget(list(gone))
+            self._forget(gone)
         wish = await desk.wishes.claim_public()
         if wish is not None:
             await self.see_to(wish)
@@ -178,31 +195,31 @@ class PreviewReading:
     async def _follow(self, channel: DueChannel) -> bool:
         """One run. Flooded ends all of them, and uses no attempt."""
         desk, now = self._desk, self._desk.clock()
-        mode, _ = choose_mode(desk.settings, last_parsed_at=channel.last_parsed_at, last_polled_at=channel.last_polled_at, now=now)
         mark = (await desk.marks.high_water([channel.channel_id])).get(channel.channel_id)
-        run = Run(channel, channel.asked_mode or mode, mark, now)
+        run = self._starter.begin(channel, mark, now)
         self._read.add(channel.channel_id)
         try:
-            await desk.poller.run(run)
+            with noting_waits() as waits:
+                await attempt_run(run, poller=desk.poller, attempts=desk.settings.attempts, stopping=self._stopping)
         except Flooded:
-            self._tell(run, RunStatus.FLOOD)
+            self._tell(run, RunStatus.FLOOD, waits)
             raise
         except LeaseLost:
-            self._tell(run, RunStatus.SKIPPED)
+            self._tell(run, RunStatus.SKIPPED, waits)
             await desk.previews.renew(desk.turns.owner, desk.turns.epoch)  # all is lost, or an account has taken this channel
             log.info("channel_taken_over", channel_id=channel.channel_id)
         except AccessLost as error:
-            await self._fail(run, str(error), failures_before=max(channel.fail_count, PARKED_AFTER_FAILURES - 1))
+            await self._fail(run, waits, str(error), failures_before=max(channel.fail_count, PARKED_AFTER_FAILURES - 1))
         except UnknownMarkup as error:
             desk.health.report(PART, State.FAILING, UNKNOWN.format(why=error))
-            await self._fail(run, UNKNOWN.format(why=error), failures_before=channel.fail_count)
+            await self._fail(run, waits, UNKNOWN.format(why=error), failures_before=channel.fail_count)
         except Busy as busy:
-            await self._fail(run, str(busy), failures_before=channel.fail_count)
+            await self._fail(run, waits, str(busy), failures_before=channel.fail_count)
         except Exception as error:
             log.exception("channel_failed", channel_id=channel.channel_id)
-            await self._fail(run, f"{type(error).__name__}: {error}", failures_before=channel.fail_count)
+            await self._fail(run, waits, f"{type(error).__name__}: {error}", failures_before=channel.fail_count)
         else:
-            self._tell(run, run.status)
+            self._tell(run, run.status, waits)
             if not run.completed:
                 due = await desk.pace.next_poll_at(channel, channel.rhythm, run.newest_posted_at, desk.clock())
                 empty = Empty(channel.channel_id, due, channel.is_parked)
@@ -210,11 +227,11 @@ class PreviewReading:
             desk.health.report(PART, State.OK, "reads what no account can")
         return True
 
-    def _tell(self, run: Run, status: RunStatus) -> None:
-        tell_run(run, status, now=self._desk.clock(), waited_seconds=0.0)
+    def _tell(self, run: Run, status: RunStatus, waits: Waits) -> None:
+        tell_run(run, status, now=self._desk.clock(), waits=waits)
 
-    async def _fail(self, run: Run, why: str, *, failures_before: int) -> None:
+    async def _fail(self, run: Run, waits: Waits, why: str, *, failures_before: int) -> None:
         desk, channel = self._desk, run.channel
-        self._tell(run, RunStatus.FAILED)
+        self._tell(run, RunStatus.FAILED, waits)
         again_at = await desk.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=failures_before, why=why, now=desk.clock())
         log.warning("preview_failed", channel_id=channel.channel_id, why=why, tried_again_at=again_at.isoformat())

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 
 from telegram_assistant.domain.account import Lease
 from telegram_assistant.domain.ids import AccountId, ChannelId
-from telegram_assistant.domain.parsing import choose_mode
 from telegram_assistant.domain.post import Post
 from telegram_assistant.domain.rhythm import LOOK_AHEAD_SECONDS
 from telegram_assistant.errors import AccessLost, AccountRefused, Busy, Flooded, LeaseLost
@@ -18,24 +17,27 @@ from telegram_assistant.ingest.backfill import Backfiller
 from telegram_assistant.ingest.keeping import keep_counts, keep_raw
 from telegram_assistant.ingest.pace import Pace
 from telegram_assistant.ingest.poll import Poller, Run, RunStatus
+from telegram_assistant.ingest.runs import RunStarter, attempt_run
 from telegram_assistant.ingest.silence import Silence
-from telegram_assistant.ingest.telling import tell_run
+from telegram_assistant.ingest.telling import tell_known, tell_run
 from telegram_assistant.settings import ParserSettings, SchedulerPolicy
 from telegram_assistant.stores.postgres.backfills import BackfillKind, Backfills
 from telegram_assistant.stores.postgres.counts import Counts
+from telegram_assistant.stores.postgres.known_channels import KnownChannels
 from telegram_assistant.stores.postgres.raw_messages import RawArchive, RawMessages
 from telegram_assistant.stores.postgres.schedule import DueChannel, Empty, Schedule
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.supervision import sleep_unless
-from telegram_assistant.telegram.line import Line
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, HWM_AGE, MODE_FORCED, PARSER_RETRIES, forget_channel
+from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, forget_channel
+from telegram_assistant.telemetry.waits import Waits, noting_waits
 
 log = get_logger()
 
 BATCH = 16
 """Twenty seconds of polls: what is claimed comes back after two minutes if this process dies."""
-AHEAD = timedelta(seconds=LOOK_AHEAD_SECONDS)
+AHEAD = {SchedulerPolicy.FRESH: timedelta(seconds=LOOK_AHEAD_SECONDS), SchedulerPolicy.CLASSIC: timedelta(0)}
+"""How long before its time a channel may be read, so that no request goes unused. `classic` promises one poll per interval."""
 IDLE_SECONDS = 1.0
 PAST_PER_POLL = 3 / 7
 """The past gets three tenths of the requests."""
@@ -43,7 +45,6 @@ MOST_CREDIT = BATCH * PAST_PER_POLL
 """What a batch of polls earns: less would cut the past's share, more would let it hold up the polls for long."""
 IDLE_PAGES = 4
 """Five seconds of the past, before it is asked again whether a poll is due."""
-FIRST_RETRY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +54,12 @@ class Desk:
     account_id: AccountId
     lease_epoch: int
     lease: Lease
-    line: Line
     poller: Poller
     backfiller: Backfiller
     pace: Pace
     silence: Silence
     schedule: Schedule
+    known_channels: KnownChannels
     backfills: Backfills
     marks: Marks
     raw_archive: RawArchive
@@ -75,7 +76,7 @@ class Reading:
     def __init__(self, desk: Desk, stopping: asyncio.Event) -> None:
         self._desk = desk
         self._stopping = stopping
-        self._forced: set[ChannelId] = set()
+        self._starter = RunStarter(desk.settings)
         self._read: set[ChannelId] = set()
         self._credit = 0.0
 
@@ -83,6 +84,7 @@ class Reading:
         """Until told to stop. AccountRefused and LeaseLost end it: both are about the account as a whole."""
         await self._desk.schedule.take_over(self._desk.account_id, self._desk.lease_epoch)
         try:
+            await self.show_known()
             while not self._stopping.is_set():
                 try:
                     if not await self.turn():
@@ -93,12 +95,20 @@ class Reading:
         finally:
             self._forget(self._read)
 
+    async def show_known(self) -> None:
+        """What is known of all channels of the account, crash marks included, is shown before their first runs."""
+        known = await self._desk.known_channels.read_by(self._desk.account_id)
+        for channel in known:
+            self._read.add(channel.channel_id)
+            tell_known(channel)
+        await self._desk.marks.high_water([channel.channel_id for channel in known])
+
     async def turn(self) -> bool:
         """The polls that are due, and the past's share; False when there was nothing to do."""
         desk = self._desk
         if await desk.pace.refresh(desk.clock()) and self._read:
-            self._forget(await desk.schedule.gone(desk.account_id, self._read))
-        batch = await desk.schedule.claim(desk.account_id, desk.lease_epoch, most=BATCH, ahead=AHEAD)
+            self._forget(await desk.known_channels.gone(desk.account_id, self._read))
+        batch = await desk.schedule.claim(desk.account_id, desk.lease_epoch, most=BATCH, ahead=AHEAD[desk.settings.policy])
         if batch:
             await self._poll(batch)
         return await self._past(idle=not batch) or bool(batch)
@@ -115,9 +125,11 @@ class Reading:
             for channel in batch:
                 if self._stopping.is_set():
                     break
-                run = self._begin(channel, marks.get(channel.channel_id))
-                read += 1
-                if await self._follow(run):
+                async with desk.slots:
+                    run = self._begin(channel, marks.get(channel.channel_id))
+                    read += 1
+                    succeeded = await self._follow(run)
+                if succeeded:
                     await self._heed_silence(run)
                     await self._look_again(run)
                     if not run.completed:
@@ -147,49 +159,41 @@ class Reading:
         desk, now = self._desk, self._desk.clock()
         desk.pace.came(channel, now)
         self._read.add(channel.channel_id)
-        mode, forced = choose_mode(desk.settings, last_parsed_at=channel.last_parsed_at, last_polled_at=channel.last_polled_at, now=now)
-        if forced and channel.channel_id not in self._forced:
-            MODE_FORCED.labels("stale_lpa").inc()
-            log.info("mode_forced", channel_id=channel.channel_id, mode=mode.value, reason="stale_lpa", last_polled_at=str(channel.last_polled_at))
-        (self._forced.add if forced else self._forced.discard)(channel.channel_id)
-        if mark is not None:
-            HWM_AGE.since(channel.channel_id, mark.timestamp())
-        return Run(channel, channel.asked_mode or mode, mark, now)
+        return self._starter.begin(channel, mark, now)
 
     async def _follow(self, run: Run) -> bool:
         """One run with its retries; False when it did not succeed. Flooded, AccountRefused and a lost account end all runs."""
         desk, channel = self._desk, run.channel
-        waited_before = desk.line.waited_seconds
         try:
-            async with desk.slots:
-                await self._attempt(run)
+            with noting_waits() as waits:
+                await attempt_run(run, poller=desk.poller, attempts=desk.settings.attempts, stopping=self._stopping)
         except Flooded:
-            self._tell(run, RunStatus.FLOOD, waited_before)
+            self._tell(run, RunStatus.FLOOD, waits)
             raise
         except AccountRefused:
-            self._tell(run, RunStatus.SKIPPED, waited_before)
+            self._tell(run, RunStatus.SKIPPED, waits)
             raise
         except LeaseLost:
-            self._tell(run, RunStatus.SKIPPED, waited_before)
+            self._tell(run, RunStatus.SKIPPED, waits)
             desk.lease.check()  # the account is lost, or only this channel
             log.info("channel_taken_over", channel_id=channel.channel_id)
             return False
         except AccessLost as error:
             await desk.schedule.lose_access(desk.account_id, channel.channel_id, str(error))
-            await self._fail(run, str(error), waited_before)
+            await self._fail(run, str(error), waits)
             return False
         except Busy as busy:
             if self._stopping.is_set():
-                self._tell(run, RunStatus.SKIPPED, waited_before)
+                self._tell(run, RunStatus.SKIPPED, waits)
                 await desk.schedule.put_back(channel.lease_epoch, [channel.channel_id], at=desk.clock())
             else:
-                await self._fail(run, f"{type(busy).__name__}: {busy}", waited_before)
+                await self._fail(run, f"{type(busy).__name__}: {busy}", waits)
             return False
         except Exception as error:
             log.exception("channel_failed", channel_id=channel.channel_id)
-            await self._fail(run, f"{type(error).__name__}: {error}", waited_before)
+            await self._fail(run, f"{type(error).__name__}: {error}", waits)
             return False
-        self._tell(run, run.status, waited_before)
+        self._tell(run, run.status, waits)
         return True
 
     async def _heed_silence(self, run: Run) -> None:
@@ -198,7 +202,7 @@ class Reading:
         if desk.settings.policy is not SchedulerPolicy.CLASSIC or last is None:
             return
         now = desk.clock()
-        if now - last <= await desk.silence.threshold(channel_id, now, silent_since=last) or await desk.marks.was_backfilled(channel_id, last):
+        if now - last <= await desk.silence.threshold(channel_id, now, silent_since=last) or await desk.marks.has_backfill_job(channel_id, last):
             return
         if await desk.backfills.open(channel_id, BackfillKind.SILENCE, since=last):
             BACKFILL_JOBS.add(channel_id, status="enqueued")
@@ -210,29 +214,14 @@ class Reading:
         if run.doubtful:
             await self._desk.backfills.look_twice(run.channel.channel_id)
 
-    async def _attempt(self, run: Run) -> None:
-        """Transient trouble is tried again, with growing pauses."""
-        for attempt in range(1, self._desk.settings.attempts + 1):
-            try:
-                await self._desk.poller.run(run)
-            except Flooded:
-                raise
-            except Busy as busy:
-                if attempt == self._desk.settings.attempts or self._stopping.is_set():
-                    raise
-                PARSER_RETRIES.labels(_reason(busy)).inc()
-                await sleep_unless(self._stopping, FIRST_RETRY_SECONDS * 2 ** (attempt - 1))
-            else:
-                return
-
-    async def _fail(self, run: Run, why: str, waited_before: float) -> None:
+    async def _fail(self, run: Run, why: str, waits: Waits) -> None:
         desk, channel = self._desk, run.channel
-        self._tell(run, RunStatus.FAILED, waited_before)
+        self._tell(run, RunStatus.FAILED, waits)
         again_at = await desk.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=channel.fail_count, why=why, now=desk.clock())
         log.warning("run_failed", channel_id=channel.channel_id, why=why, failures=channel.fail_count + 1, tried_again_at=again_at.isoformat())
 
-    def _tell(self, run: Run, status: RunStatus, waited_before: float) -> None:
-        tell_run(run, status, now=self._desk.clock(), waited_seconds=self._desk.line.waited_seconds - waited_before)
+    def _tell(self, run: Run, status: RunStatus, waits: Waits) -> None:
+        tell_run(run, status, now=self._desk.clock(), waits=waits)
 
     async def _past(self, *, idle: bool) -> bool:
         """All of its share, or one step while nothing else is due; False when there was nothing to do."""
@@ -253,12 +242,3 @@ class Reading:
         if step.busy is not None:
             raise step.busy
         return True
-
-
-def _reason(busy: Busy) -> str:
-    match busy.__cause__:
-        case TimeoutError():
-            return "timeout"
-        case ConnectionError():
-            return "connection"
-    return "network"

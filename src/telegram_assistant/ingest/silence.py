@@ -14,6 +14,8 @@ from telegram_assistant.telemetry.metrics import ADAPTIVE_THRESHOLD
 
 log = get_logger()
 
+SHOWN_FOR = timedelta(hours=1)
+
 
 class Silence:
     """Statistics through three stores: this process, Redis, and the posts themselves."""
@@ -24,14 +26,22 @@ class Silence:
         self._statistics = statistics
         self._zone = ZoneInfo(settings.quiet_zone)
         self._known: dict[ChannelId, Statistics] = {}
+        self._shown_at: dict[ChannelId, datetime] = {}
 
     async def overlap(self, channel_id: ChannelId, now: datetime) -> timedelta:
         return overlap_of(await self._of(channel_id, now))
+
+    async def show_threshold(self, channel_id: ChannelId, now: datetime) -> None:
+        """The gauge of a channel that is not silent: computed once an hour, because its statistics cost a query."""
+        shown_at = self._shown_at.get(channel_id)
+        if shown_at is None or now - shown_at >= SHOWN_FOR:
+            await self.threshold(channel_id, now, silent_since=None)
 
     async def threshold(self, channel_id: ChannelId, now: datetime, *, silent_since: datetime | None) -> timedelta:
         """How long its silence may last; told in the log where it lasts longer already."""
         threshold = threshold_of(await self._of(channel_id, now), now, self._zone)
         ADAPTIVE_THRESHOLD.set(channel_id, threshold.total_seconds())
+        self._shown_at[channel_id] = now
         gap = now - silent_since if silent_since else timedelta(0)
         if gap > threshold:
             _, reason = quiet_hours(now, self._zone)
@@ -65,6 +75,6 @@ class Silence:
         if known is None:
             known = await self._statistics.of(channel_id, window_days=self._settings.window_days, now=now)
             await self._marks.keep_statistics(channel_id, known)
-            log.debug("interarrival stats", channel_id=channel_id, median=known.median, p95=known.p95, posts=known.sample_count)
+            log.info("interarrival stats", channel_id=channel_id, median=known.median, p95=known.p95, posts=known.sample_count)
         self._known[channel_id] = known
         return known

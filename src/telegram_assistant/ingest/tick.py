@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,6 +13,7 @@ from telegram_assistant.domain.rhythm import FLAT, SHORTEST_SECONDS, hour_of_wee
 from telegram_assistant.errors import Busy
 from telegram_assistant.settings import ParserSettings, SchedulerPolicy
 from telegram_assistant.stores.postgres.planning import Load, Planning, Survey
+from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.scheduler import RENEW_SECONDS, SchedulerLock, TickFacts
 from telegram_assistant.supervision import end, sleep_unless
 from telegram_assistant.telemetry.health import Fact, Health, State, iso
@@ -32,78 +33,94 @@ SETTLED_SECONDS = 120.0
 
 
 class Scheduler:
-    """Ticks until told to stop."""
+    """Ticks until told to stop: once per interval over all instances, at moments that all of them share."""
 
-    def __init__(self, *, settings: ParserSettings, lock: SchedulerLock, planning: Planning, health: Health, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, *, settings: ParserSettings, lock: SchedulerLock, planning: Planning, marks: Marks, health: Health, clock: Callable[[], datetime]
+    ) -> None:
         self._settings = settings
         self._lock = lock
         self._planning = planning
+        self._marks = marks
         self._health = health
         self._clock = clock
         SCHEDULER_INTERVAL.set(settings.interval_seconds)
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """A tick that comes late runs; it is not dropped."""
-        interval = timedelta(seconds=self._settings.interval_seconds)
-        due_at = self._clock()
-        while not stopping.is_set():
-            await self.tick_if_free()
-            due_at = max(due_at + interval, self._clock())
-            await sleep_unless(stopping, (due_at - self._clock()).total_seconds())
+        """A tick that comes late runs; it is not dropped. The lock is kept between ticks, and handed over at the end."""
+        renewing = asyncio.create_task(self._renew())
+        try:
+            while not stopping.is_set():
+                turn = self._turn(self._clock())
+                await self.tick_if_free()
+                while not stopping.is_set() and self._turn(now := self._clock()) == turn:
+                    await sleep_unless(stopping, (turn + 1) * self._settings.interval_seconds - now.timestamp())
+        finally:
+            await end([renewing])
+            with suppress(Busy):
+                await self._lock.release()
 
     async def tick_if_free(self) -> None:
-        """Plan, unless another instance does."""
+        """Plan, unless another instance does, or it was done in this interval."""
         try:
-            if not await self._lock.acquire():
-                SCHEDULER_LOCK.labels("missed").inc()
-                LAST_TICK.set(_seconds((await self._lock.facts()).last_tick_at))
-                self._health.report(PART, State.OK, "another instance plans")
-                return
+            ours, facts = await self._lock.acquire(), await self._lock.facts()
         except Busy as busy:
             SCHEDULER_LOCK.labels("error").inc()
             self._health.report(PART, State.FAILING, str(busy))
             return
+        if not ours or (facts is not None and self._turn(facts.planned_ts) >= self._turn(self._clock())):
+            SCHEDULER_LOCK.labels("missed").inc()
+            self._show(facts)
+            self._health.report(PART, State.OK, "this interval is planned" if ours else "another instance plans")
+            return
         SCHEDULER_LOCK.labels("acquired").inc()
         try:
-            async with self._renewed():
-                await self._tick()
+            await self._tick(facts)
             self._health.report(PART, State.OK, "plans")
         except Busy as busy:
             self._health.report(PART, State.FAILING, str(busy))
-        finally:
+
+    def _turn(self, moment: datetime) -> int:
+        """The number of the interval, the same in every instance."""
+        return int(moment.timestamp() // self._settings.interval_seconds)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
             with suppress(Busy):
-                await self._lock.release()
+                await self._lock.renew()
 
-    @asynccontextmanager
-    async def _renewed(self) -> AsyncIterator[None]:
-        async def keep() -> None:
-            while True:
-                await asyncio.sleep(RENEW_SECONDS)
-                with suppress(Busy):
-                    await self._lock.renew()
-
-        task = asyncio.create_task(keep())
-        try:
-            yield
-        finally:
-            await end([task])
-
-    async def _tick(self) -> None:
-        now, before = self._clock(), await self._lock.facts()
+    async def _tick(self, before: TickFacts | None) -> None:
+        now, last_tick_at = self._clock(), before.last_tick_ts if before else None
         log.info("Running scheduler tick (lock acquired)")
-        survey = await self._planning.survey(before.last_tick_at or now - timedelta(days=1))
+        survey = await self._planning.survey(last_tick_at or now - timedelta(days=1), now=now)
         log.info(f"Found {survey.active} active channels")  # noqa: G004 -- operators search for these words
         await self._tell_channels(survey, now)
         await self._plan(now)
         await self._open_backfills()
-        tick_at = before.last_tick_at if survey.failed_since and not survey.read_since else now
-        await self._lock.tell(TickFacts(tick_at, survey.last_success_at, survey.active, survey.failing))
-        LAST_TICK.set(_seconds(tick_at))
-        CHANNELS.labels("active").set(survey.active)
-        CHANNELS.labels("failing").set(survey.failing)
-        CHANNELS.labels("parked").set(survey.parked)
-        CHANNELS.labels("suspended").set(survey.without_account)
+        await self._forget_unfollowed()
+        facts = TickFacts(
+            planned_ts=now,
+            last_tick_ts=last_tick_at if survey.failed_since and not survey.read_since else now,
+            last_success_ts=survey.last_success_at,
+            channels_active=survey.active,
+            channels_failing=survey.failing,
+            channels_parked=survey.parked,
+            channels_suspended=survey.without_account,
+        )
+        await self._lock.tell(facts)
+        self._show(facts)
         log.info("Scheduler tick completed", channels=survey.active, failing=survey.failing, seconds=round((self._clock() - now).total_seconds(), 2))
+
+    def _show(self, facts: TickFacts | None) -> None:
+        """Every instance shows what the last tick of any instance has seen."""
+        if facts is None:
+            return
+        LAST_TICK.set(facts.last_tick_ts.timestamp() if facts.last_tick_ts else 0.0)
+        CHANNELS.labels("active").set(facts.channels_active)
+        CHANNELS.labels("failing").set(facts.channels_failing)
+        CHANNELS.labels("parked").set(facts.channels_parked)
+        CHANNELS.labels("suspended").set(facts.channels_suspended)
 
     async def _tell_channels(self, survey: Survey, now: datetime) -> None:
         if survey.active > TOLD_CHANNELS and not log.isEnabledFor(logging.DEBUG):
@@ -135,6 +152,12 @@ class Scheduler:
         for channel_id in [*await self._planning.want_history(), *await self._planning.want_gaps(settled_seconds=SETTLED_SECONDS)]:
             BACKFILL_JOBS.add(channel_id, status="enqueued")
 
+    async def _forget_unfollowed(self) -> None:
+        """Delete the marks of channels that nobody follows any more."""
+        unfollowed = await self._planning.unfollowed()
+        if unfollowed and await self._marks.forget(unfollowed):
+            await self._planning.take_accounts(unfollowed)
+
 
 def _planned(load: Load) -> tuple[Load, float, float, float]:
     """No channel waits longer than twice what equal turns would give it."""
@@ -142,43 +165,50 @@ def _planned(load: Load) -> tuple[Load, float, float, float]:
     return load, pace, price(load.roots, pace), max(SHORTEST_SECONDS, 2 * load.channels / pace)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerStatus:
     """What health says about planning, on every instance."""
 
     status: str
-    facts: TickFacts
-    lock_owner: str | None
+    last_tick_at: datetime | None = None
+    last_success_at: datetime | None = None
+    lock_owner: str | None = None
+    channels_active: int = 0
+    channels_failing: int = 0
 
     def as_json(self, interval_seconds: int) -> dict[str, Fact]:
-        facts = self.facts
         return {
-            "last_tick_ts": iso(facts.last_tick_at) if facts.last_tick_at else None,
+            "last_tick_ts": iso(self.last_tick_at) if self.last_tick_at else None,
             "interval_sec": interval_seconds,
             "lock_owner": self.lock_owner.partition("#")[0] if self.lock_owner else None,
             "status": self.status,
-            "last_success_ts": iso(facts.last_success_at) if facts.last_success_at else None,
-            "channels_active": facts.channels_active,
-            "channels_failing": facts.channels_failing,
+            "last_success_ts": iso(self.last_success_at) if self.last_success_at else None,
+            "channels_active": self.channels_active,
+            "channels_failing": self.channels_failing,
         }
 
 
 async def scheduler_status(*, lock: SchedulerLock, planning: Planning, settings: ParserSettings, now: datetime) -> SchedulerStatus:
-    """Ok only if ticks run and some active channel was read lately; down when ticks stopped long ago."""
+    """Ok only if ticks run, and some active channel was read within two intervals or is due later by its own plan."""
     interval = timedelta(seconds=settings.interval_seconds)
     try:
         facts, owner = await lock.facts(), await lock.owner()
-        survey = await planning.survey(now - 2 * interval)
+        survey = await planning.survey(now - 2 * interval, now=now)
     except Busy:
-        return SchedulerStatus("down", TickFacts(), None)
-    facts = TickFacts(facts.last_tick_at, survey.last_success_at, survey.active, survey.failing)
-    silent = now - facts.last_tick_at if facts.last_tick_at else None
+        return SchedulerStatus(status="down")
+    last_tick_at = facts.last_tick_ts if facts else None
+    silent = now - last_tick_at if last_tick_at else None
     if silent is None or silent > 5 * interval:
-        return SchedulerStatus("down", facts, owner)
-    if silent > 2 * interval or (survey.active and not survey.read_since and not survey.planned_later):
-        return SchedulerStatus("stale", facts, owner)
-    return SchedulerStatus("ok", facts, owner)
-
-
-def _seconds(moment: datetime | None) -> float:
-    return moment.timestamp() if moment else 0.0
+        status = "down"
+    elif silent > 2 * interval or (survey.active and not survey.read_since and not survey.planned_later):
+        status = "stale"
+    else:
+        status = "ok"
+    return SchedulerStatus(
+        status=status,
+        last_tick_at=last_tick_at,
+        last_success_at=survey.last_success_at,
+        lock_owner=owner,
+        channels_active=survey.active,
+        channels_failing=survey.failing,
+    )

@@ -9,9 +9,10 @@ from typing import Protocol
 import httpx
 
 from telegram_assistant import __version__
-from telegram_assistant.errors import AccessLost, Busy, Flooded, UnknownMarkup
+from telegram_assistant.errors import AccessLost, Flooded, Unanswered, UnknownMarkup
 from telegram_assistant.settings import PreviewSettings
 from telegram_assistant.telemetry.metrics import PREVIEW_REQUESTS
+from telegram_assistant.telemetry.waits import note_wait
 
 MOST_BYTES = 4 * 1024 * 1024
 """Pages are a tenth of it."""
@@ -44,7 +45,7 @@ class Site:
         self._turns = turns
 
     async def page(self, username: str, **query: int) -> str:
-        """`/s/NAME`. AccessLost where it leads elsewhere, Flooded or Busy when it is to be asked again later."""
+        """`/s/NAME`. AccessLost where it leads elsewhere, Flooded or Unanswered when it is to be asked again later."""
         await self._turns.next()
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._client.stream("GET", f"/s/{username}", params=query) as answer:
@@ -52,7 +53,8 @@ class Site:
                 html = await _body(answer)
         except (httpx.HTTPError, TimeoutError) as error:
             PREVIEW_REQUESTS.labels("failed").inc()
-            raise Busy(f"{self._client.base_url.host} does not answer ({type(error).__name__})", retry_after_seconds=10) from error
+            why = f"{self._client.base_url.host} does not answer ({type(error).__name__})"
+            raise Unanswered(why, reason=_reason(error), retry_after_seconds=10) from error
         PREVIEW_REQUESTS.labels("ok").inc()
         return html
 
@@ -64,10 +66,11 @@ class Site:
             PREVIEW_REQUESTS.labels("flood").inc()
             wait = _seconds(answer.headers.get("Retry-After", ""))
             await self._turns.rest(wait)
+            note_wait(wait)
             raise Flooded(f"{self._client.base_url.host} asks to leave previews alone for {wait:.0f} s", retry_after_seconds=wait)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             PREVIEW_REQUESTS.labels("failed").inc()
-            raise Busy(f"{self._client.base_url.host} answers {status}", retry_after_seconds=60)
+            raise Unanswered(f"{self._client.base_url.host} answers {status}", reason="network", retry_after_seconds=60)
         PREVIEW_REQUESTS.labels("refused").inc()
         raise AccessLost(f"@{username} shows no public preview: it is private, renamed, or its owner has switched the preview off")
 
@@ -88,6 +91,12 @@ async def _body(answer: httpx.Response) -> str:
         if len(body) > MOST_BYTES:
             raise UnknownMarkup("the page is larger than any preview")
     return body.decode("utf-8", "replace")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, (TimeoutError, httpx.TimeoutException)):
+        return "timeout"
+    return "connection" if isinstance(error, httpx.ConnectError) else "network"
 
 
 def _seconds(retry_after: str) -> float:

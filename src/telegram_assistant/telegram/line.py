@@ -23,7 +23,8 @@ from telegram_assistant.errors import AccountRefused, Busy, Flooded
 from telegram_assistant.telegram.abroad import Abroad
 from telegram_assistant.telegram.wire import ToldToWait, Wire
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.telemetry.metrics import ACCOUNT_BLOCKED, PARSER_RETRIES
+from telegram_assistant.telemetry.metrics import ACCOUNT_BLOCKED
+from telegram_assistant.telemetry.waits import note_wait
 
 log = get_logger()
 
@@ -67,8 +68,6 @@ class Line:
     def __init__(
         self, wire: Wire, abroad: Abroad, *, account_id: AccountId, lease: Lease, limits: Limits, kept: Mapping[str, Kept], clock: Clock
     ) -> None:
-        self.waited_seconds = 0.0
-        """All the time that requests have spent in Telegram's waits."""
         self.floods = 0
         """How often Telegram has asked to wait."""
         self._wire = wire
@@ -80,6 +79,8 @@ class Line:
         self._meters = {method: meter_of(budget_of(method), one, clock.now()) for method, one in kept.items()}
         self._turns: defaultdict[str, _Turn] = defaultdict(_Turn)
         self._in_flight = asyncio.Lock()
+        for method in self._meters:
+            self._show_block(method)
 
     def lives_in(self, dc_id: int) -> bool:
         """Whether this is the account's own data centre."""
@@ -113,8 +114,9 @@ class Line:
             except ToldToWait as told:
                 pause = await self._heed(budget, told.seconds)
                 if told.seconds > PATIENCE_SECONDS or attempt == MOST_FLOODS:
+                    note_wait(pause)
                     raise _flooded(budget, pause) from told
-                PARSER_RETRIES.labels("floodwait").inc()
+                note_wait(0.0, retries=1)
                 await self._sit_out(pause)
         raise AssertionError("the last attempt returns or raises")
 
@@ -155,7 +157,9 @@ class Line:
         try:
             await connect()
         except ToldToWait as told:
-            raise _flooded(CONNECT, await self._heed(CONNECT, told.seconds)) from told
+            pause = await self._heed(CONNECT, told.seconds)
+            note_wait(pause)
+            raise _flooded(CONNECT, pause) from told
 
     # --- floods and budgets ---
 
@@ -187,7 +191,7 @@ class Line:
     async def _sit_out(self, seconds: float) -> None:
         """A wait that Telegram has asked for."""
         await self._clock.sleep(seconds)
-        self.waited_seconds += seconds
+        note_wait(seconds)
         self._lease.check()
 
     async def _heed(self, budget: Budget, asked: float) -> float:
@@ -196,7 +200,7 @@ class Line:
         pause = asked * careful + random.uniform(0, JITTER_SECONDS)  # noqa: S311 -- jitter
         self.floods += 1
         self._meters[budget.method] = self._meter(budget).block(self._clock.now(), pause)
-        ACCOUNT_BLOCKED.labels(self._account_id, budget.method).set(time.time() + pause)
+        self._show_block(budget.method)
         event, tell = ("account_flooded", log.warning) if asked > ALERT_SECONDS else ("flood_wait", log.info)
         tell(event, account_id=self._account_id, method=budget.method, asked_seconds=asked, pause_seconds=round(pause, 1))
         try:
@@ -204,6 +208,12 @@ class Line:
         except Busy as busy:  # this process remembers it, and the request has its answer
             log.warning("flood_not_kept", account_id=self._account_id, method=budget.method, why=str(busy))
         return pause
+
+    def _show_block(self, method: str) -> None:
+        """A flood that is remembered from before a restart is shown, too."""
+        blocked = self._meters[method].blocked_seconds(self._clock.now())
+        if blocked:
+            ACCOUNT_BLOCKED.labels(self._account_id, method).set(time.time() + blocked)
 
     def _meter(self, budget: Budget) -> Meter:
         meter = self._meters.get(budget.method)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from telethon import errors
 
 from telegram_assistant.domain.account import AccountState
-from telegram_assistant.errors import AccountRefused, Busy
+from telegram_assistant.errors import AccountRefused, Unanswered
 
 UNTOLD_WAIT_SECONDS = 60.0
 """Telegram asks to wait and does not say how long."""
@@ -42,15 +42,21 @@ def wait_in(error: Exception) -> float | None:
     return max(1.0, float(seconds))
 
 
-def verdict_on(error: Exception) -> AccountRefused | Busy | None:
+def verdict_on(error: Exception) -> AccountRefused | Unanswered | None:
     """None where the error is about the request: no such channel, no such name, a wrong code."""
     state = _parked_in(error)
     if state is not None:
         return AccountRefused(f"{_WHY[state]} ({_name(error)})", state=state)
     passing = isinstance(error, (*LOST, errors.ServerError, errors.TimedOutError))
     if passing or (isinstance(error, errors.RPCError) and abs(error.code or 0) >= errors.ServerError.code):
-        return Busy(f"Telegram does not answer ({_name(error)})", retry_after_seconds=AGAIN_SECONDS)
+        return Unanswered(f"Telegram does not answer ({_name(error)})", reason=_reason(error), retry_after_seconds=AGAIN_SECONDS)
     return None
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, (TimeoutError, errors.TimedOutError)):
+        return "timeout"
+    return "connection" if isinstance(error, ConnectionError) else "network"
 
 
 def _parked_in(error: Exception) -> AccountState | None:

@@ -11,7 +11,7 @@ from typing import Any
 from telethon import TelegramClient, errors
 
 from telegram_assistant.domain.account import Lease
-from telegram_assistant.errors import AccountRefused, Busy
+from telegram_assistant.errors import AccountRefused, Unanswered
 from telegram_assistant.supervision import end
 from telegram_assistant.telegram.history import HistoryRequest
 from telegram_assistant.telegram.verdicts import verdict_on, wait_in
@@ -32,7 +32,7 @@ class ToldToWait(Exception):
 
 
 class Wire:
-    """Speaks our errors: ToldToWait, Busy, LeaseLost, AccountRefused. Errors about the request itself stay Telethon's."""
+    """Speaks our errors: ToldToWait, Unanswered, LeaseLost, AccountRefused. Errors about the request itself stay Telethon's."""
 
     def __init__(self, make_client: Callable[[], TelegramClient], lease: Lease, *, answer_seconds: float) -> None:
         self.refused: AccountRefused | None = None
@@ -62,7 +62,7 @@ class Wire:
     async def call(self, request: Any) -> Any:  # noqa: ANN401 -- Telethon's requests and answers have no types
         self._lease.check()
         if self._client is None:
-            raise Busy("the line to Telegram was closed")
+            raise Unanswered("the line to Telegram was closed", reason="connection")
         ask = self._client.ask_for_history if isinstance(request, HistoryRequest) else self._client
         return await self._answer(ask(request))
 
@@ -70,7 +70,7 @@ class Wire:
         """Connect to another data centre, with a new key."""
         self._lease.check()
         if self._client is None:
-            raise Busy("the line to Telegram was closed")
+            raise Unanswered("the line to Telegram was closed", reason="connection")
         await self._answer(self._client.move_to(dc_id))
 
     async def hang_up(self) -> None:
@@ -106,7 +106,7 @@ class Wire:
             if task is not None and task.cancelling():
                 raise
             self._lease.check()  # nobody has cancelled us: Telethon cancels what is unanswered when it hangs up
-            raise Busy("the line to Telegram was closed") from None
+            raise Unanswered("the line to Telegram was closed", reason="connection") from None
         except Exception as error:
             await self.hang_up()
             self._raise_verdict(error)

@@ -214,9 +214,10 @@ class ChannelAge(ChannelState):
         with self._careful(), self._lock:
             self._put(channel_id, moment)
 
-    def longest(self) -> float:
-        """The age of the worst channel; 0 without any."""
-        return max(self.all(), default=0.0)
+    def since_latest(self, channel_id: int, moment: float) -> None:
+        """The same, unless it counts from a later moment already."""
+        with self._careful(), self._lock:
+            self._put(channel_id, max(moment, self._values.get(channel_id, moment)))
 
     def _as_shown(self, stored: list[float]) -> list[float]:
         now = self._now()

@@ -171,7 +171,7 @@ INTERARRIVAL = ChannelHistogram(
 )
 CHANNEL_LAST_POST = ChannelGauge(
     "channel_last_post_timestamp_seconds",
-    "Unix time of the newest post that this process has landed; beyond the bound, the channels silent for longest.",
+    "Unix time of the newest post of a channel that this process reads; beyond the bound, the channels silent for longest.",
     bound=CHANNEL_BOUND,
     registry=REGISTRY,
     lowest_is_worst=True,
@@ -196,10 +196,9 @@ CHANNEL_GAP = ChannelAge("channel_gap_seconds", "Time since the channel's last p
 ADAPTIVE_THRESHOLD = ChannelGauge(
     "adaptive_threshold_seconds", "Gap above which a channel is unusually silent.", bound=CHANNEL_BOUND, registry=REGISTRY, beside=CHANNEL_GAP
 )
-MISSING_DURATION = Gauge(
-    "posts_missing_duration_seconds", "The longest gap of any channel; kept for old dashboards, channel_gap_seconds says which.", registry=REGISTRY
+MISSING_DURATION = ChannelAge(
+    "posts_missing_duration_seconds", "The same as channel_gap_seconds, kept for old dashboards.", bound=CHANNEL_BOUND, registry=REGISTRY
 )
-MISSING_DURATION.set_function(CHANNEL_GAP.longest)
 
 _MODEL = ["provider", "model"]
 AI_CALLS = Counter(
@@ -224,7 +223,7 @@ AI_RESULTS = Counter(
 )
 AI_BREAKER_OPEN = Gauge("ai_breaker_open", "1 while a provider is left alone, by lane (live, other).", ["provider", "lane"], registry=REGISTRY)
 
-_STATES = (CHANNEL_LAST_POST, LAST_SUCCESS, HWM_AGE, WATERMARK_AGE, CHANNEL_GAP, ADAPTIVE_THRESHOLD)
+_STATES = (CHANNEL_LAST_POST, LAST_SUCCESS, HWM_AGE, WATERMARK_AGE, CHANNEL_GAP, MISSING_DURATION, ADAPTIVE_THRESHOLD)
 ChannelAggregates(
     "channel_aggregate",
     "Each gauge per channel over all channels, those beyond the bound included (channels, min, mean, max).",

@@ -74,7 +74,7 @@ async def test_an_owner_of_the_past_writes_nothing(system: SystemStores, admin: 
 
 async def test_the_last_page_of_a_run_completes_the_poll(system: SystemStores, admin: Admin, now: datetime) -> None:
     channel_id = await make_channel(system)
-    await admin.execute("UPDATE poll_schedule SET fail_count = 3 WHERE channel_id = $1", channel_id)
+    await admin.execute("UPDATE poll_schedule SET fail_count = 3, next_poll_at = now() WHERE channel_id = $1", channel_id)
     ends = RunEnds(started_at=now - timedelta(seconds=5), next_poll_at=now + timedelta(minutes=9))
     await system.landing.land(make_page(make_post(channel_id=channel_id), read_at=now), Claim(channel_id, 0), ends=ends)
     schedule = await admin.fetchrow("SELECT last_polled_at, next_poll_at, fail_count FROM poll_schedule WHERE channel_id = $1", channel_id)

@@ -42,6 +42,8 @@ class Backfill:
     access_hash: int
     requested_by: TenantId
     kind: BackfillKind
+    former_owner: str | None
+    """The instance that had the job before."""
     since: datetime | None
     below: MessageId | None
     lease_epoch: int
@@ -55,16 +57,16 @@ class Backfill:
 # The highest id that is known and the holes below it, newest first: newest history is wanted first.
 CLAIM = f"""
 WITH due AS (
-    SELECT backfill_id FROM backfills
+    SELECT backfill_id, lease_owner AS former_owner FROM backfills
     WHERE account_id = $1 AND state = 'open' AND next_try_at <= now()
     ORDER BY kind <> 'gap', kind = 'recheck', next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED
 ),
 claimed AS (
     UPDATE backfills b SET next_try_at = now() + make_interval(secs => $4), lease_owner = $2, lease_epoch = $3
     FROM due WHERE b.backfill_id = due.backfill_id
-    RETURNING b.*
+    RETURNING b.*, due.former_owner
 )
-SELECT b.backfill_id, b.channel_id, a.access_hash, b.requested_by, b.kind, b.since, b.below, b.lease_epoch, b.attempts,
+SELECT b.backfill_id, b.channel_id, a.access_hash, b.requested_by, b.kind, b.former_owner, b.since, b.below, b.lease_epoch, b.attempts,
        v.floor_id, v.floor_at, n.newest_id, ARRAY(
            SELECT gap FROM {GAPS}
            ORDER BY gap DESC LIMIT 20) AS gaps
@@ -137,6 +139,12 @@ class Backfills:
         if row is None:
             return None
         return Backfill(**{**dict(row), "kind": BackfillKind(row["kind"]), "gaps": id_ranges(row["gaps"] or ())})
+
+    async def is_at_work(self, instance: str) -> bool:
+        """Whether that process still reads with some account."""
+        query = "SELECT EXISTS (SELECT 1 FROM telegram_accounts WHERE lease_owner = $1 AND lease_until > now())"
+        async with self._transactions.begin() as connection:
+            return bool(await connection.fetchval(query, instance))
 
     async def lower_floor(self, job: Backfill, floor_id: MessageId, floor_at: datetime) -> None:
         """Everything down to there is wanted from now on. The floor never rises."""

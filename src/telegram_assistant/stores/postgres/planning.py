@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from telegram_assistant.domain.budget import CONNECT, HISTORY
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.domain.rhythm import DAY, LEVEL_MEMORY_SECONDS, Profile
 from telegram_assistant.stores.postgres.channels import SET_TIER
@@ -37,7 +38,7 @@ class Survey:
     read_since: int
     failed_since: int
     planned_later: int
-    """Channels that were read as planned and are not due yet."""
+    """Channels that were read as planned, are not due yet, and have a reader that Telegram lets read."""
     last_success_at: datetime | None
 
 
@@ -109,14 +110,22 @@ ON CONFLICT (channel_id) WHERE state = 'open' DO NOTHING
 RETURNING channel_id
 """
 
-SURVEY = """
+# Whoever was told to wait reads none of its channels, whenever they are due.
+SURVEY = f"""
+WITH told_to_wait AS (
+    SELECT DISTINCT account_id FROM account_limits WHERE method IN ('{HISTORY.method}', '{CONNECT.method}') AND blocked_until > $2
+),
+previews AS (SELECT coalesce(bool_or(next_request_at > $2 + interval '1 minute'), false) AS told_to_wait FROM preview_reader)
 SELECT count(*) AS active, count(*) FILTER (WHERE s.fail_count > 0) AS failing,
        count(*) FILTER (WHERE s.account_id IS NULL AND w.channel_id IS NULL) AS without_account,
        count(*) FILTER (WHERE c.parked_until IS NOT NULL) AS parked, count(*) FILTER (WHERE s.last_polled_at > $1) AS read_since,
        count(*) FILTER (WHERE s.failed_at > $1) AS failed_since,
-       count(*) FILTER (WHERE s.next_poll_at > now() AND s.fail_count = 0 AND s.last_polled_at IS NOT NULL) AS planned_later,
+       count(*) FILTER (WHERE s.next_poll_at > $2 AND NOT s.claimed AND s.fail_count = 0 AND s.last_polled_at IS NOT NULL
+           AND CASE WHEN s.account_id IS NULL THEN w.channel_id IS NOT NULL AND NOT p.told_to_wait ELSE t.account_id IS NULL END) AS planned_later,
        max(s.last_polled_at) AS last_success_at
-FROM poll_schedule s JOIN channels c USING (channel_id) LEFT JOIN preview_coverage w USING (channel_id) WHERE c.is_active
+FROM poll_schedule s JOIN channels c USING (channel_id) LEFT JOIN preview_coverage w USING (channel_id)
+LEFT JOIN told_to_wait t ON t.account_id = s.account_id CROSS JOIN previews p
+WHERE c.is_active
 """
 
 
@@ -126,9 +135,9 @@ class Planning:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def survey(self, since: datetime) -> Survey:
+    async def survey(self, since: datetime, *, now: datetime) -> Survey:
         async with self._transactions.begin() as connection:
-            row = await connection.fetchrow(SURVEY, since)
+            row = await connection.fetchrow(SURVEY, since, now)
         assert row is not None  # an aggregate always answers
         return Survey(**dict(row))
 
@@ -172,14 +181,30 @@ class Planning:
             )
 
     async def due_at_once(self) -> None:
-        """Policy `classic`: every tick makes every channel due."""
+        """Policy `classic`: every tick makes every channel due that is not being read at this moment."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
                 UPDATE poll_schedule s SET next_poll_at = now() FROM channels c
-                WHERE c.channel_id = s.channel_id AND c.is_active AND c.parked_until IS NULL
+                WHERE c.channel_id = s.channel_id AND c.is_active AND c.parked_until IS NULL AND NOT s.claimed
                   AND s.fail_count = 0 AND s.next_poll_at BETWEEN now() AND now() + interval '1 day' AND s.last_polled_at IS NOT NULL
                 """
+            )
+
+    async def unfollowed(self) -> list[ChannelId]:
+        """Channels that an account has read, and that nobody follows any more; not those whose last run is under way."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                "SELECT channel_id FROM poll_schedule WHERE next_poll_at = 'infinity' AND account_id IS NOT NULL AND NOT claimed LIMIT $1",
+                MOST_AT_ONCE,
+            )
+        return [ChannelId(row["channel_id"]) for row in rows]
+
+    async def take_accounts(self, channel_ids: Sequence[ChannelId]) -> None:
+        """No account reads these channels any more, unless somebody follows them again by now."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                "UPDATE poll_schedule SET account_id = NULL WHERE channel_id = ANY($1) AND next_poll_at = 'infinity'", list(channel_ids)
             )
 
     async def suspend_unread(self) -> list[ChannelId]:

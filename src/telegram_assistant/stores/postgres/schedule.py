@@ -3,7 +3,7 @@
 A claim is a new due time two minutes ahead, so what a dead process has claimed comes back by itself.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -106,12 +106,12 @@ LEFT JOIN channel_profiles p ON p.channel_id = s.channel_id
 ORDER BY s.due_at
 """
 
-# Whoever was asked for while the poll was under way is read again at once.
+# Whoever was asked for while the poll was under way is read again at once; whoever was unfollowed is not read again.
 COMPLETE = """
 WITH done AS (
     UPDATE poll_schedule s
     SET last_polled_at = $3, fail_count = 0, claimed = false,
-        next_poll_at = CASE WHEN s.asked_at > $3 THEN now() ELSE n.next_poll_at END,
+        next_poll_at = CASE WHEN s.next_poll_at = 'infinity' THEN s.next_poll_at WHEN s.asked_at > $3 THEN now() ELSE n.next_poll_at END,
         asked_mode = CASE WHEN s.asked_at > $3 THEN s.asked_mode END,
         rechecked_at = CASE WHEN n.rechecked THEN $3 ELSE s.rechecked_at END
     FROM unnest($4::bigint[], $5::timestamptz[], $6::boolean[]) AS n(channel_id, next_poll_at, rechecked)
@@ -124,7 +124,8 @@ WHERE a.account_id = $1 AND a.channel_id = done.channel_id AND (a.read_at IS NUL
 
 FAIL = """
 WITH failed AS (
-    UPDATE poll_schedule SET fail_count = fail_count + 1, failed_at = now(), next_poll_at = $3, asked_mode = NULL, claimed = false
+    UPDATE poll_schedule SET fail_count = fail_count + 1, failed_at = now(), asked_mode = NULL, claimed = false,
+        next_poll_at = CASE WHEN next_poll_at = 'infinity' THEN next_poll_at ELSE $3 END
     WHERE channel_id = $1 AND lease_epoch = $2 RETURNING channel_id
 )
 UPDATE channels c SET parked_reason = $4, parked_until = $3 FROM failed WHERE c.channel_id = failed.channel_id AND $4::text IS NOT NULL
@@ -182,7 +183,10 @@ class Schedule:
         """Channels that were claimed and not read, because the account has to wait or stop: no failure."""
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "UPDATE poll_schedule SET next_poll_at = $3, claimed = false WHERE channel_id = ANY($1) AND lease_epoch = $2",
+                """
+                UPDATE poll_schedule SET claimed = false, next_poll_at = CASE WHEN next_poll_at = 'infinity' THEN next_poll_at ELSE $3 END
+                WHERE channel_id = ANY($1) AND lease_epoch = $2
+                """,
                 list(channel_ids),
                 lease_epoch,
                 at,
@@ -193,7 +197,8 @@ class Schedule:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
-                UPDATE poll_schedule SET next_poll_at = now(), claimed = false, lease_epoch = $2
+                UPDATE poll_schedule SET claimed = false, lease_epoch = $2,
+                    next_poll_at = CASE WHEN next_poll_at = 'infinity' THEN next_poll_at ELSE now() END
                 WHERE account_id = $1 AND claimed AND lease_epoch <> $2
                 """,
                 account_id,
@@ -217,16 +222,6 @@ class Schedule:
                 channel_id,
                 reason,
             )
-
-    async def gone(self, account_id: AccountId, channel_ids: Collection[ChannelId]) -> frozenset[ChannelId]:
-        """Those that this account does not read any more: unfollowed, unreadable, or given to another."""
-        async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                "SELECT channel_id FROM poll_schedule WHERE account_id = $1 AND next_poll_at < 'infinity' AND channel_id = ANY($2)",
-                account_id,
-                list(channel_ids),
-            )
-        return frozenset(channel_ids) - {ChannelId(row["channel_id"]) for row in rows}
 
     async def ask(self, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
         """Read a channel now, before all others if `first`. False when nobody follows it. Releases a parked one."""

@@ -27,6 +27,7 @@ from telegram_assistant.stores.postgres.idempotency import Idempotency, Idempote
 from telegram_assistant.stores.postgres.job_runs import JobRuns
 from telegram_assistant.stores.postgres.joins import Joins
 from telegram_assistant.stores.postgres.keys import KeyDirectory, Keys
+from telegram_assistant.stores.postgres.known_channels import KnownChannels
 from telegram_assistant.stores.postgres.landing import Landing
 from telegram_assistant.stores.postgres.limits import AccountLimits
 from telegram_assistant.stores.postgres.logins import Logins
@@ -101,6 +102,7 @@ class SystemStores:
     dead_letters: DeadLetters
     coverage: CoverageLedger
     schedule: Schedule
+    known_channels: KnownChannels
     hints: Hints
     planning: Planning
     backfills: Backfills
@@ -179,6 +181,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         dead_letters=DeadLetters(transactions),
         coverage=CoverageLedger(transactions),
         schedule=Schedule(transactions),
+        known_channels=KnownChannels(transactions),
         hints=Hints(transactions),
         planning=Planning(transactions),
         backfills=Backfills(transactions),

@@ -4,20 +4,23 @@ They mirror what PostgreSQL knows, and are written after the commit. Without Red
 mark that cannot be read or written is told once in the log, and no error.
 """
 
-import json
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Annotated
 
+from pydantic import AwareDatetime, BaseModel, Field, NonNegativeInt, ValidationError
 from redis.exceptions import RedisError
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.parsing import Statistics
 from telegram_assistant.stores.redis.client import FREE, Redis, text_of
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.telemetry.metrics import MARKS_UNREADABLE
+from telegram_assistant.telemetry.metrics import HWM_AGE, MARKS_UNREADABLE
 
 log = get_logger()
+
+MOST_AT_ONCE = 1000
 
 STATISTICS_SECONDS = 3600
 DAY_SECONDS = 86_400
@@ -31,31 +34,69 @@ if old and string.match(old, '^%d%d%d%d%-%d%d%-%d%dT') and old >= ARGV[1] then r
 redis.call('SET', KEYS[1], ARGV[1])
 return 1
 """
+LOCK = """
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'EX', ARGV[3]) then return false end
+local holder = redis.call('GET', KEYS[1])
+if holder ~= ARGV[1] and holder ~= ARGV[2] then return holder end
+redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[3])
+return false
+"""
+
+
+type _Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+
+
+class _StoredStatistics(BaseModel):
+    """`interarrival_stats` as operators and other versions may have written it."""
+
+    median: _Seconds
+    p95: _Seconds
+    ewma: _Seconds
+    sample_count: NonNegativeInt
+    window_days: NonNegativeInt
+    calculated_at: AwareDatetime
 
 
 class Marks:
-    """One per process."""
+    """One per process. `parser_hwm_age_seconds` shows each high-water mark that is read or written here."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._raise = redis.register_script(RAISE)
         self._free = redis.register_script(FREE)
+        self._lock = redis.register_script(LOCK)
         self._away = False
 
     async def high_water(self, channel_ids: Sequence[ChannelId]) -> Mapping[ChannelId, datetime]:
         """The dates below which runs that were cut off had closed their holes."""
-        if not channel_ids:
-            return {}
-        found = await self._try(self._redis.mget([f"parse_hwm:{one}" for one in channel_ids])) or []
-        marks = {one: _moment(one, text) for one, text in zip(channel_ids, found, strict=False) if text is not None}
-        return {one: moment for one, moment in marks.items() if moment is not None}
+        marks: dict[ChannelId, datetime] = {}
+        for first in range(0, len(channel_ids), MOST_AT_ONCE):
+            some = channel_ids[first : first + MOST_AT_ONCE]
+            found = await self._try(self._redis.mget([f"parse_hwm:{one}" for one in some])) or []
+            for one, text in zip(some, found, strict=False):
+                moment = None if text is None else _moment(one, text)
+                if moment is None:
+                    HWM_AGE.forget(one)
+                else:
+                    HWM_AGE.since(one, moment.timestamp())
+                    marks[one] = moment
+        return marks
 
     async def raise_high_water(self, channel_id: ChannelId, moment: datetime) -> None:
         """It never moves backwards."""
-        await self._try(self._raise(keys=[f"parse_hwm:{channel_id}"], args=[_text(moment)]))
+        raised = await self._try(self._raise(keys=[f"parse_hwm:{channel_id}"], args=[_text(moment)]))
+        if raised != 0:
+            HWM_AGE.since(channel_id, moment.timestamp())
 
     async def drop_high_water(self, channel_id: ChannelId) -> None:
+        HWM_AGE.forget(channel_id)
         await self._try(self._redis.delete(f"parse_hwm:{channel_id}"))
+
+    async def forget(self, channel_ids: Sequence[ChannelId]) -> bool:
+        """Nobody follows these channels any more: delete all that is kept of them. False when Redis is away."""
+        kinds = ("parse_hwm", "low_watermark", "interarrival_stats", "lock:backfill")
+        deleted = await self._try(self._redis.delete(*(f"{kind}:{one}" for kind in kinds for one in channel_ids)))
+        return deleted is not None
 
     async def set_low_water(self, channel_id: ChannelId, moment: datetime) -> None:
         await self._try(self._redis.set(f"low_watermark:{channel_id}", _text(moment), ex=DAY_SECONDS))
@@ -65,32 +106,35 @@ class Marks:
         if not text:
             return None
         try:
-            values = json.loads(text)
-            return Statistics(**{**values, "calculated_at": datetime.fromisoformat(values["calculated_at"])})
-        except (ValueError, TypeError, KeyError):
+            return Statistics(**_StoredStatistics.model_validate_json(text).model_dump())
+        except ValidationError:
             _unreadable("interarrival_stats", channel_id)
             return None
 
     async def keep_statistics(self, channel_id: ChannelId, statistics: Statistics) -> None:
-        text = json.dumps({**asdict(statistics), "calculated_at": _text(statistics.calculated_at)})
+        text = _StoredStatistics.model_validate(asdict(statistics)).model_dump_json()
         await self._try(self._redis.set(f"interarrival_stats:{channel_id}", text, ex=STATISTICS_SECONDS))
 
     async def drop_statistics(self, channel_id: ChannelId) -> None:
         await self._try(self._redis.delete(f"interarrival_stats:{channel_id}"))
 
-    async def lock_backfill(self, channel_id: ChannelId, owner: str) -> None:
-        """Take or renew it, for who has the job in PostgreSQL: only one can. Who else is named there has died, or lost the job."""
-        await self._try(self._redis.set(f"lock:backfill:{channel_id}", owner, ex=LOCK_SECONDS))
+    async def lock_backfill(self, channel_id: ChannelId, owner: str, *, instead_of: str | None) -> str | None:
+        """Take or renew the lock, or take it over from the one named. Returns who else holds it, or None when it is ours."""
+        holder = await self._try(self._lock(keys=[f"lock:backfill:{channel_id}"], args=[owner, instead_of or owner, LOCK_SECONDS]))
+        return text_of(holder) if holder else None
 
     async def free_backfill(self, channel_id: ChannelId, owner: str) -> None:
         await self._try(self._free(keys=[f"lock:backfill:{channel_id}"], args=[owner]))
 
-    async def was_backfilled(self, channel_id: ChannelId, window_start: datetime) -> bool:
-        """Whether this window was completed within the last day."""
+    async def has_backfill_job(self, channel_id: ChannelId, window_start: datetime) -> bool:
+        """Whether a backfill of this window was begun within the last day."""
         return bool(await self._try(self._redis.exists(_job_key(channel_id, window_start))))
 
-    async def note_backfilled(self, channel_id: ChannelId, window_start: datetime) -> None:
-        await self._try(self._redis.set(_job_key(channel_id, window_start), "1", ex=DAY_SECONDS))
+    async def note_backfill_job(self, channel_id: ChannelId, window_start: datetime) -> None:
+        await self._try(self._redis.set(_job_key(channel_id, window_start), "1", nx=True, ex=DAY_SECONDS))
+
+    async def drop_backfill_job(self, channel_id: ChannelId, window_start: datetime) -> None:
+        await self._try(self._redis.delete(_job_key(channel_id, window_start)))
 
     async def _try[T](self, asked: Awaitable[T]) -> T | None:
         try:
@@ -125,10 +169,10 @@ def _text(moment: datetime) -> str:
 def _moment(channel_id: ChannelId, text: bytes | str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text_of(text))
-    except ValueError:
-        _unreadable("mark", channel_id)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        _unreadable("parse_hwm", channel_id)
         return None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _unreadable(what: str, channel_id: ChannelId) -> None:

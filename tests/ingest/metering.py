@@ -1,0 +1,26 @@
+"""What a scraper sees of the parser's metrics."""
+
+from telegram_assistant.domain.parsing import Mode
+from telegram_assistant.telemetry.metrics import REGISTRY
+
+
+def metric(name: str, channel_id: int | None = None, **labels: str) -> float | None:
+    return REGISTRY.get_sample_value(name, labels | ({"channel_id": str(channel_id)} if channel_id else {}))
+
+
+def counted(name: str, channel_id: int | None = None, **labels: str) -> float:
+    return metric(name, channel_id, **labels) or 0.0
+
+
+class Growth:
+    """How much the counters of posts have grown since."""
+
+    def __init__(self) -> None:
+        self._before = self._now()
+
+    @property
+    def by_mode(self) -> dict[str, float]:
+        return {name: now - before for (name, now), before in zip(self._now().items(), self._before.values(), strict=True) if now != before}
+
+    def _now(self) -> dict[str, float]:
+        return {mode.value: counted("posts_parsed_total", mode=mode.value) for mode in Mode}

@@ -1,4 +1,4 @@
-"""Processes in which what strangers made is opened: few, reused, and killed when one is kept busy too long.
+"""Sandboxed processes in which what strangers made is opened: few, reused, and killed when one is kept busy too long.
 
 Such a process says a line when it is ready. Then it reads a header line and a body, and answers with a line of JSON; where that
 names a `size`, so many bytes follow.
@@ -6,25 +6,26 @@ names a `size`, so many bytes follow.
 
 import asyncio
 import json
-import os
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from telegram_assistant.sandbox.launching import start
+from telegram_assistant.sandbox.parsers import parser_rules
+from telegram_assistant.sandbox.rules import Rules
+
 STARTING_SECONDS = 60.0
 LONGEST_LINE_BYTES = 4_000_000
-KNOWN = ("PATH", "PYTHONPATH", "LANG")
-"""All that such a process learns of its environment."""
 
 
 class Isolated:
     """Processes of one module; they are started when they are first needed."""
 
-    def __init__(self, module: str, *, at_once: int, longest_seconds: float, most_uses: int) -> None:
+    def __init__(self, module: str, *, at_once: int, longest_seconds: float, most_uses: int, rules: Rules | None = None) -> None:
         """After so many uses a process is replaced: what a library never gives back goes with it."""
         self._module = module
+        self._rules = rules or parser_rules()
         self._longest_seconds = longest_seconds
         self._most_uses = most_uses
         self._places = at_once
@@ -44,7 +45,7 @@ class Isolated:
         """Whoever leaves in the middle leaves a process that cannot be used again."""
         worker = await self._free.get()
         try:
-            worker = worker or await _started(self._module)
+            worker = worker or await _started(self._module, self._rules)
             uses = worker.uses
             yield worker
         finally:
@@ -87,13 +88,9 @@ class _Worker:
             self.process.kill()
 
 
-async def _started(module: str) -> _Worker:
+async def _started(module: str, rules: Rules) -> _Worker:
     """One that has loaded what it needs, so that nobody pays for it later."""
-    environment = {name: os.environ[name] for name in KNOWN if name in os.environ}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", module, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, limit=LONGEST_LINE_BYTES
-    )
-    worker = _Worker(process)
+    worker = _Worker(await start(rules, "-m", module, max_line_bytes=LONGEST_LINE_BYTES))
     try:
         async with asyncio.timeout(STARTING_SECONDS):
             await worker.line()

@@ -5,8 +5,12 @@ One page tries every trick in every way that pages have; the tests look at what 
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +69,8 @@ self.addEventListener('fetch', event => {
 class Attack:
     web: Web
     refused: int = 0
+    has_own_sandbox: bool = False
+    processes: list[str] = field(default_factory=list)
     datagrams: list[bytes] = field(default_factory=list)
 
     def said(self, what: str) -> bool:
@@ -77,6 +83,20 @@ class _Listener(asyncio.DatagramProtocol):
 
     def datagram_received(self, data: bytes, _address: object) -> None:
         self.heard.append(data)
+
+
+def _environments(profile: Path) -> list[str]:
+    """Of all processes that were started with this profile."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str(profile).encode() in (process / "cmdline").read_bytes():
+                found.append((process / "environ").read_text(encoding="utf-8", errors="replace"))
+    return found
+
+
+def has_user_namespaces() -> bool:
+    return sys.platform == "linux" and subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False).returncode == 0
 
 
 async def attack(web: Web, guard: Guard, tricks: dict[str, str]) -> Attack:
@@ -96,7 +116,8 @@ async def attack(web: Web, guard: Guard, tricks: dict[str, str]) -> Attack:
             while not running.said("done"):
                 await asyncio.sleep(0.05)
             await asyncio.sleep(0.5)
-            running.refused = browser.proxy.refused
+            running.refused, running.has_own_sandbox = browser.proxy.refused, browser.has_own_sandbox
+            running.processes = await asyncio.to_thread(_environments, browser.profile)
     finally:
         transport.close()
     return running
@@ -125,6 +146,16 @@ async def test_what_was_refused_was_asked_of_the_proxy(attacked: Attack) -> None
     """The browser did try, and looked up no name itself."""
     assert attacked.refused > len(TRICKS) // 2
     assert {name for name in NAMES if name in attacked.web.looked_up} >= {"to-loopback.example", "to-metadata.example", "one-of-two.example"}
+
+
+@pytest.mark.skipif(not has_user_namespaces(), reason="this machine allows no user namespaces, which Chromium's sandbox needs")
+async def test_the_browser_keeps_its_own_sandbox(attacked: Attack) -> None:
+    assert attacked.has_own_sandbox
+
+
+async def test_no_process_of_the_browser_knows_our_environment(attacked: Attack) -> None:
+    assert len(attacked.processes) > 2
+    assert not [one for one in attacked.processes if "DATABASE_URL" in one or "REDIS_URL" in one]
 
 
 async def test_without_the_guard_the_same_page_would_reach_the_secret() -> None:

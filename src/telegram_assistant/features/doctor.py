@@ -8,6 +8,7 @@ from telegram_assistant.ai import providers
 from telegram_assistant.ai.local import understanding
 from telegram_assistant.domain.access import weakness_of_operator_key
 from telegram_assistant.domain.finding import Finding, bad, off, ok
+from telegram_assistant.features import sandbox_check
 from telegram_assistant.graph import opening as graph
 from telegram_assistant.settings import EmbeddingsBy, Settings
 from telegram_assistant.stores import files
@@ -28,6 +29,7 @@ async def examine_servers(settings: Settings) -> AsyncIterator[Finding]:
         asyncio.create_task(files.examine(settings.files)),
         asyncio.create_task(graph.examine(settings.graph)),
         asyncio.create_task(opening.examine(settings.vectors, settings.ai.embeddings_model_in_force)),
+        asyncio.create_task(sandbox_check.examine(settings.crawl)),
     ]
     for answer in asked:
         for finding in await answer:

@@ -1,57 +1,102 @@
 """A Chromium of our own that reaches the web through the filtering proxy, and in no other way."""
 
 import asyncio
+import os
+import shutil
 import tempfile
-from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.proxy import FilteringProxy, filtering_proxy
+from telegram_assistant.sandbox.launching import probe, start
+from telegram_assistant.sandbox.rules import DEVICES, NOBODY, SYSTEM_LIBRARIES, TIME_ZONES, Caller, Rules
 
 STARTING_SECONDS = 30.0
 LEAVING_SECONDS = 5.0
-QUIET = ("headless", "no-sandbox", "disable-gpu", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync")
+QUIET = (
+    *("headless", "disable-gpu", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"),
+    *("disable-dev-shm-usage", "disable-crash-reporter", "disable-breakpad"),
+)
 WALLS = (
     "proxy-bypass-list=<-loopback>",  # this machine is asked for through the proxy too
     "webrtc-ip-handling-policy=disable_non_proxied_udp",  # no datagrams past the proxy; measured: without it they reach loopback
     "disable-quic",
 )
+CONFIGURATION = tuple(
+    f"/etc/{name}"
+    for name in ("fonts", "chromium", "chromium.d", "ssl/certs", "ca-certificates", "alternatives", "passwd", "group", "nsswitch.conf", "hosts")
+)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Browser:
     """While it runs."""
 
     cdp_url: str
     proxy: FilteringProxy
+    profile: Path
+    has_own_sandbox: bool
+    """Chromium's, inside of ours. Without user namespaces it has none."""
+    protection: str
+    """In words."""
+
+
+def browser_rules(program: str, *, profile: Path, proxy_port: int) -> Rules:
+    """It reads what is installed, writes its profile, and connects to the proxy alone."""
+    return Rules(
+        read=(*CONFIGURATION, *TIME_ZONES, "/sys"),
+        execute=("/usr", "/bin", "/opt", *SYSTEM_LIBRARIES, str(Path(program).resolve().parent)),
+        write=(str(profile), "/proc", *DEVICES),  # what /proc shows of processes outside is closed by Landlock too
+        folder=str(profile),
+        connect_ports=(proxy_port,),
+        bind_ports=(0,),
+        caller=Caller.BROWSER,
+        unprivileged_user_id=NOBODY,
+    )
 
 
 @asynccontextmanager
 async def running_browser(guard: Guard, program: str, *more: str) -> AsyncIterator[Browser]:
     """Start it with its proxy and a profile that is thrown away; CannotStart when it does not."""
-    with tempfile.TemporaryDirectory(prefix="tga-browser-", ignore_cleanup_errors=True) as profile:
-        async with filtering_proxy(guard) as proxy:
-            flags = (*QUIET, *WALLS, f"proxy-server=http://127.0.0.1:{proxy.port}", f"user-data-dir={profile}", "remote-debugging-port=0")
-            process = await _started(program, [f"--{flag}" for flag in flags] + list(more))
-            try:
-                yield Browser(f"http://127.0.0.1:{await _port(process, Path(profile) / 'DevToolsActivePort', program)}", proxy)
-            finally:
-                await _ended(process)
+    path = shutil.which(program)
+    if path is None:
+        raise CannotStart(f"the browser {program} cannot be started (there is no such program)", remedy="Install Chromium or correct BROWSER_PATH")
+    async with filtering_proxy(guard) as proxy:
+        for has_own_sandbox in (True, False):
+            with _profile() as profile:
+                flags = [*QUIET, *WALLS, f"proxy-server=http://127.0.0.1:{proxy.port}", f"user-data-dir={profile}", "remote-debugging-port=0"]
+                flags += [] if has_own_sandbox else ["no-sandbox"]
+                environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(profile), "TMPDIR": str(profile)}
+                rules = browser_rules(path, profile=profile, proxy_port=proxy.port)
+                process = await start(rules, path, *(f"--{flag}" for flag in flags), *more, environment=environment, has_pipes=False)
+                try:
+                    port = await _port(process, profile / "DevToolsActivePort")
+                    if port is not None:
+                        own = "Chromium's own sandbox" if has_own_sandbox else "without Chromium's own sandbox"
+                        protection = f"{own}, {(await probe(rules)).in_words()}"
+                        url = f"http://127.0.0.1:{port}"
+                        yield Browser(cdp_url=url, proxy=proxy, profile=profile, has_own_sandbox=has_own_sandbox, protection=protection)
+                        return
+                finally:
+                    await _ended(process)
+    raise CannotStart(f"the browser {program} ended or did not begin to listen", remedy="Start it by hand to see why, or correct BROWSER_PATH")
 
 
-async def _started(program: str, arguments: Sequence[str]) -> asyncio.subprocess.Process:
-    try:
-        return await asyncio.create_subprocess_exec(program, *arguments, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
-    except OSError as error:
-        raise CannotStart(f"the browser {program} cannot be started ({error.strerror})", remedy="Install Chromium or correct BROWSER_PATH") from error
+@contextmanager
+def _profile() -> Iterator[Path]:
+    """A folder of its own for a process that may run as another user."""
+    with tempfile.TemporaryDirectory(prefix="tga-browser-", ignore_cleanup_errors=True) as folder:
+        if os.geteuid() == 0:
+            os.chown(folder, NOBODY, NOBODY)
+        yield Path(folder)
 
 
-async def _port(process: asyncio.subprocess.Process, file: Path, program: str) -> int:
-    """It writes down where it listens once it does."""
+async def _port(process: asyncio.subprocess.Process, file: Path) -> int | None:
+    """It writes down where it listens once it does; None when it ends before, or takes too long."""
     with suppress(TimeoutError):
         async with asyncio.timeout(STARTING_SECONDS):
             while process.returncode is None:
@@ -59,7 +104,7 @@ async def _port(process: asyncio.subprocess.Process, file: Path, program: str) -
                 if lines:
                     return int(lines[0])
                 await asyncio.sleep(0.05)
-    raise CannotStart(f"the browser {program} ended or did not begin to listen", remedy="Start it by hand to see why, or correct BROWSER_PATH")
+    return None
 
 
 def _lines(file: Path) -> list[str]:

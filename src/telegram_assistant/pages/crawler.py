@@ -1,6 +1,7 @@
 """The process with the browser: `python -m telegram_assistant.pages.crawler`, installed with the extra `crawler`.
 
-It holds no database and no secrets. Crawl4AI drives the browser over CDP; the browser is replaced after some hundred pages,
+It holds no database and no secrets, and belongs into a container of its own.
+Crawl4AI drives the browser over CDP; the browser is replaced after some hundred pages,
 because it never gives back all it takes.
 """
 
@@ -55,8 +56,10 @@ async def _with_one_browser(settings: CrawlSettings, guard: Guard, stopping: asy
                     raise Unreadable(PageStatus.FAILED, f"the browser could not open it: {str(result.error_message)[:LONGEST_REASON]}")
                 return result.redirected_url or url, result.html
 
-            async with serving(load, settings.crawler_address or WHERE, guard=guard, most_bytes=settings.most_bytes) as port:
-                print(f"reading pages on port {port}", file=sys.stderr, flush=True)  # noqa: T201 -- the only thing it ever says
+            async with serving(
+                load, settings.crawler_address or WHERE, guard=guard, most_bytes=settings.most_bytes, protection=browser.protection
+            ) as port:
+                print(f"reading pages on port {port}; {browser.protection}", file=sys.stderr, flush=True)  # noqa: T201 -- the only thing it ever says
                 waits = [asyncio.create_task(event.wait()) for event in (worn, stopping)]
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
                 for wait in waits:

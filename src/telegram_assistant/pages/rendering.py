@@ -15,6 +15,7 @@ AT_ONCE = 2
 LONGEST_SECONDS = 30.0
 CONNECT_SECONDS = 3.0
 LONGEST_QUESTION_BYTES = 16_384
+PROTECTION_QUESTION = {"question": "protection"}
 
 type Load = Callable[[str], Awaitable[tuple[str, str]]]
 """Open a page in a browser: where it ended up, and its HTML then."""
@@ -33,18 +34,26 @@ class Renderer:
         """The page as a browser shows it; Unreadable when the browser is away, or cannot."""
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
-                told = await self._asked(answer.target.url)
+                told = await self._asked({"url": answer.target.url})
         except (OSError, TimeoutError, ValueError) as error:
             raise Unreadable(PageStatus.FAILED, f"the browser is away ({type(error).__name__})") from error
         if "html" not in told:
             raise Unreadable(PageStatus.FAILED, told.get("why", "the browser could not read it"))
         return Answer(self._guard.target(told["url"]), HTTPStatus.OK, "text/html", "utf-8", told["html"].encode("utf-8", "replace"))
 
-    async def _asked(self, url: str) -> dict[str, str]:
+    async def ask_protection(self) -> str:
+        """What keeps the browser from this machine, in words; Unreadable when it is away."""
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                return (await self._asked(PROTECTION_QUESTION))["protection"]
+        except (OSError, TimeoutError, ValueError, KeyError) as error:
+            raise Unreadable(PageStatus.FAILED, f"the browser is away ({type(error).__name__})") from error
+
+    async def _asked(self, question: dict[str, str]) -> dict[str, str]:
         async with asyncio.timeout(CONNECT_SECONDS):
             reader, writer = await asyncio.open_connection(self._host, self._port, limit=self._most_bytes * 4)
         try:
-            writer.write(json.dumps({"url": url}).encode() + b"\n")
+            writer.write(json.dumps(question).encode() + b"\n")
             told: dict[str, str] = json.loads(await reader.readline())
             return told
         finally:
@@ -52,13 +61,16 @@ class Renderer:
 
 
 @asynccontextmanager
-async def serving(load: Load, address: str, *, guard: Guard, most_bytes: int, at_once: int = AT_ONCE) -> AsyncIterator[int]:
+async def serving(load: Load, address: str, *, guard: Guard, most_bytes: int, at_once: int = AT_ONCE, protection: str = "") -> AsyncIterator[int]:
     """The browser's side while the block lasts; yields its port. It asks nobody who they are: listen where only we can reach it."""
     free = asyncio.Semaphore(at_once)
 
     async def answered(question: bytes) -> dict[str, str]:
         try:
-            url = guard.target(str(json.loads(question)["url"])).url
+            asked = json.loads(question)
+            if asked == PROTECTION_QUESTION:
+                return {"protection": protection}
+            url = guard.target(str(asked["url"])).url
             async with free, asyncio.timeout(LONGEST_SECONDS):
                 found_at, html = await load(url)
         except (Unreadable, TimeoutError, ValueError, KeyError, TypeError) as error:

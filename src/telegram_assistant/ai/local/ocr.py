@@ -1,23 +1,30 @@
-"""Text in pictures, read by tesseract in a process of its own with limits: pictures come from strangers."""
+"""Text in pictures, read by tesseract in a sandbox with limits: pictures come from strangers."""
 
 import asyncio
-import os
-import resource
 import shutil
-import sys
-from contextlib import suppress
+import subprocess
+from functools import cache
+from itertools import groupby
 
 from telegram_assistant.ai.protocols import Picture
 from telegram_assistant.domain.understanding import Failure
 from telegram_assistant.errors import ProviderFailed
+from telegram_assistant.sandbox.launching import start
+from telegram_assistant.sandbox.rules import DEVICES, LOADERS, SYSTEM_LIBRARIES, Rules
 
-LANGUAGES = "rus+eng"
+LANGUAGES = ("rus", "eng")
 MOST_BYTES = 20_000_000
 MOST_MEMORY_BYTES = 2_000_000_000
 MOST_CPU_SECONDS = 20
 NICENESS = 10
 """Reading pictures takes the processor when nothing else does."""
 MOST_CHARACTERS = 10_000
+MIN_CONFIDENCE = 60.0
+"""Of a line, in percent, averaged over its letters. Below it tesseract mostly sees letters in what is none."""
+DATA = ("/usr/share/tesseract-ocr", "/usr/share/tessdata", "/usr/local/share/tessdata", "/opt/homebrew/share/tessdata")
+LISTING_SECONDS = 30
+WORD_LEVEL = "5"
+COLUMNS = 12
 
 
 def ocr_command() -> str | None:
@@ -25,31 +32,39 @@ def ocr_command() -> str | None:
     return shutil.which("tesseract")
 
 
-def _limit(process_id: int) -> None:
-    """From outside, before it is given anything to read: a function to call in the child would copy this process's memory first."""
-    if sys.platform == "linux":
-        resource.prlimit(process_id, resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
-        resource.prlimit(process_id, resource.RLIMIT_CPU, (MOST_CPU_SECONDS, MOST_CPU_SECONDS))
-    os.setpriority(os.PRIO_PROCESS, process_id, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+@cache
+def missing_languages(command: str) -> tuple[str, ...]:
+    """Languages that we ask for and tesseract has no data for. Asked once; blocks for some milliseconds."""
+    try:
+        listed = subprocess.run([command, "--list-langs"], capture_output=True, text=True, check=True, timeout=LISTING_SECONDS)  # noqa: S603 -- it is given no stranger's bytes
+    except (OSError, subprocess.SubprocessError):
+        return LANGUAGES
+    return tuple(language for language in LANGUAGES if language not in listed.stdout.split())
+
+
+def ocr_rules(command: str) -> Rules:
+    """It may load itself and the data of its languages."""
+    return Rules(
+        read=(*SYSTEM_LIBRARIES, *DATA, *DEVICES),
+        execute=(command, *LOADERS),
+        max_memory_bytes=MOST_MEMORY_BYTES,
+        max_cpu_seconds=MOST_CPU_SECONDS,
+        niceness=NICENESS,
+    )
 
 
 async def read_text(picture: Picture, *, command: str, timeout_seconds: float = 20.0) -> str:
-    """What is written in the picture; ProviderFailed when it cannot be read."""
+    """Text that tesseract is sure of; ProviderFailed when it cannot read the picture, or lacks a language."""
+    missing = await asyncio.to_thread(missing_languages, command)
+    if missing:  # in the letters of another language it would read nonsense
+        raise ProviderFailed(Failure.REFUSED, f"tesseract has no data for {' and '.join(missing)}")
     if len(picture.data) > MOST_BYTES:
         raise ProviderFailed(Failure.UNUSABLE, "the picture is too large to be read")
-    process = await asyncio.create_subprocess_exec(
-        command,
-        *("stdin", "stdout", "-l", LANGUAGES, "--psm", "3"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={"OMP_THREAD_LIMIT": "1", "PATH": "/usr/bin:/bin:/usr/local/bin"},
-    )
+    arguments = ("stdin", "stdout", "-l", "+".join(LANGUAGES), "--psm", "3", "tsv")
+    process = await start(ocr_rules(command), command, *arguments, environment={"OMP_THREAD_LIMIT": "1"})
     try:
-        with suppress(ProcessLookupError):  # it ended at once, which its return code tells
-            _limit(process.pid)
         async with asyncio.timeout(timeout_seconds):
-            text, _ = await process.communicate(picture.data)
+            table, _ = await process.communicate(picture.data)
     except TimeoutError as error:
         raise ProviderFailed(Failure.LATE, "the picture took too long to be read") from error
     finally:
@@ -58,5 +73,16 @@ async def read_text(picture: Picture, *, command: str, timeout_seconds: float = 
             await process.wait()
     if process.returncode:
         raise ProviderFailed(Failure.UNUSABLE, "tesseract cannot read this picture")
-    lines = (line.strip() for line in text.decode("utf-8", "replace").splitlines())
-    return "\n".join(line for line in lines if line)[:MOST_CHARACTERS]
+    return confident_text(table.decode("utf-8", "replace"))[:MOST_CHARACTERS]
+
+
+def confident_text(table: str) -> str:
+    """The lines of tesseract's table of words that it is sure of on average."""
+    rows = [row for row in (line.split("\t") for line in table.splitlines()) if len(row) == COLUMNS and row[0] == WORD_LEVEL and row[11].strip()]
+    lines = []
+    for _, words in groupby(rows, key=lambda row: row[1:5]):
+        line = list(words)
+        letters = sum(len(row[11]) for row in line)
+        if sum(float(row[10]) * len(row[11]) for row in line) / letters >= MIN_CONFIDENCE:
+            lines.append(" ".join(row[11] for row in line))
+    return "\n".join(lines)

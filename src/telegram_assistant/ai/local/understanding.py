@@ -11,7 +11,7 @@ from pathlib import Path
 from telegram_assistant.ai.answers import Material
 from telegram_assistant.ai.local.models import Card, folder_of, read_card
 from telegram_assistant.ai.local.names import no_dictionary
-from telegram_assistant.ai.local.ocr import ocr_command, read_text
+from telegram_assistant.ai.local.ocr import LANGUAGES, missing_languages, ocr_command, read_text
 from telegram_assistant.ai.local.tagging import LocalTagger
 from telegram_assistant.ai.local.words import plain_forms
 from telegram_assistant.ai.outputs import PictureFacts, Tags
@@ -24,6 +24,8 @@ from telegram_assistant.errors import ProviderFailed, Rejected
 
 INSTALL = "pip install 'telegram-assistant[local-ai]'"
 SUBJECT = "local understanding"
+LIBRARIES = "all its libraries are installed"
+OCR_SUBJECT = "tesseract"
 PICTURES_AT_ONCE = max(1, (os.cpu_count() or 1) // 2)
 """Reading one keeps a processor busy for about a second."""
 
@@ -98,14 +100,24 @@ def _tags(tagger: LocalTagger, materials: Sequence[Material], vocabulary: Vocabu
 def examine(models: Path, model: str | None) -> list[Finding]:
     """What is here for understanding without a key. No model: a provider makes the vectors."""
     missing = [library for library in ("pymorphy3", "onnxruntime", "tokenizers") if not is_there(library)]
-    findings = [warning(SUBJECT, f"works with less: {', '.join(missing)} not installed", remedy=INSTALL) if missing else ok(SUBJECT, "complete")]
-    if ocr_command() is None:
-        findings.append(off("tesseract", "not installed, so text in pictures is not read here (apt install tesseract-ocr tesseract-ocr-rus)"))
+    findings = [warning(SUBJECT, f"works with less: {', '.join(missing)} not installed", remedy=INSTALL) if missing else ok(SUBJECT, LIBRARIES)]
+    findings.append(examine_ocr(ocr_command()))
     if not missing and model is not None:
         card = _card(models, model)
         remedy = "run `tga models pull`"
         findings.append(ok("sentence model", card.name) if card else warning("sentence model", f"{model} was not fetched", remedy=remedy))
     return findings
+
+
+def examine_ocr(command: str | None) -> Finding:
+    """Whether tesseract has the languages that it is asked for."""
+    if command is None:
+        return off(OCR_SUBJECT, "not installed, so text in pictures is not read here (apt install tesseract-ocr tesseract-ocr-rus)")
+    missing = missing_languages(command)
+    if missing:
+        remedy = f"apt install {' '.join(f'tesseract-ocr-{language}' for language in missing)}"
+        return warning(OCR_SUBJECT, f"no data for {' and '.join(missing)}, so text in pictures is not read here", remedy=remedy)
+    return ok(OCR_SUBJECT, f"reads {' and '.join(LANGUAGES)} in pictures")
 
 
 def _card(models: Path, model: str) -> Card | None:

@@ -1,0 +1,22 @@
+"""Rules for modules of ours that parse what strangers made."""
+
+import site
+import sys
+import sysconfig
+from functools import cache
+from pathlib import Path
+
+from telegram_assistant.sandbox.rules import DEVICES, PACKAGE, SYSTEM_LIBRARIES, TIME_ZONES, Rules
+
+
+def parser_rules(*code: Path) -> Rules:
+    """For a module that parses: it may load code, and nothing else."""
+    return Rules(code=tuple(map(str, code)), read=(*python_folders(), str(PACKAGE), *SYSTEM_LIBRARIES, *TIME_ZONES, *DEVICES))
+
+
+@cache
+def python_folders() -> tuple[str, ...]:
+    """Where the standard library and the installed packages are; never `sys.path`, which may name a checkout with its .env."""
+    paths = sysconfig.get_paths()
+    found = [paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"], *site.getsitepackages(), site.getusersitepackages()]
+    return tuple(dict.fromkeys([*found, f"{sys.base_prefix}/lib"]))

@@ -1,0 +1,90 @@
+"""Filters in the kernel. A parser is refused every system call that it does not need, a browser the sockets that it does not need."""
+
+import ctypes
+import errno
+import platform
+import socket
+import struct
+from pathlib import Path
+
+from telegram_assistant.sandbox.kernel import SET_SECCOMP, prctl
+from telegram_assistant.sandbox.rules import Caller
+
+TABLE = Path(__file__).with_name("system_calls.txt")
+FILTER_MODE = 2
+INSTRUCTION = "=HBBI"
+ARCHITECTURES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}
+"""The kernel's number of each, and its column in the table."""
+LOAD, AND, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
+NUMBER_AT, ARCHITECTURE_AT, FIRST_ARGUMENT_AT, SECOND_ARGUMENT_AT = 0, 4, 16, 24
+OTHER_NUMBERS = 0x40000000
+"""From here on x86_64 has the same calls once more, under other numbers."""
+SOCKET_TYPE = 0xF
+ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.ENOSYS
+"""Refused like a call that the kernel is too old for: libraries know what to do then."""
+ON_ITSELF, START, SOCKET, RING = "prlimit64", "execve", "socket", "io_uring_setup"
+SPECIAL = {ON_ITSELF, START, SOCKET, RING}
+
+type Instruction = tuple[int, int, int, int]
+"""What to do, how many instructions to jump over if equal and if not, and a value."""
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+
+def make_filter(caller: Caller, *, may_execute: bool) -> bytes | None:
+    """The filter for this machine; None where its numbers are not known. Reads the table, so call it while files can be read."""
+    if platform.machine() not in ARCHITECTURES:
+        return None
+    architecture, column = ARCHITECTURES[platform.machine()]
+    numbers = _numbers(column)
+    rest = _parser(numbers, may_execute=may_execute) if caller is Caller.PARSER else _browser(numbers)
+    head = [(LOAD, 0, 0, ARCHITECTURE_AT), (JUMP_IF_EQUAL, 1, 0, architecture), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER_AT)]
+    return b"".join(struct.pack(INSTRUCTION, *one) for one in (*head, *rest))
+
+
+def install(program: bytes) -> None:
+    """For this process and its children, for good. Needs no_new_privs. OSError where the kernel has no such filter."""
+    prctl(SET_SECCOMP, FILTER_MODE, _address(program))
+
+
+def _parser(numbers: dict[str, int], *, may_execute: bool) -> list[Instruction]:
+    """Allows what is in the table."""
+    plain = [number for name, number in numbers.items() if name not in SPECIAL or (name == START and may_execute)]
+    return [
+        *((JUMP_IF_EQUAL, len(plain) - place + 3, 0, number) for place, number in enumerate(plain)),
+        (JUMP_IF_EQUAL, 0, 2, numbers[ON_ITSELF]),
+        (LOAD, 0, 0, FIRST_ARGUMENT_AT),
+        (JUMP_IF_EQUAL, 1, 0, 0),
+        (RETURN, 0, 0, REFUSE),
+        (RETURN, 0, 0, ALLOW),
+    ]
+
+
+def _browser(numbers: dict[str, int]) -> list[Instruction]:
+    """Allows everything but datagrams and other sockets without a connection, and the ring that would open them past this filter."""
+    return [
+        (JUMP_IF_AT_LEAST, 9, 0, OTHER_NUMBERS),
+        (JUMP_IF_EQUAL, 8, 0, numbers[RING]),
+        (JUMP_IF_EQUAL, 0, 8, numbers[SOCKET]),
+        (LOAD, 0, 0, FIRST_ARGUMENT_AT),
+        (JUMP_IF_EQUAL, 2, 0, socket.AF_INET),
+        (JUMP_IF_EQUAL, 1, 0, socket.AF_INET6),
+        (JUMP_IF_EQUAL, 0, 3, socket.AF_UNIX),
+        (LOAD, 0, 0, SECOND_ARGUMENT_AT),
+        (AND, 0, 0, SOCKET_TYPE),
+        (JUMP_IF_EQUAL, 1, 0, socket.SOCK_STREAM),
+        (RETURN, 0, 0, REFUSE),
+        (RETURN, 0, 0, ALLOW),
+    ]
+
+
+def _numbers(column: int) -> dict[str, int]:
+    rows = [line.split() for line in TABLE.read_text(encoding="ascii").splitlines() if line and not line.startswith("#")]
+    return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
+
+
+def _address(program: bytes) -> ctypes.c_void_p:
+    length = len(program) // struct.calcsize(INSTRUCTION)
+    return ctypes.cast(ctypes.pointer(_Program(length, program)), ctypes.c_void_p)

@@ -51,7 +51,7 @@ async def furnish(app: App, control: ControlClient, key: str) -> None:
     joined = (channels[: CHANNELS * 3 // 4], channels[CHANNELS // 4 :])
     for number in range(ACCOUNTS):
         session = control.session(f"7999000{number:04}", joined=joined[number % 2])
-        await add_account("AB"[number % 2], session, key=key, system=app.system)
+        await add_account("AB"[number % 2], session, key=key, app=app)
 
 
 async def calm(scene: Scene, settings: Settings) -> bool:

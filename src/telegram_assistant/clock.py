@@ -82,6 +82,11 @@ async def forget_answers(app: App, now: datetime) -> str:
     return f"forgot {await app.system.idempotency.forget(now - timedelta(days=1))}"
 
 
+async def forget_requests(app: App, now: datetime) -> str:
+    """Requests to follow that were answered more than a month ago."""
+    return f"forgot {await app.system.request_queue.forget(now - timedelta(days=30))}"
+
+
 async def forget_in_graph(app: App, now: datetime) -> str:
     """What the graph keeps no longer."""
     if app.graph_index is None:
@@ -97,6 +102,7 @@ PERIODIC = (
     Job("forget_pages", timedelta(days=1), forget_pages),
     Job("forget_tagging", timedelta(days=1), forget_tagging),
     Job("forget_answers", timedelta(hours=1), forget_answers),
+    Job("forget_requests", timedelta(days=1), forget_requests),
     Job("forget_in_graph", timedelta(days=1), forget_in_graph, lease=timedelta(hours=1)),
     Job("settle_lost_calls", timedelta(minutes=10), settle_lost_calls),
 )

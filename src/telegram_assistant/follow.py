@@ -19,7 +19,7 @@ from telegram_assistant.ingest.albums import PART as ALBUMS
 from telegram_assistant.ingest.albums import close_albums
 from telegram_assistant.ingest.backfill import Backfiller
 from telegram_assistant.ingest.catching_up import CatchingUp
-from telegram_assistant.ingest.finding import Finder
+from telegram_assistant.ingest.channel_resolution import ChannelResolver
 from telegram_assistant.ingest.folders import FolderFollower
 from telegram_assistant.ingest.joining import Joiner
 from telegram_assistant.ingest.listening import Listening
@@ -44,7 +44,7 @@ from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
 from telegram_assistant.supervision import Loop, end
 from telegram_assistant.telegram.client import open_line
-from telegram_assistant.telegram.line import Line
+from telegram_assistant.telegram.line import Clock, Line
 from telegram_assistant.telegram.login import Login, log_out, open_login, whoami
 from telegram_assistant.telegram.reader import Reader
 from telegram_assistant.telegram.updates import Ear
@@ -141,7 +141,7 @@ async def at_work(app: App, mine: Mine, line: Line, ear: Ear, *, slots: asyncio.
     reading = Reading(desk_of(app, mine, reader, slots=slots, stopping=stopping), stopping)
     work = [
         reading.run(),
-        finder_of(app, mine, reader).run(stopping),
+        resolver_of(app, mine, reader).run(stopping),
         listening_of(app, mine, ear).run(stopping),
         catching_up_of(app, mine, reader, ear).run(stopping),
     ]
@@ -157,11 +157,20 @@ async def at_work(app: App, mine: Mine, line: Line, ear: Ear, *, slots: asyncio.
             task.result()
 
 
-def finder_of(app: App, mine: Mine, reader: Reader) -> Finder:
+def resolver_of(app: App, mine: Mine, reader: Reader, *, waits: Clock | None = None) -> ChannelResolver:
     system = app.system
     channels, planning = system.channels, system.planning
     folders = FolderFollower(reader, account_id=mine.account_id, folders=system.folders, channels=channels, planning=planning, clock=_now)
-    return Finder(reader, account_id=mine.account_id, wishes=system.wishes, channels=channels, folders=folders, planning=planning, clock=_now)
+    return ChannelResolver(
+        reader,
+        account_id=mine.account_id,
+        queue=system.request_queue,
+        channels=channels,
+        folders=folders,
+        planning=planning,
+        clock=_now,
+        waits=waits or Clock(),
+    )
 
 
 def fetcher_of(app: App, mine: Mine, line: Line, *, stopping: asyncio.Event) -> Fetcher | None:
@@ -243,7 +252,7 @@ def preview_desk_of(app: App, site: Site, turns: PreviewTurns, *, health: Health
         previews=system.previews,
         schedule=system.schedule,
         known_channels=system.known_channels,
-        wishes=system.wishes,
+        queue=system.request_queue,
         channels=system.channels,
         planning=system.planning,
         marks=marks,

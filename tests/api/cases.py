@@ -55,6 +55,14 @@ def post_of_b(_worlds: Worlds) -> Mapping[str, object]:
     return {"channel_id": ONLY_B[0], "message_id": 1}
 
 
+def own_request(worlds: Worlds) -> Mapping[str, object]:
+    return {"request_id": UUID(int=worlds.a)}
+
+
+def request_of_b(worlds: Worlds) -> Mapping[str, object]:
+    return {"request_id": UUID(int=worlds.b)}
+
+
 def own_account(worlds: Worlds) -> Mapping[str, object]:
     return {"account_id": worlds.account_of_a}
 
@@ -74,6 +82,8 @@ CASES: dict[str, Case] = {
     "get_me": Case(),
     "list_channels": Case(),
     "follow_channels": Case(body={"references": [f"@{MARK}_0", "@nobody_knows_it"]}, status=202),
+    "list_channel_requests": Case(),
+    "get_channel_request": Case(path=own_request, foreign=request_of_b),
     "get_channel": Case(path=shared_channel, foreign=channel_of_b),
     "change_channel": Case(path=shared_channel, foreign=channel_of_b, body={"priority": "low", "folder": None}),
     "unfollow_channel": Case(path=shared_channel, foreign=channel_of_b, status=204),

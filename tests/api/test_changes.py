@@ -22,7 +22,7 @@ async def test_a_repeated_change_is_made_once_and_answered_alike(
     first, second = [await client.post("/api/v1/channels", headers=headers, json=FOLLOW) for _ in range(2)]
     assert (first.status_code, first.content) == (second.status_code, second.content)
     assert (first.headers.get("idempotency-replayed"), second.headers["idempotency-replayed"]) == (None, "true")
-    assert await admin.fetchval("SELECT count(*) FROM channel_wishes WHERE tenant_id = $1", tenant_id) == 1
+    assert await admin.fetchval("SELECT count(*) FROM channel_requests WHERE tenant_id = $1", tenant_id) == 1
     other = await client.post("/api/v1/channels", headers=headers, json={"references": ["@another_one"]})
     assert problem_of(other)[0] == 409
     assert problem_of(await client.post("/api/v1/channels", headers={**key, "Idempotency-Key": "x" * 256}, json=FOLLOW))[0] == 422
@@ -46,7 +46,7 @@ async def test_a_secret_is_not_told_twice(client: httpx.AsyncClient, key: dict[s
 async def test_the_same_change_at_the_same_time_waits(client: httpx.AsyncClient, key: dict[str, str], admin: Admin) -> None:
     headers = {**key, "Idempotency-Key": "twice"}
     async with admin.transaction():
-        await admin.execute("LOCK TABLE channel_wishes")
+        await admin.execute("LOCK TABLE channel_requests")
         first = asyncio.create_task(client.post("/api/v1/channels", headers=headers, json=FOLLOW))
         while not await admin.fetchval("SELECT count(*) FROM idempotency_keys WHERE key = 'twice'"):
             await asyncio.sleep(0.01)

@@ -60,20 +60,6 @@ async def test_a_channel_is_followed_differently_and_no_more(
     assert (await client.delete(where, headers=key)).status_code == 404
 
 
-async def test_following_tells_nothing_of_what_others_follow(client: httpx.AsyncClient, key: dict[str, str], system: SystemStores) -> None:
-    known = await make_channel(system, username="known_to_others")
-    await system.channels.subscribe(await make_tenant(system), Subscription(channel_id=known))
-    wish = {"references": ["@known_to_others", "@unknown_to_all", "no channel at all"], "folder": "New"}
-    answer = await client.post("/api/v1/channels", headers=key, json=wish)
-    assert answer.status_code == 202
-    assert [(one["reference"], one["status"]) for one in answer.json()["items"]] == [
-        ("@known_to_others", "accepted"),
-        ("@unknown_to_all", "accepted"),
-        ("no channel at all", "refused"),
-    ]
-    assert await listed(client, key, folder="New") == [known]
-
-
 async def test_the_feed_is_exact_over_all_pages(
     client: httpx.AsyncClient, key: dict[str, str], tenant_id: TenantId, system: SystemStores, pool: Pool
 ) -> None:
@@ -93,22 +79,23 @@ async def test_the_feed_is_exact_over_all_pages(
     assert len(expected) == 28
 
 
+async def account_of(admin: Admin, owner: TenantId, *channels: ChannelId) -> int:
+    """An account at work that can open these channels."""
+    account_id: int = await admin.fetchval("INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id", owner)
+    for channel_id in channels:
+        query = "INSERT INTO account_channels (account_id, channel_id, access_hash, read_at) VALUES ($1, $2, 1, now())"
+        await admin.execute(query, account_id, channel_id)
+    return account_id
+
+
 async def test_only_an_own_account_reads_at_once(
     client: httpx.AsyncClient, key: dict[str, str], channels: list[ChannelId], tenant_id: TenantId, system: SystemStores, admin: Admin
 ) -> None:
     channel_id = channels[0]
     where = f"/api/v1/channels/{channel_id}/poll"
     assert problem_of(await client.post(where, headers=key))[0] == 409
-
-    async def account_of(owner: TenantId) -> int:
-        query = "INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id"
-        account_id: int = await admin.fetchval(query, owner)
-        await admin.execute(
-            "INSERT INTO account_channels (account_id, channel_id, access_hash, read_at) VALUES ($1, $2, 1, now())", account_id, channel_id
-        )
-        return account_id
-
-    other, own = await account_of(await make_tenant(system)), await account_of(tenant_id)
+    other = await account_of(admin, await make_tenant(system), channel_id)
+    own = await account_of(admin, tenant_id, channel_id)
     await admin.execute("UPDATE poll_schedule SET account_id = $1, claimed = true WHERE channel_id = $2", other, channel_id)
     assert (await client.post(where, headers=key)).status_code == 202
     row = "SELECT account_id, asked_at IS NOT NULL, asked_mode, next_poll_at = 'epoch' FROM poll_schedule WHERE channel_id = $1"
@@ -118,3 +105,18 @@ async def test_only_an_own_account_reads_at_once(
     assert (answer.status_code, answer.json()) == (202, {"channel_id": channel_id, "status": "asked for"})
     assert tuple(await admin.fetchrow(row, channel_id) or ()) == (own, True, "historical", True)
     assert (await client.post("/api/v1/channels/1/poll", headers=key)).status_code == 404
+
+
+async def test_a_poll_tells_nothing_of_who_else_reads_the_channel(
+    client: httpx.AsyncClient, key: dict[str, str], channels: list[ChannelId], tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    """Own accounts can open the first channel; the second was brought by another tenant."""
+    own = await account_of(admin, tenant_id, channels[0])
+    other = await account_of(admin, await make_tenant(system), channels[1])
+    await admin.execute("UPDATE poll_schedule SET account_id = $1 WHERE channel_id = $2", other, channels[1])
+    answers = [await client.post(f"/api/v1/channels/{channel_id}/poll", headers=key) for channel_id in (*channels[:2], channels[1])]
+    assert [(one.status_code, one.json()["status"]) for one in answers] == [(202, "asked for")] * 3
+    rows = await admin.fetch("SELECT account_id, reference FROM channel_requests WHERE kind = 'access' AND reference LIKE 'name_%'")
+    assert [(row["account_id"], row["reference"]) for row in rows if row["account_id"] == own] == [(own, "name_1")]
+    assert (await client.get("/api/v1/channels/requests", headers=key)).json()["items"] == []
+    assert await admin.fetchval("SELECT account_id FROM poll_schedule WHERE channel_id = $1", channels[1]) == other

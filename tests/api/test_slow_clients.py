@@ -120,5 +120,5 @@ async def test_chunks_without_their_end_change_nothing(hurried: App, tenant_id: 
 
 async def traces_of(admin: Admin, tenant_id: TenantId) -> tuple[int, ...]:
     """Audited changes, requests to follow, and idempotency keys of a tenant."""
-    tables = ("audit_log", "channel_wishes", "idempotency_keys")
+    tables = ("audit_log", "channel_requests", "idempotency_keys")
     return tuple([int(await admin.fetchval(f"SELECT count(*) FROM {table} WHERE tenant_id = $1", tenant_id)) for table in tables])

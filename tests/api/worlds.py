@@ -212,4 +212,7 @@ async def _account(admin: Admin, tenant_id: TenantId, channels: list[ChannelId])
         account_id,
         channels,
     )
+    await admin.execute(
+        "INSERT INTO channel_requests (request_id, tenant_id, reference) VALUES ($1, $2, 'name_of_' || $2)", UUID(int=tenant_id), tenant_id
+    )
     return account_id

@@ -3,16 +3,20 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.cli import app
+from telegram_assistant.cli.connected import tenant_named
+from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.priority import Priority
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.wishes import WishKind
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, FollowedChannel, Subscription
 from tests.factories import fresh_number, make_tenant
 
 
@@ -43,10 +47,21 @@ def known_channel(database: dict[str, str], title: str = "Городские н�
     return f"name{number}"
 
 
-def test_a_known_channel_is_followed_listed_exported_and_left(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+def followed_channel(database: dict[str, str], tenant: str, **options: Any) -> str:
+    """A channel that the tenant follows; its name."""
     name = known_channel(database)
-    added = runner.invoke(app, ["channels", "add", f"@{name}", "--tenant", tenant, "--folder", "Город", "--priority", "high"])
-    assert added.stdout == f"@{name}: follows Городские новости\n"
+
+    async def follow(assembled: App) -> None:
+        known, channel = await assembled.system.tenants.ensure(tenant), await assembled.system.channels.named(name)
+        assert channel is not None
+        await assembled.system.channels.subscribe(known.tenant_id, Subscription(channel_id=channel.channel_id, **options))
+
+    connected(database, follow)
+    return name
+
+
+def test_a_followed_channel_is_listed_exported_and_left(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+    name = followed_channel(database, tenant, folder="Город", priority=Priority.HIGH)
     listed = runner.invoke(app, ["channels", "list", "--tenant", tenant]).stdout
     assert all(word in listed for word in ("Городские новости", f"@{name}", "Город", "high", "active"))
     exported = runner.invoke(app, ["channels", "export", "--tenant", tenant]).stdout
@@ -55,37 +70,79 @@ def test_a_known_channel_is_followed_listed_exported_and_left(runner: CliRunner,
     assert runner.invoke(app, ["channels", "list", "--tenant", tenant]).stdout.startswith("No channel is followed.")
 
 
+def test_following_again_says_so_and_keeps_the_options_that_are_not_given(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+    name = followed_channel(database, tenant, history_days=EVERYTHING_DAYS, priority=Priority.HIGH)
+    again = runner.invoke(app, ["channels", "add", f"@{name}", "--tenant", tenant, "--folder", "Город"])
+    assert (again.exit_code, again.stdout) == (0, f"@{name}: already followed (Городские новости)\n")
+
+    async def read(assembled: App) -> FollowedChannel:
+        (one,) = await assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).followed.channels()
+        return one
+
+    one = connected(database, read)
+    assert (one.folder, one.history_days, one.priority) == ("Город", EVERYTHING_DAYS, Priority.HIGH)
+
+
 def test_a_list_is_imported_and_one_wrong_line_does_not_stop_the_others(
     runner: CliRunner, database: dict[str, str], tenant: str, tmp_path: Path
 ) -> None:
-    name = known_channel(database)
+    name = followed_channel(database, tenant)
     file = tmp_path / "channels.txt"
     file.write_text(f"@{name}\nhttps://example.org\n", encoding="utf-8")
     done = runner.invoke(app, ["channels", "import", str(file), "--tenant", tenant])
-    assert f"@{name}: follows" in done.stdout
+    assert "already followed" in done.stdout
     assert "names no channel" in done.stderr
     assert done.exit_code == 1
 
 
-def test_an_unknown_name_waits_for_an_account_and_an_invitation_is_not_printed(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+def test_a_request_waits_with_its_reason_and_an_invitation_is_not_printed(runner: CliRunner, tenant: str) -> None:
     done = runner.invoke(app, ["channels", "add", "@not_seen_yet", "https://t.me/+AbCdEfGhIjKl", "--tenant", tenant, "--wait", "0"])
-    assert done.stdout.count("waits until the ingest role has found it") == 2
-    assert "AbCdEfGhIjKl" not in done.stdout
-    kinds = connected(database, lambda assembled: assembled.system.wishes.of(range(1, 100_000)))
-    assert {wish.kind for wish in kinds} >= {WishKind.USERNAME, WishKind.INVITE}
+    assert "@not_seen_yet: waits: no account can do it: log one in" in done.stdout
+    assert "https://t.me/+AbCd…: waits: it needs an account of your own: log one in" in done.stdout
+    assert "`tga channels requests` shows what waits" in done.stdout
+    requests = runner.invoke(app, ["channels", "requests", "--tenant", tenant]).stdout
+    assert all(word in requests for word in ("@not_seen_yet", "https://t.me/+AbCd…", "open", "log one in"))
+    assert "AbCdEfGhIjKl" not in done.stdout + requests
+    listed = runner.invoke(app, ["channels", "list", "--tenant", tenant]).stdout
+    assert "1 name waits: no account can do it" in listed
+    assert "No channel is followed" not in listed
+    assert "no such requests" in runner.invoke(app, ["channels", "requests", "--tenant", tenant, "--state", "done"]).stdout
+
+
+def test_a_long_list_is_summed_up_with_its_estimated_end(runner: CliRunner, database: dict[str, str], tenant: str, tmp_path: Path) -> None:
+    """2,000 names at about 100 look-ups a day of one account."""
+
+    async def log_in(assembled: App) -> None:
+        known = await assembled.system.tenants.ensure(tenant)
+        account_id = await assembled.system.accounts.add(known.tenant_id)
+        await assembled.system.accounts.save_session(account_id, key_id="k", session=b"s")
+        await assembled.system.accounts.set_state(account_id, AccountState.ACTIVE)
+        await assembled.system.accounts.take("the ingest role")
+
+    connected(database, log_in)
+    name = followed_channel(database, tenant)
+    file = tmp_path / "channels.txt"
+    file.write_text("\n".join([f"@{name}", *(f"@some_name_{number}" for number in range(2000)), *["not a channel"] * 5]), encoding="utf-8")
+    done = runner.invoke(app, ["channels", "import", str(file), "--tenant", tenant, "--wait", "0"])
+    lines = done.stdout.splitlines()
+    assert lines[0] == "2,000 requested, 1 already followed, 5 refused."
+    assert lines[1].startswith("2,000 names wait: it is next. Estimated end: ")
+    assert lines[1].endswith("(in 19 days).")
+    assert lines[2].startswith("Telegram allows an account about 100 name look-ups a day; folders, t.me/addlist links")
+    assert len(lines) == 4
+    assert done.stderr.splitlines()[-1] == "refused and 2 more"
+    assert (len(done.stderr.splitlines()), done.exit_code) == (4, 1)
 
 
 def test_coverage_says_what_is_missing_and_why(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
-    name = known_channel(database)
-    runner.invoke(app, ["channels", "add", f"@{name}", "--tenant", tenant])
+    followed_channel(database, tenant)
     shown = runner.invoke(app, ["channels", "coverage", "--tenant", tenant]).stdout
     assert "unreadable" in shown
     assert "no account can open it yet" in shown
 
 
 def test_a_poll_and_a_verification_are_asked_for(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
-    name = known_channel(database)
-    runner.invoke(app, ["channels", "add", f"@{name}", "--tenant", tenant])
+    name = followed_channel(database, tenant)
     assert "is asked for" in runner.invoke(app, ["channels", "poll", f"@{name}", "--tenant", tenant, "--first", "--wait", "0"]).stdout
     assert runner.invoke(app, ["channels", "verify", "--tenant", tenant]).stdout.startswith("1 channels will be read once more")
     assert "is not followed" in runner.invoke(app, ["channels", "poll", "@nobody", "--tenant", tenant]).stderr

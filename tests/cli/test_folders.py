@@ -8,7 +8,6 @@ from telegram_assistant.cli import app
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.stores.postgres.channels import Subscription
-from telegram_assistant.stores.postgres.wishes import Wish, WishKind
 from tests.cli.test_channels import connected, tenant
 from tests.factories import fresh_number
 
@@ -19,10 +18,6 @@ async def an_account(assembled: App, tenant: str) -> AccountId:
     return await assembled.system.accounts.add((await assembled.system.tenants.ensure(tenant)).tenant_id)
 
 
-async def wishes(assembled: App) -> tuple[Wish, ...]:
-    return await assembled.system.wishes.of(range(1, 100_000))
-
-
 def follow(database: dict[str, str], tenant: str) -> str:
     """As ingest would, when it has found the folder; the title of its channel."""
     number = fresh_number()
@@ -31,10 +26,8 @@ def follow(database: dict[str, str], tenant: str) -> str:
         system, account_id = assembled.system, await an_account(assembled, tenant)
         known = await system.tenants.ensure(tenant)
         wanted = Subscription(channel_id=ChannelId(number), folder="Новости")
-        await system.wishes.add(known.tenant_id, WishKind.FOLDER, "Новости", wanted, account_id=account_id)
-        wish = (await wishes(assembled))[-1]
         await system.channels.register(Channel(channel_id=ChannelId(number), title=f"Channel {number}", username=f"name{number}"))
-        folder = await system.folders.follow(wish, account_id, number=2, title="Новости", subscription=wanted)
+        folder = await system.folders.follow(known.tenant_id, account_id, number=2, title="Новости", subscription=wanted)
         await system.folders.change(folder, put_in=[ChannelId(number)], readable=[ChannelId(number)], taken_out=[])
 
     connected(database, work)
@@ -44,10 +37,9 @@ def follow(database: dict[str, str], tenant: str) -> str:
 def test_a_folder_waits_for_the_account_that_is_named(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
     number = connected(database, lambda assembled: an_account(assembled, tenant))
     done = runner.invoke(app, ["folders", "add", "Новости", "--tenant", tenant, "--account", str(number), "--wait", "0"])
-    assert done.stdout.startswith("folder Новости: waits until the ingest role has found it")
-    wish = connected(database, wishes)[-1]
-    assert wish.subscription is not None
-    assert (wish.kind, wish.reference, wish.subscription.folder) == (WishKind.FOLDER, "Новости", "Новости")
+    assert done.stdout.startswith("folder Новости: waits: it needs an account of your own: log one in\n")
+    listed = runner.invoke(app, ["channels", "requests", "--tenant", tenant]).stdout
+    assert "folder Новости" in listed
 
 
 def test_the_account_of_another_tenant_is_refused(runner: CliRunner, database: dict[str, str], tenant: str) -> None:

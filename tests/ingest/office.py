@@ -7,20 +7,23 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from pydantic import SecretStr
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.account import AccountState, Lease
 from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.follow import Mine, catching_up_of, desk_of, finder_of, listening_of, scheduler_of
+from telegram_assistant.follow import Mine, catching_up_of, desk_of, listening_of, resolver_of, scheduler_of
 from telegram_assistant.ingest.catching_up import CatchingUp
-from telegram_assistant.ingest.finding import Finder
+from telegram_assistant.ingest.channel_resolution import ChannelResolver
 from telegram_assistant.ingest.listening import Listening
 from telegram_assistant.ingest.reading import Reading
 from telegram_assistant.ingest.tick import Scheduler
 from telegram_assistant.settings import Settings, TelegramSettings
+from telegram_assistant.stores.postgres.channel_requests import ChannelRequest, NewRequest
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.redis.scheduler import FACTS, LOCK
 from telegram_assistant.telegram.client import open_line
@@ -49,7 +52,7 @@ class Office:
     mine: Mine
     line: Line
     reading: Reading
-    finder: Finder
+    resolver: ChannelResolver
     ear: Ear
     listening: Listening
     catching_up: CatchingUp
@@ -66,6 +69,20 @@ class Office:
         await self.app.system.channels.subscribe(self.tenant_id, Subscription(channel_id=channel_id, **wish))
         await self.app.system.planning.give_accounts()
         return channel_id
+
+    async def request(self, kind: RequestKind, reference: str, wanted: Subscription) -> UUID:
+        """To follow something, as a person does."""
+        (request_id,) = await self.app.tenant(self.tenant_id).requests.add([NewRequest(kind, reference, wanted)])
+        assert request_id is not None
+        return request_id
+
+    async def served(self, request_id: UUID) -> ChannelRequest:
+        """The request once it is answered, or when the account can do no more now."""
+        while True:
+            goes_on = await self.resolver.turn()
+            (request,) = await self.app.tenant(self.tenant_id).requests.some([request_id])
+            if request.state is not RequestState.OPEN or not goes_on:
+                return request
 
     async def poll(self, channel_id: int) -> None:
         """One run over this channel, and nothing of the past."""
@@ -156,7 +173,7 @@ async def open_office(
                 mine=mine,
                 line=line,
                 reading=Reading(desk_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping),
-                finder=finder_of(app, mine, reader),
+                resolver=resolver_of(app, mine, reader, waits=skipping.clock),
                 ear=ear,
                 listening=listening_of(app, mine, ear),
                 catching_up=catching_up_of(app, mine, reader, ear),

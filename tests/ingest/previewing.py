@@ -14,8 +14,8 @@ from telegram_assistant.follow import preview_desk_of
 from telegram_assistant.ingest.previews import PreviewReading, PreviewTurns
 from telegram_assistant.previews.site import open_site
 from telegram_assistant.settings import PreviewSettings, Settings
+from telegram_assistant.stores.postgres.channel_requests import ChannelRequest
 from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, Subscription
-from telegram_assistant.stores.postgres.wishes import Wish
 from telegram_assistant.telemetry.health import Health
 from telegram_simulator.simulator import Simulator
 from tests.conftest import Admin
@@ -38,17 +38,15 @@ class Window:
     health: Health
     stopping: asyncio.Event
 
-    async def add(self, name: str) -> Wish:
+    async def add(self, name: str) -> ChannelRequest:
         """`tga channels add`, as far as it comes with one look."""
-        system = self.app.system
-        (asked,) = await follow(
-            [Listed(name)], tenant_id=self.tenant_id, subscription=WANTED, channels=system.channels, wishes=system.wishes, planning=system.planning
-        )
-        assert asked.wish_id is not None
-        wish = await system.wishes.claim_public()
-        assert wish is not None
-        await self.reading.see_to(wish)
-        (answered,) = await system.wishes.of([asked.wish_id])
+        system, stores = self.app.system, self.app.tenant(self.tenant_id)
+        (requested,) = await follow([Listed(name)], WANTED, tenant_id=self.tenant_id, stores=stores, channels=system.channels)
+        assert requested.request_id is not None
+        taken = await system.request_queue.claim_public()
+        assert taken is not None
+        await self.reading.serve(taken)
+        (answered,) = await stores.requests.some([requested.request_id])
         return answered
 
     async def poll(self, channel_id: int) -> None:
@@ -74,7 +72,7 @@ async def open_window(settings: Settings, sim: Simulator, admin: Admin) -> Async
         previews = PreviewSettings(enabled=True, url=url)
         async with assemble(settings.model_copy(update={"previews": previews})) as app:
             await admin.execute("UPDATE preview_reader SET lease_until = '-infinity', next_request_at = now()")
-            await admin.execute("DELETE FROM channel_wishes")
+            await admin.execute("DELETE FROM channel_requests")
             stopping, health = asyncio.Event(), Health(probes={})
             turns = PreviewTurns(app.instance, app.system.previews, every_seconds=0.0)
             async with open_site(previews, turns) as site:

@@ -4,13 +4,14 @@ import asyncio
 
 import pytest
 
+from telegram_assistant.domain.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy
 from telegram_assistant.features.channel_lists import Listed
 from telegram_assistant.features.channels import follow
 from telegram_assistant.ingest.folders import GONE
+from telegram_assistant.stores.postgres.channel_requests import ChannelRequest
 from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, Subscription
-from telegram_assistant.stores.postgres.wishes import Wish, WishKind, WishState
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.people import People
 from telegram_simulator.simulator import Simulator
@@ -25,7 +26,7 @@ SLUG = "AbCdEf_123-xyz"
 
 @pytest.fixture(autouse=True)
 async def nothing_known(admin: Admin) -> None:
-    await admin.execute("DELETE FROM channel_wishes")
+    await admin.execute("DELETE FROM channel_requests")
     await admin.execute("DELETE FROM followed_folders")
 
 
@@ -34,13 +35,8 @@ def people(sim: Simulator) -> People:
     return People(sim)
 
 
-async def granted(office: Office, kind: WishKind, reference: str) -> Wish:
-    wish_id = await office.app.system.wishes.add(office.tenant_id, kind, reference, WANTED)
-    wish = await office.app.system.wishes.claim(office.mine.account_id)
-    assert wish is not None
-    await office.finder.see_to(wish)
-    (answer,) = await office.app.system.wishes.of([wish_id])
-    return answer
+async def served(office: Office, kind: RequestKind, reference: str) -> ChannelRequest:
+    return await office.served(await office.request(kind, reference, WANTED))
 
 
 async def followed(office: Office) -> set[int]:
@@ -50,24 +46,20 @@ async def followed(office: Office) -> set[int]:
 async def look(office: Office, admin: Admin) -> int:
     """An hour later."""
     await admin.execute("UPDATE followed_folders SET next_look_at = now()")
-    return await office.finder.folders.look()
+    return await office.resolver.folders.look()
 
 
 async def test_a_link_to_a_folder_is_followed_without_joining(office: Office, control: Control, people: People, sim: Simulator) -> None:
     first, second = simulated(control, posts=2), simulated(control, posts=1)
     group = control.add_channel("Соседи", "sosedi_chat", group=True)
     link = people.share_folder(SLUG, "Новости", [first.channel_id, group.channel_id, CLUB, second.channel_id])
-    system, before = office.app.system, set(sim.world.account(PHONE).joined)
-    (asked,) = await follow(
-        [Listed(link)], tenant_id=office.tenant_id, subscription=WANTED, channels=system.channels, wishes=system.wishes, planning=system.planning
-    )
-    assert asked.written == "https://t.me/addlist/AbCd…"
-    wish = await system.wishes.claim(office.mine.account_id)
-    assert wish is not None
-    await office.finder.see_to(wish)
-    (answer,) = await system.wishes.of([wish.wish_id])
-    assert (answer.state, answer.answer) == (
-        WishState.DONE,
+    stores, before = office.app.tenant(office.tenant_id), set(sim.world.account(PHONE).joined)
+    (requested,) = await follow([Listed(link)], WANTED, tenant_id=office.tenant_id, stores=stores, channels=office.app.system.channels)
+    assert requested.written == "https://t.me/addlist/AbCd…"
+    assert requested.request_id is not None
+    answer = await office.served(requested.request_id)
+    assert (answer.state, answer.outcome) == (
+        RequestState.DONE,
         "2 channels; left out: 1 group, 1 private channel that the account has not joined",
     )
     assert await followed(office) == {first.channel_id, second.channel_id}
@@ -78,20 +70,20 @@ async def test_a_link_to_a_folder_is_followed_without_joining(office: Office, co
 
 
 async def test_a_link_that_has_expired_is_told_in_words(office: Office) -> None:
-    answer = await granted(office, WishKind.LIST, SLUG)
-    assert (answer.state, answer.answer) == (WishState.FAILED, "the link to the folder is not valid any more")
+    answer = await served(office, RequestKind.LIST, SLUG)
+    assert (answer.state, answer.outcome) == (RequestState.FAILED, "the link to the folder is not valid any more")
 
 
 async def test_a_folder_is_followed_with_what_is_put_in_and_taken_out_later(office: Office, control: Control, people: People, admin: Admin) -> None:
     stays, goes, comes = (simulated(control, posts=1) for _ in range(3))
     group = control.add_channel("Соседи", "sosedi_folder", group=True)
     number = people.put_into_folder(PHONE, "Новости", [stays.channel_id, goes.channel_id, group.channel_id])
-    answer = await granted(office, WishKind.FOLDER, "новости")
-    assert (answer.state, answer.answer) == (WishState.DONE, "2 channels; left out: 1 group")
+    answer = await served(office, RequestKind.FOLDER, "новости")
+    assert (answer.state, answer.outcome) == (RequestState.DONE, "2 channels; left out: 1 group")
     assert await followed(office) == {stays.channel_id, goes.channel_id}
 
     people.put_into_folder(PHONE, "News", [stays.channel_id, group.channel_id, comes.channel_id], number=number)
-    assert await office.finder.folders.look() == 0  # not due yet
+    assert await office.resolver.folders.look() == 0  # not due yet
     assert await look(office, admin) == 1
     assert await followed(office) == {stays.channel_id, comes.channel_id}
     (status,) = await office.app.system.folders.of(office.tenant_id)
@@ -102,7 +94,7 @@ async def test_a_folder_is_followed_with_what_is_put_in_and_taken_out_later(offi
 
 async def test_what_has_not_changed_costs_one_request(office: Office, control: Control, people: People, admin: Admin) -> None:
     people.put_into_folder(PHONE, "Новости", [simulated(control, posts=1).channel_id])
-    await granted(office, WishKind.FOLDER, "Новости")
+    await served(office, RequestKind.FOLDER, "Новости")
     before = office.sim.counters.calls.total()
     await look(office, admin)
     assert office.sim.counters.calls.total() - before == 1
@@ -111,7 +103,7 @@ async def test_what_has_not_changed_costs_one_request(office: Office, control: C
 async def test_a_channel_that_was_left_by_hand_is_not_followed_again(office: Office, control: Control, people: People, admin: Admin) -> None:
     left, kept = simulated(control, posts=1), simulated(control, posts=1)
     people.put_into_folder(PHONE, "Новости", [left.channel_id, kept.channel_id])
-    await granted(office, WishKind.FOLDER, "Новости")
+    await served(office, RequestKind.FOLDER, "Новости")
     await office.app.system.channels.unsubscribe(office.tenant_id, ChannelId(left.channel_id))
     await look(office, admin)
     assert await followed(office) == {kept.channel_id}
@@ -121,7 +113,7 @@ async def test_a_channel_that_was_followed_by_hand_stays_when_it_is_taken_out(of
     before, after, brought = (simulated(control, posts=1) for _ in range(3))
     await office.follow(before)
     people.put_into_folder(PHONE, "Новости", [one.channel_id for one in (before, after, brought)])
-    await granted(office, WishKind.FOLDER, "Новости")
+    await served(office, RequestKind.FOLDER, "Новости")
     await office.follow(after)  # somebody asks for it although it is there
     people.put_into_folder(PHONE, "Новости", [])
     await look(office, admin)
@@ -132,7 +124,7 @@ async def test_a_channel_in_two_folders_is_followed_until_it_is_in_none(office: 
     channel = simulated(control, posts=1)
     for title in ("Новости", "Город"):
         people.put_into_folder(PHONE, title, [channel.channel_id])
-        await granted(office, WishKind.FOLDER, title)
+        await served(office, RequestKind.FOLDER, title)
     people.put_into_folder(PHONE, "Новости", [])
     await look(office, admin)
     assert await followed(office) == {channel.channel_id}
@@ -147,7 +139,7 @@ async def test_a_folder_of_all_channels_has_what_was_joined_but_what_was_taken_o
     first, second, third = (simulated(control, posts=1, newest_age=number) for number in range(3))
     control.account(PHONE, joined=[first.channel_id, second.channel_id])
     people.put_into_folder(PHONE, "Каналы", [], all_channels=True, without=[second.channel_id])
-    await granted(office, WishKind.FOLDER, "Каналы")
+    await served(office, RequestKind.FOLDER, "Каналы")
     assert await followed(office) == {first.channel_id}
     control.account(PHONE, joined=[first.channel_id, second.channel_id, third.channel_id])
     office.skipping.waits.append(60)
@@ -162,8 +154,8 @@ async def test_a_private_channel_of_the_account_is_followed_and_one_that_is_shut
     control.change_channel(shut.channel_id, ban=PHONE)
     control.account(PHONE, joined=[CLUB])
     people.put_into_folder(PHONE, "Клубы", [CLUB, shut.channel_id, open_one.channel_id])
-    answer = await granted(office, WishKind.FOLDER, "Клубы")
-    assert answer.answer == "2 channels; left out: 1 private channel that the account has not joined"
+    answer = await served(office, RequestKind.FOLDER, "Клубы")
+    assert answer.outcome == "2 channels; left out: 1 private channel that the account has not joined"
     assert await followed(office) == {CLUB, open_one.channel_id}
 
 
@@ -172,9 +164,9 @@ async def test_a_folder_that_is_gone_or_never_was_is_told_of_and_takes_nothing_a
 ) -> None:
     channel = simulated(control, posts=1)
     number = people.put_into_folder(PHONE, "Новости", [channel.channel_id])
-    none = await granted(office, WishKind.FOLDER, "Работа")
-    assert none.answer == f"account {office.mine.account_id} has no folder 'Работа' at Telegram; it has: Новости"
-    await granted(office, WishKind.FOLDER, "Новости")
+    none = await served(office, RequestKind.FOLDER, "Работа")
+    assert none.outcome == f"account {office.mine.account_id} has no folder 'Работа' at Telegram; it has: Новости"
+    await served(office, RequestKind.FOLDER, "Новости")
     people.drop_folder(PHONE, number)
     await look(office, admin)
     assert await followed(office) == {channel.channel_id}
@@ -185,7 +177,7 @@ async def test_a_folder_that_is_gone_or_never_was_is_told_of_and_takes_nothing_a
 async def test_a_look_that_telegram_puts_off_comes_back_soon(office: Office, control: Control, people: People, admin: Admin) -> None:
     channel = simulated(control, posts=1)
     people.put_into_folder(PHONE, "Новости", [])
-    await granted(office, WishKind.FOLDER, "Новости")
+    await served(office, RequestKind.FOLDER, "Новости")
     people.put_into_folder(PHONE, "Новости", [channel.channel_id])
     control.fail("messages.getDialogFilters", code=420, message="FLOOD_WAIT_600")
     with pytest.raises(Busy):
@@ -200,10 +192,10 @@ async def test_a_look_that_telegram_puts_off_comes_back_soon(office: Office, con
 async def test_an_account_at_work_looks_by_itself(office: Office, control: Control, people: People, admin: Admin) -> None:
     channel = simulated(control, posts=1)
     people.put_into_folder(PHONE, "Новости", [])
-    await granted(office, WishKind.FOLDER, "Новости")
+    await served(office, RequestKind.FOLDER, "Новости")
     people.put_into_folder(PHONE, "Новости", [channel.channel_id])
     await admin.execute("UPDATE followed_folders SET next_look_at = now()")
-    working = asyncio.create_task(office.finder.run(office.stopping))
+    working = asyncio.create_task(office.resolver.run(office.stopping))
 
     async def is_followed() -> bool:
         return await followed(office) == {channel.channel_id}
@@ -220,7 +212,7 @@ async def test_a_folder_that_is_left_leaves_its_channels_or_takes_them_along(
     by_hand, brought = simulated(control, posts=1), simulated(control, posts=1)
     await office.follow(by_hand)
     people.put_into_folder(PHONE, "Новости", [by_hand.channel_id, brought.channel_id])
-    await granted(office, WishKind.FOLDER, "Новости")
+    await served(office, RequestKind.FOLDER, "Новости")
     (status,) = await office.app.system.folders.of(office.tenant_id)
     assert await office.app.system.folders.leave(office.tenant_id, status.folder_id, with_channels=with_channels) == with_channels
     assert await followed(office) == ({by_hand.channel_id} if with_channels else {by_hand.channel_id, brought.channel_id})

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.coverage import PREVIEW_SEES, CoverageState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Flooded, LeaseLost
 from telegram_assistant.settings import Settings
-from telegram_assistant.stores.postgres.wishes import WishState
 from telegram_assistant.telemetry.metrics import REGISTRY
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
@@ -35,8 +35,8 @@ async def revisions(admin: Admin, channel_id: int) -> dict[int, int]:
 
 async def test_a_channel_is_found_followed_and_read_without_any_account(window: Window, control: Control) -> None:
     channel = simulated(control, posts=10)
-    wish = await window.add(f"@{channel.username}")
-    assert (wish.state, wish.channel_id, wish.answer) == (WishState.DONE, channel.channel_id, channel.title)
+    request = await window.add(f"@{channel.username}")
+    assert (request.state, request.channel_id, request.outcome) == (RequestState.DONE, channel.channel_id, channel.title)
     await window.poll(channel.channel_id)
     assert await window.stored(channel.channel_id) == truth(channel)
     found = await window.status_of(channel.channel_id)
@@ -98,11 +98,11 @@ async def test_an_account_takes_over_doubles_nothing_edits_nothing_and_fills_wha
     assert len(by_preview) < channel.newest_id
     async with open_office(installation, sim, admin) as office:
         await office.app.system.planning.give_accounts()  # nobody can open it yet: an account is asked to find it
-        wish = await office.app.system.wishes.claim(office.mine.account_id)
-        while wish is not None and wish.reference != channel.username:
-            wish = await office.app.system.wishes.claim(office.mine.account_id)
-        assert wish is not None
-        await office.finder.see_to(wish)
+        while (taken := await office.app.system.request_queue.claim(office.mine.account_id, list(RequestKind))) is not None:
+            if taken.reference == channel.username:
+                break
+        assert taken is not None
+        await office.resolver.serve(taken)
         assert await window.app.system.previews.gone({ChannelId(channel.channel_id)}) == {channel.channel_id}
         row = await office.schedule_of(channel.channel_id)
         assert row["account_id"] == office.mine.account_id
@@ -149,11 +149,11 @@ async def test_a_preview_never_changes_what_an_account_has_read(
 
 
 async def test_who_shows_no_preview_is_said_in_words(window: Window, control: Control) -> None:
-    wish = await window.add("@nobody_has_this")
-    assert wish.state is WishState.FAILED
-    assert wish.answer is not None
-    assert "shows no public preview" in wish.answer
-    assert "tga accounts login" in wish.answer
+    request = await window.add("@nobody_has_this")
+    assert request.state is RequestState.FAILED
+    assert request.outcome is not None
+    assert "shows no public preview" in request.outcome
+    assert "tga accounts login" in request.outcome
     channel = simulated(control, posts=3)
     await window.add(f"@{channel.username}")
     control.change_channel(channel.channel_id, preview=False)

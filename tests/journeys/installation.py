@@ -45,7 +45,7 @@ class Installation:
 
     async def add_account(self, name: str) -> None:
         session = self.telegram.session(self.phone_of(name), joined=self.channels_of(name))
-        self.accounts[name] = await add_account(name, session, key=self.environ["SESSION_ENCRYPTION_KEY"], system=self.app.system)
+        self.accounts[name] = await add_account(name, session, key=self.environ["SESSION_ENCRYPTION_KEY"], app=self.app)
 
     def phone_of(self, name: str) -> str:
         return f"7999{self.first_channel + self._place(name)}"

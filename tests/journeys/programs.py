@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.simulator import simulator as running_simulator
+from telegram_assistant.assembly import App
+from telegram_assistant.domain.channel_requests import RequestKind
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.ingest import accounts
+from telegram_assistant.stores.postgres.channel_requests import NewRequest
 from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, Subscription
-from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.stores.postgres.wishes import WishKind
 from telegram_assistant.telegram.vault import vault_of
 from telegram_simulator.control.client import ControlClient
 
@@ -57,12 +58,13 @@ def until(happened: Callable[[], bool], what: str, seconds: float = 60) -> None:
         time.sleep(0.1)
 
 
-async def add_account(name: str, session: str, *, key: str, system: SystemStores) -> AccountId:
+async def add_account(name: str, session: str, *, key: str, app: App) -> AccountId:
     """An account of the tenant of that name, who wants to follow everything that the account has joined."""
+    system = app.system
     tenant_id = (await system.tenants.ensure(name)).tenant_id
     account_id = await accounts.add_account(session, tenant_id, accounts=system.accounts, vault=vault_of(key))
     wanted = Subscription(channel_id=NOT_KNOWN_YET, history_days=EVERYTHING_DAYS)
-    await system.wishes.add(tenant_id, WishKind.DIALOGS, "", wanted, account_id=account_id)
+    await app.tenant(tenant_id).requests.add([NewRequest(RequestKind.DIALOGS, "", wanted, account_id)])
     return account_id
 
 

@@ -3,6 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Query
 from pydantic import ConfigDict, Field, TypeAdapter
@@ -16,7 +17,7 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.priority import Priority
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.features.channel_lists import Listed
-from telegram_assistant.features.channels import Asked, Wanted, change_followed, follow, get_followed, list_followed, unfollow
+from telegram_assistant.features.channels import Requested, Wanted, change_followed, follow, get_followed, list_followed, unfollow
 from telegram_assistant.features.polling import poll_own
 from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription, Which
 
@@ -36,6 +37,13 @@ CHANNEL_EXAMPLE = {
     "suspended_reason": None,
     "newest_message_id": 42,
     "newest_posted_at": "2026-11-15T08:00:00Z",
+}
+FOLLOW_EXAMPLE = {
+    "reference": "@citynews",
+    "status": "accepted",
+    "request_id": "6f6e2d5e-3f0f-4a7e-9a75-0b6d5a1f2c3d",
+    "channel_id": None,
+    "why": None,
 }
 FolderName = Annotated[Storable, Field(min_length=1, max_length=64)]
 Days = Annotated[int, Field(ge=0, le=EVERYTHING_DAYS, description=f"How much of the past is wanted; {EVERYTHING_DAYS}: everything.")]
@@ -65,7 +73,11 @@ class ChannelsShown(Page):
 
 
 class FollowWish(Wish):
-    """Channels to follow, and how."""
+    """Channels to follow, and how.
+
+    What is left out stays as it is where you follow a channel already. Of a new one, priority is `normal`, 7 days of history and all
+    media are wanted, and the AI policy is what the tenant has chosen for channels to come.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"references": ["@citynews", "https://t.me/+AbCdEfGhIjKl"], "folder": "City"}]})
 
@@ -76,10 +88,10 @@ class FollowWish(Wish):
         ),
     ]
     folder: FolderName | None = None
-    priority: Priority = Priority.NORMAL
-    ai_policy: AiPolicy | None = Field(default=None, description="null: what the tenant has chosen for channels to come.")
-    history_days: Days = 7
-    wants_media: bool = True
+    priority: Priority | None = None
+    ai_policy: AiPolicy | None = None
+    history_days: Days | None = None
+    wants_media: bool | None = None
 
 
 class ChangeWish(Wish):
@@ -94,25 +106,28 @@ class ChangeWish(Wish):
     wants_media: bool | None = None
 
 
-class Became(StrEnum):
+class FollowStatus(StrEnum):
     """What has become of a reference at once."""
 
     ACCEPTED = "accepted"
+    ALREADY_FOLLOWED = "already_followed"
     REFUSED = "refused"
 
 
-class AskedShown(Shown):
-    """One reference. What is accepted is among the channels once an account has found it; secrets of invitations are shortened."""
+class FollowedReferenceResponse(Shown):
+    """One reference. What is accepted becomes a request, and `/channels/requests/{request_id}` tells its fate."""
 
-    reference: str
-    status: Became
-    why: str | None
+    reference: str = Field(description="As it was understood; secrets of invitations are shortened.")
+    status: FollowStatus
+    request_id: UUID | None
+    channel_id: int | None = Field(description="The channel that you follow already.")
+    why: str | None = Field(description="Why it is refused.")
 
 
-class FollowShown(Shown):
+class FollowResponse(Shown):
     """One for each reference, in their order."""
 
-    items: list[AskedShown]
+    items: list[FollowedReferenceResponse]
 
 
 class PollShown(Shown):
@@ -139,31 +154,22 @@ async def list_channels(
     return ChannelsShown(items=[_shown(one) for one in page.channels], next=cursor_text(page.next) if page.next else None)
 
 
-@area.post("/channels", scope=Scope.WRITE, example={"items": [{"reference": "@citynews", "status": "accepted", "why": None}]}, status=202)
-async def follow_channels(ask: Ask, wish: FollowWish) -> FollowShown:
+@area.post("/channels", scope=Scope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202)
+async def follow_channels(ask: Ask, wish: FollowWish) -> FollowResponse:
     """Follow channels.
 
-    An account looks for them; those that are found are in the list of channels soon. One wrong reference does not stop the others.
+    Each reference becomes a request, which an account serves when its turn comes; then its channels are in the list of channels. One
+    wrong reference does not stop the others.
     """
-    system = ask.app.system
-    wanted = Subscription(
-        channel_id=NOT_KNOWN_YET,
-        folder=wish.folder,
-        priority=wish.priority,
-        ai_policy=wish.ai_policy,
-        history_days=wish.history_days,
-        wants_media=wish.wants_media,
-    )
-    asked = await follow(
+    requested = await follow(
         [Listed(one) for one in wish.references],
+        Subscription(channel_id=NOT_KNOWN_YET, **wish.model_dump(exclude={"references"})),
         tenant_id=ask.caller.tenant_id,
-        subscription=wanted,
-        channels=system.channels,
-        wishes=system.wishes,
-        planning=system.planning,
+        stores=ask.stores,
+        channels=ask.app.system.channels,
     )
-    ask.note(references=[one.written for one in asked if one.refused is None])
-    return FollowShown(items=[_asked(one) for one in asked])
+    ask.note(references=[one.written for one in requested if one.refused is None])
+    return FollowResponse(items=[_followed(one) for one in requested])
 
 
 @area.get("/channels/{channel_id}", scope=Scope.READ, example=CHANNEL_EXAMPLE)
@@ -197,7 +203,7 @@ async def unfollow_channel(ask: Ask, channel_id: ChannelNumber) -> None:
 async def poll_channel(ask: Ask, channel_id: ChannelNumber, wish: PollWish | None = None) -> PollShown:
     """Read a channel now.
 
-    Only an account of your own is asked to. Releases a parked channel.
+    Only an account of your own reads it; one that does not know the channel yet looks it up first. Releases a parked channel.
     """
     wanted = wish or PollWish()
     ask.note(**wanted.model_dump(mode="json"))
@@ -205,9 +211,7 @@ async def poll_channel(ask: Ask, channel_id: ChannelNumber, wish: PollWish | Non
         ChannelId(channel_id),
         mode=wanted.mode,
         first=wanted.first,
-        tenant_id=ask.caller.tenant_id,
         followed=ask.stores.followed,
-        schedule=ask.app.system.schedule,
     )
     return PollShown(channel_id=channel_id, status="asked for")
 
@@ -216,6 +220,12 @@ def _shown(channel: FollowedChannel) -> ChannelShown:
     return ChannelShown.model_validate(channel, from_attributes=True)
 
 
-def _asked(asked: Asked) -> AskedShown:
-    """Whether a channel was known here before is not told: that would be news of others."""
-    return AskedShown(reference=asked.written, status=Became.REFUSED if asked.refused else Became.ACCEPTED, why=asked.refused)
+def _followed(requested: Requested) -> FollowedReferenceResponse:
+    accepted = FollowStatus.ALREADY_FOLLOWED if requested.followed else FollowStatus.ACCEPTED
+    return FollowedReferenceResponse(
+        reference=requested.written,
+        status=FollowStatus.REFUSED if requested.refused else accepted,
+        request_id=requested.request_id,
+        channel_id=requested.followed.channel_id if requested.followed else None,
+        why=requested.refused,
+    )

@@ -15,6 +15,7 @@ from telegram_assistant.api import (
     accounts,
     audit,
     changes,
+    channel_requests,
     channels,
     coverage,
     dead_letters,
@@ -42,6 +43,7 @@ from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 AREAS = (
     me.area,
+    channel_requests.area,  # its paths are more special than those of channels
     channels.area,
     parked.area,
     coverage.area,

@@ -10,34 +10,34 @@ from zoneinfo import ZoneInfo
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.channel_requests import Report, request_channels, show_requests, tell, tell_waiting, wait_for
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.coverage import draw_coverage
-from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.cli.environment import console
 from telegram_assistant.domain.parsing import Mode
 from telegram_assistant.domain.priority import Priority
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channel_lists import Listed, as_opml, read_list
-from telegram_assistant.features.channels import Asked, follow, pick
+from telegram_assistant.features.channel_requests import WaitingKind, waiting_requests
+from telegram_assistant.features.channels import follow_joined, pick
 from telegram_assistant.features.coverage import coverage_of, coverage_of_all
 from telegram_assistant.stores.postgres.backfills import BackfillKind
 from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription
 from telegram_assistant.stores.postgres.coverage import ChannelCoverage
 from telegram_assistant.stores.postgres.tenants import Tenant
-from telegram_assistant.stores.postgres.wishes import WishKind, WishState
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Channels that are followed.")
 
 TenantName = Annotated[str, typer.Option("--tenant", help="Whose channels.")]
 Which = Annotated[str, typer.Argument(help="Its id, @name or title.")]
 Folder = Annotated[str | None, typer.Option(help="Folder to put them into.")]
-Prio = Annotated[Priority, typer.Option(help="How soon their news are wanted.")]
+Prio = Annotated[Priority | None, typer.Option(help="How soon their news are wanted; normal for a new channel.")]
 Ai = Annotated[AiPolicy | None, typer.Option(help="What may understand their posts; without it, what `tga ai policy` says.")]
-History = Annotated[str, typer.Option(help='Days of history to keep at least, or "all".')]
+History = Annotated[str | None, typer.Option(help='Days of history to keep at least, or "all"; 7 for a new channel.')]
 Wait = Annotated[int, typer.Option(help="Seconds to wait until an account has found them; 0: do not wait.", min=0)]
 
 
@@ -49,9 +49,9 @@ def add(
     joined: Annotated[bool, typer.Option("--joined", help="All channels that an account of the tenant has joined.")] = False,
     tenant: TenantName = "default",
     folder: Folder = None,
-    priority: Prio = Priority.NORMAL,
+    priority: Prio = None,
     ai: Ai = None,
-    history: History = "7",
+    history: History = None,
     wait: Wait = 60,
 ) -> None:
     """Follow channels."""
@@ -59,15 +59,8 @@ def add(
         raise typer.BadParameter("name a channel, or say --joined")
     wanted = wanted_by(folder, priority, ai, history)
 
-    async def ask(assembled: App) -> list[Asked]:
-        asked = await _follow(assembled, tenant, [Listed(one) for one in references or ()], wanted)
-        if joined:
-            known = await tenant_named(assembled, tenant)
-            wish_id = await assembled.system.wishes.add(known.tenant_id, WishKind.DIALOGS, "", wanted)
-            asked.append(Asked("the channels that the account has joined", wish_id=wish_id))
-        return await until_found(assembled, asked, wait)
-
-    tell(with_app(ask))
+    listed = [Listed(one) for one in references or ()]
+    tell(with_app(lambda assembled: _request(assembled, tenant, listed, wanted, joined=joined, wait=wait)))
 
 
 @app.command(name="import")
@@ -75,19 +68,15 @@ def import_list(
     file: Annotated[Path, typer.Argument(help="OPML, or one @name or link per line; - reads what is piped in.")],
     tenant: TenantName = "default",
     folder: Folder = None,
-    priority: Prio = Priority.NORMAL,
+    priority: Prio = None,
     ai: Ai = None,
-    history: History = "7",
+    history: History = None,
     wait: Wait = 60,
 ) -> None:
     """Follow the channels of a list."""
     text = sys.stdin.read() if str(file) == "-" else _read(file)
     wanted = wanted_by(folder, priority, ai, history)
-
-    async def ask(assembled: App) -> list[Asked]:
-        return await until_found(assembled, await _follow(assembled, tenant, list(read_list(text)), wanted), wait)
-
-    tell(with_app(ask))
+    tell(with_app(lambda assembled: _request(assembled, tenant, read_list(text), wanted, joined=False, wait=wait)))
 
 
 @app.command()
@@ -99,11 +88,24 @@ def export(tenant: TenantName = "default") -> None:
 
 @app.command(name="list")
 def show_list(tenant: TenantName = "default") -> None:
-    """Every followed channel."""
-    followed = with_app(lambda assembled: _followed(assembled, tenant))
-    if not followed:
+    """Every followed channel, and what waits to be followed."""
+
+    async def read(assembled: App) -> tuple[tuple[FollowedChannel, ...], tuple[WaitingKind, ...], ZoneInfo]:
+        stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
+        waiting = await waiting_requests(requests=stores.requests, now=datetime.now(UTC))
+        return await stores.followed.channels(), waiting, ZoneInfo(assembled.settings.telemetry.time_zone)
+
+    followed, waiting, zone = with_app(read)
+    if followed:
+        console.print(_listed(followed))
+    elif not waiting:
         console.print("No channel is followed. Begin with: tga channels add @name")
-        return
+    tell_waiting(waiting, zone)
+    if waiting:
+        console.print("`tga channels requests` shows each of them.")
+
+
+def _listed(followed: Sequence[FollowedChannel]) -> Table:
     table = _table("id", "channel", "name", "folder", "priority", "newest post", "state")
     for one in followed:
         state = "[green]active[/]" if one.active else f"[yellow]suspended: {escape(one.suspended_reason or '')}[/]"
@@ -111,7 +113,10 @@ def show_list(tenant: TenantName = "default") -> None:
         table.add_row(
             str(one.channel_id), escape(one.title), f"@{one.username}" if one.username else "–", one.folder or "–", one.priority, newest, state
         )
-    console.print(table)
+    return table
+
+
+app.command(name="requests")(show_requests)
 
 
 @app.command()
@@ -177,58 +182,28 @@ def verify(
 
     async def ask(assembled: App) -> int:
         channels = [(await _known(assembled, tenant, which))[1]] if which else await _followed(assembled, tenant)
-        opened = [await assembled.system.backfills.open(one.channel_id, BackfillKind.VERIFY) for one in channels]
-        return sum(opened)
+        for one in channels:
+            await assembled.system.backfills.open(one.channel_id, BackfillKind.VERIFY)
+        return len(channels)
 
     count = with_app(ask)
     console.print(f"{count} channels will be read once more, in the background; `tga channels coverage` shows how it goes.")
 
 
-def wanted_by(folder: str | None, priority: Priority, ai: AiPolicy | None, history: str) -> Subscription:
-    """What the options of a command say."""
-    if history != "all" and not history.isdecimal():
+def wanted_by(folder: str | None, priority: Priority | None, ai: AiPolicy | None, history: str | None) -> Subscription:
+    """What the options of a command say. A channel that is followed keeps what they do not say."""
+    if history not in {None, "all"} and not history.isdecimal():
         raise typer.BadParameter('a number of days, or "all"', param_hint="--history")
-    days = EVERYTHING_DAYS if history == "all" else int(history)
+    days = None if history is None else EVERYTHING_DAYS if history == "all" else int(history)
     return Subscription(channel_id=NOT_KNOWN_YET, folder=folder, priority=priority, ai_policy=ai, history_days=days)
 
 
-async def _follow(assembled: App, tenant: str, listed: Sequence[Listed], wanted: Subscription) -> list[Asked]:
-    system, known = assembled.system, await tenant_named(assembled, tenant)
-    return await follow(
-        listed, tenant_id=known.tenant_id, subscription=wanted, channels=system.channels, wishes=system.wishes, planning=system.planning
-    )
-
-
-async def until_found(assembled: App, asked: list[Asked], seconds: int) -> list[Asked]:
-    """What has become of the wishes in the end."""
-    waiting = [one.wish_id for one in asked if one.wish_id is not None]
-    answered: dict[int, Asked] = {}
-    columns = (TextColumn("looking for channels"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=complaints, transient=True, disable=not waiting or not complaints.is_terminal) as progress:
-        task = progress.add_task("", total=len(waiting))
-        deadline = asyncio.get_running_loop().time() + seconds
-        while len(answered) < len(waiting) and asyncio.get_running_loop().time() < deadline:
-            for wish in await assembled.system.wishes.of(waiting):
-                if wish.state is WishState.DONE:
-                    answered[wish.wish_id] = Asked("", title=wish.answer)
-                elif wish.state is WishState.FAILED:
-                    answered[wish.wish_id] = Asked("", refused=wish.answer)
-            progress.update(task, completed=len(answered))
-            await asyncio.sleep(0.2)
-    return [Asked(one.written, answered[one.wish_id].title, None, answered[one.wish_id].refused) if one.wish_id in answered else one for one in asked]
-
-
-def tell(asked: Sequence[Asked]) -> None:
-    """What has become of each; it ends the command when something was refused."""
-    for one in asked:
-        if one.refused is not None:
-            complaints.print(f"[red]{escape(one.written)}[/]: {escape(one.refused)}")
-        elif one.title is not None:
-            console.print(f"[green]{escape(one.written)}[/]: follows {escape(one.title)}")
-        else:
-            console.print(f"[yellow]{escape(one.written)}[/]: waits until the ingest role has found it; `tga accounts list` says what is in its way")
-    if any(one.refused is not None for one in asked):
-        raise typer.Exit(1)
+async def _request(assembled: App, tenant: str, listed: Sequence[Listed], wanted: Subscription, *, joined: bool, wait: int) -> Report:
+    known = await tenant_named(assembled, tenant)
+    requested = await request_channels(assembled, known.tenant_id, listed, wanted)
+    if joined:
+        requested.append(await follow_joined(wanted, requests=assembled.tenant(known.tenant_id).requests))
+    return await wait_for(assembled, known.tenant_id, requested, wait)
 
 
 async def _followed(assembled: App, tenant: str) -> tuple[FollowedChannel, ...]:

@@ -8,12 +8,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.channels import Ai, Folder, History, Prio, Wait, tell, until_found, wanted_by
+from telegram_assistant.cli.channel_requests import Report, tell, wait_for
+from telegram_assistant.cli.channels import Ai, Folder, History, Prio, Wait, wanted_by
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.domain.ids import AccountId
-from telegram_assistant.domain.priority import Priority
-from telegram_assistant.features.channels import Asked
 from telegram_assistant.features.folders import follow_folder, pick_folder
 from telegram_assistant.stores.postgres.folders import FolderStatus
 
@@ -28,19 +27,20 @@ def add(
     account: Annotated[int | None, typer.Option(help="Whose folder, if the tenant has several accounts: a number from `tga accounts list`.")] = None,
     tenant: TenantName = "default",
     folder: Folder = None,
-    priority: Prio = Priority.NORMAL,
+    priority: Prio = None,
     ai: Ai = None,
-    history: History = "7",
+    history: History = None,
     wait: Wait = 60,
 ) -> None:
     """Follow all channels of a folder in an account's own Telegram, and what is put in or taken out later."""
     wanted = wanted_by(folder, priority, ai, history)
 
-    async def ask(assembled: App) -> list[Asked]:
+    async def ask(assembled: App) -> Report:
         system, number = assembled.system, None if account is None else AccountId(account)
         known = await tenant_named(assembled, tenant)
-        asked = await follow_folder(title, tenant=known, account_id=number, subscription=wanted, accounts=system.accounts, wishes=system.wishes)
-        return await until_found(assembled, [asked], wait)
+        requests = assembled.tenant(known.tenant_id).requests
+        requested = await follow_folder(title, tenant=known, account_id=number, subscription=wanted, accounts=system.accounts, requests=requests)
+        return await wait_for(assembled, known.tenant_id, [requested], wait)
 
     tell(with_app(ask))
 

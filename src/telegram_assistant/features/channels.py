@@ -1,52 +1,72 @@
 """Following channels: what a person may ask for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from uuid import UUID
 
-from telegram_assistant.domain.channel import ReferenceKind, parse_reference
+from telegram_assistant.domain.channel import Reference, ReferenceKind, parse_reference
+from telegram_assistant.domain.channel_requests import TOO_MANY, RequestKind
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.priority import Priority
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.channel_lists import Listed
+from telegram_assistant.stores.postgres.channel_requests import ChannelRequests, NewRequest
 from telegram_assistant.stores.postgres.channels import Channels, Followed, FollowedChannel, Subscription, Which
-from telegram_assistant.stores.postgres.planning import Planning
-from telegram_assistant.stores.postgres.wishes import Wishes, WishKind
+from telegram_assistant.stores.postgres.stores import TenantStores
 
-WISHES = {ReferenceKind.NAME: WishKind.USERNAME, ReferenceKind.INVITE: WishKind.INVITE, ReferenceKind.LIST: WishKind.LIST}
+KINDS = {ReferenceKind.NAME: RequestKind.USERNAME, ReferenceKind.INVITE: RequestKind.INVITE, ReferenceKind.LIST: RequestKind.LIST}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What became of one reference at once: followed, waiting for an account to find it, or refused."""
+class Requested:
+    """What became of one reference at once: it is requested, it is followed already, or it is refused. Secrets are shortened."""
 
     written: str
-    title: str | None = None
-    wish_id: int | None = None
+    request_id: UUID | None = None
+    followed: FollowedChannel | None = None
     refused: str | None = None
 
 
 async def follow(
-    listed: Iterable[Listed], *, tenant_id: TenantId, subscription: Subscription, channels: Channels, wishes: Wishes, planning: Planning
-) -> list[Asked]:
-    """Follow what is known here already; for the rest an account is asked. One wrong line does not stop the others."""
-    asked = [await _ask(one, tenant_id=tenant_id, subscription=subscription, channels=channels, wishes=wishes) for one in listed]
-    if any(one.title for one in asked):
-        await planning.give_accounts()
-    return asked
+    listed: Sequence[Listed], wanted: Subscription, *, tenant_id: TenantId, stores: TenantStores, channels: Channels
+) -> tuple[Requested, ...]:
+    """Requests every channel that the tenant does not follow yet. One wrong line does not stop the others.
+
+    Whether somebody else follows a channel makes no difference. A channel that is followed gets the options that were given.
+    """
+    lines = [_read(one) for one in listed]
+    names = [one.name for one in lines if isinstance(one, Reference) and one.kind is ReferenceKind.NAME]
+    followed = await stores.followed.named(names) if names else {}
+    answers: dict[int, Requested] = {}
+    new: dict[int, NewRequest] = {}
+    for place, (one, line) in enumerate(zip(listed, lines, strict=True)):
+        options = replace(wanted, folder=one.folder or wanted.folder)
+        if isinstance(line, str):
+            answers[place] = Requested(one.reference, refused=line)
+        elif line.kind is ReferenceKind.NAME and (known := followed.get(line.name.lower())) is not None:
+            await channels.subscribe(tenant_id, replace(options, channel_id=known.channel_id))
+            answers[place] = Requested(line.shown, followed=known)
+        else:
+            new[place] = NewRequest(KINDS[line.kind], line.name, options)
+            answers[place] = Requested(line.shown)
+    for place, request_id in zip(new, await stores.requests.add(list(new.values())), strict=True):
+        answers[place] = replace(answers[place], request_id=request_id, refused=None if request_id else TOO_MANY)
+    return tuple(answers[place] for place in range(len(lines)))
 
 
-async def _ask(listed: Listed, *, tenant_id: TenantId, subscription: Subscription, channels: Channels, wishes: Wishes) -> Asked:
+async def follow_joined(wanted: Subscription, *, requests: ChannelRequests) -> Requested:
+    """Requests all channels that an account of the tenant has joined."""
+    (request_id,) = await requests.add([NewRequest(RequestKind.DIALOGS, "", wanted)])
+    return Requested("the channels that the account has joined", request_id, refused=None if request_id else TOO_MANY)
+
+
+def _read(listed: Listed) -> Reference | str:
+    """A reference, or why it is none."""
     try:
-        reference = parse_reference(listed.reference)
+        return parse_reference(listed.reference)
     except Rejected as error:
-        return Asked(listed.reference, refused=str(error))
-    wanted = replace(subscription, folder=listed.folder or subscription.folder)
-    known = await channels.named(reference.name) if reference.kind is ReferenceKind.NAME else None
-    if known is not None and not known.is_private:
-        await channels.subscribe(tenant_id, replace(wanted, channel_id=known.channel_id))
-        return Asked(str(reference), title=known.title)
-    return Asked(reference.shown, wish_id=await wishes.add(tenant_id, WISHES[reference.kind], reference.name, wanted))
+        return str(error)
 
 
 def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
@@ -95,16 +115,15 @@ class Wanted:
 
 async def change_followed(channel_id: ChannelId, wanted: Wanted, *, tenant_id: TenantId, followed: Followed, channels: Channels) -> FollowedChannel:
     """How a channel is followed from now on."""
-    now = await get_followed(channel_id, followed=followed)
-    asked = Subscription(
+    options = Subscription(
         channel_id=channel_id,
-        folder=None if wanted.leaves_folder else (wanted.folder if wanted.folder is not None else now.folder),
-        priority=wanted.priority or now.priority,
-        ai_policy=wanted.ai_policy or now.ai_policy,
-        history_days=now.history_days if wanted.history_days is None else wanted.history_days,
-        wants_media=now.wants_media if wanted.wants_media is None else wanted.wants_media,
+        folder=wanted.folder,
+        priority=wanted.priority,
+        ai_policy=wanted.ai_policy,
+        history_days=wanted.history_days,
+        wants_media=wanted.wants_media,
     )
-    if not await channels.change(tenant_id, asked):
+    if not await channels.change(tenant_id, options, leaves_folder=wanted.leaves_folder):
         raise Missing(f"you follow no channel {channel_id}")
     return await get_followed(channel_id, followed=followed)
 

@@ -3,24 +3,26 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from telegram_assistant.domain.channel_requests import TOO_MANY, RequestKind
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.channels import Asked
+from telegram_assistant.features.channels import Requested
 from telegram_assistant.stores.postgres.accounts import Accounts
+from telegram_assistant.stores.postgres.channel_requests import ChannelRequests, NewRequest
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.folders import FolderStatus
 from telegram_assistant.stores.postgres.tenants import Tenant
-from telegram_assistant.stores.postgres.wishes import Wishes, WishKind
 
 
 async def follow_folder(
-    title: str, *, tenant: Tenant, account_id: AccountId | None, subscription: Subscription, accounts: Accounts, wishes: Wishes
-) -> Asked:
+    title: str, *, tenant: Tenant, account_id: AccountId | None, subscription: Subscription, accounts: Accounts, requests: ChannelRequests
+) -> Requested:
     """An account is asked for it: the one that is named, or any of the tenant's. Its channels get a folder of the same name here."""
     if account_id is not None and not any(one.account_id == account_id and one.tenant == tenant.name for one in await accounts.all()):
         raise Rejected(f"{tenant.name} has no account {account_id}; `tga accounts list` shows them")
     wanted = replace(subscription, folder=subscription.folder or title)
-    return Asked(f"folder {title}", wish_id=await wishes.add(tenant.tenant_id, WishKind.FOLDER, title, wanted, account_id=account_id))
+    (request_id,) = await requests.add([NewRequest(RequestKind.FOLDER, title, wanted, account_id)])
+    return Requested(f"folder {title}", request_id, refused=None if request_id else TOO_MANY)
 
 
 def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:

@@ -1,6 +1,6 @@
 """Reading a channel now."""
 
-from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.parsing import Mode
 from telegram_assistant.errors import Conflicting, Missing
 from telegram_assistant.stores.postgres.channels import Followed
@@ -13,9 +13,9 @@ async def poll_any(channel_id: ChannelId, *, mode: Mode | None, first: bool, sch
         raise Missing(f"nobody follows a channel {channel_id}")
 
 
-async def poll_own(channel_id: ChannelId, *, mode: Mode | None, first: bool, tenant_id: TenantId, followed: Followed, schedule: Schedule) -> None:
+async def poll_own(channel_id: ChannelId, *, mode: Mode | None, first: bool, followed: Followed) -> None:
     """For a tenant: by an account of its own, so that nobody pays for another's hurry."""
     if channel_id not in await followed.some([channel_id]):
         raise Missing(f"you follow no channel {channel_id}")
-    if not await schedule.ask_own(tenant_id, channel_id, mode=mode, first=first):
-        raise Conflicting("none of your own accounts can read this channel at the moment; it is read when its turn comes")
+    if not await followed.poll(channel_id, mode=mode, first=first):
+        raise Conflicting("you have no account at work that could read it now; the channel is read when its turn comes")

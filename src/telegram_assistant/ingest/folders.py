@@ -10,7 +10,7 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.channels import Channels
 from telegram_assistant.stores.postgres.folders import FollowedFolder, FollowedFolders
 from telegram_assistant.stores.postgres.planning import Planning
-from telegram_assistant.stores.postgres.wishes import Wish
+from telegram_assistant.stores.postgres.request_queue import TakenRequest
 from telegram_assistant.telegram.reader import DialogCursor, Listing, Reader, TelegramFolder
 from telegram_assistant.telemetry.logging import get_logger
 
@@ -40,17 +40,18 @@ class FolderFollower:
         self._planning = planning
         self._clock = clock
 
-    async def begin(self, wish: Wish) -> Listing:
+    async def begin(self, request: TakenRequest) -> Listing:
         """Follow the folder that a person has named; Rejected when the account has none of that name."""
         found = await self._reader.folders()
-        title = wish.reference.strip()
+        title = request.reference.strip()
         folder = next((one for one in found if one.title.casefold() == title.casefold()), None)
         if folder is None:
             names = ", ".join(one.title for one in found) or "none"
             raise Rejected(f"account {self._account_id} has no folder {title!r} at Telegram; it has: {names}")
-        if wish.subscription is None:
-            raise Rejected("nothing is wanted of the folder")
-        followed = await self._folders.follow(wish, self._account_id, number=folder.number, title=folder.title, subscription=wish.subscription)
+        assert request.tenant_id is not None  # only access is asked for without a tenant
+        followed = await self._folders.follow(
+            request.tenant_id, self._account_id, number=folder.number, title=folder.title, subscription=request.subscription
+        )
         return await self._compare(followed, folder)
 
     async def look(self) -> int:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from telegram_assistant.domain.channel_requests import PREVIEW_SECONDS, RequestState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.parsing import PARKED_AFTER_FAILURES
 from telegram_assistant.errors import AccessLost, Busy, Flooded, LeaseLost, Rejected, UnknownMarkup
@@ -22,8 +23,8 @@ from telegram_assistant.stores.postgres.channels import Channels
 from telegram_assistant.stores.postgres.known_channels import KnownChannels
 from telegram_assistant.stores.postgres.planning import Planning
 from telegram_assistant.stores.postgres.previews import NO_ACCOUNT, Previews
+from telegram_assistant.stores.postgres.request_queue import RequestQueue, TakenRequest
 from telegram_assistant.stores.postgres.schedule import DueChannel, Empty, Schedule
-from telegram_assistant.stores.postgres.wishes import Wish, Wishes, WishState
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health, State
@@ -34,8 +35,6 @@ from telegram_assistant.telemetry.waits import Waits, noting_waits
 log = get_logger()
 
 PART = "previews"
-EVERY_SECONDS = 3.0
-"""Nobody has published a limit; one page a second was answered for as long as anybody has tried."""
 BATCH = 4
 IDLE_SECONDS = 1.0
 LOOK_SECONDS = 15.0
@@ -52,7 +51,7 @@ class PreviewTurns:
 
     owner: str
     previews: Previews
-    every_seconds: float = EVERY_SECONDS
+    every_seconds: float = PREVIEW_SECONDS
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     epoch: int = 0
 
@@ -74,7 +73,7 @@ class PreviewDesk:
     previews: Previews
     schedule: Schedule
     known_channels: KnownChannels
-    wishes: Wishes
+    queue: RequestQueue
     channels: Channels
     planning: Planning
     marks: Marks
@@ -149,9 +148,9 @@ class PreviewReading:
             gone = await desk.previews.gone(self._read)
             await desk.marks.forget(list(gone))
             self._forget(gone)
-        wish = await desk.wishes.claim_public()
-        if wish is not None:
-            await self.see_to(wish)
+        request = await desk.queue.claim_public()
+        if request is not None:
+            await self.serve(request)
         batch = await desk.previews.claim(desk.turns.epoch, most=BATCH)
         done = 0
         try:
@@ -162,7 +161,7 @@ class PreviewReading:
         finally:
             if done < len(batch):
                 await desk.schedule.put_back(desk.turns.epoch, [one.channel_id for one in batch[done:]], at=desk.clock())
-        return wish is not None or bool(batch)
+        return request is not None or bool(batch)
 
     def _forget(self, channel_ids: Collection[ChannelId]) -> None:
         """Nobody is alarmed by the silence of a channel that is not read here any more."""
@@ -170,27 +169,27 @@ class PreviewReading:
             forget_channel(channel_id)
             self._read.discard(channel_id)
 
-    async def see_to(self, wish: Wish) -> None:
-        """Follow a public name by its preview, or say why not."""
+    async def serve(self, request: TakenRequest) -> None:
+        """Follow a public name by its preview, stored or not, or say why not."""
         desk = self._desk
         try:
-            channel = await desk.reader.find(wish.reference)
+            channel = await desk.reader.find(request.reference)
         except Rejected as error:
-            await desk.wishes.answer(wish.wish_id, WishState.FAILED, f"{error}; {ASK_AN_ACCOUNT}")
+            await desk.queue.answer(request.request_id, RequestState.FAILED, f"{error}; {ASK_AN_ACCOUNT}")
             return
         except UnknownMarkup as error:
             desk.health.report(PART, State.FAILING, UNKNOWN.format(why=error))
-            await desk.wishes.postpone(wish.wish_id, UNKNOWN.format(why=error), pause=timedelta(minutes=10))
+            await desk.queue.postpone(request.request_id, UNKNOWN.format(why=error), pause=timedelta(minutes=10))
             return
-        except Busy as busy:
-            await desk.wishes.postpone(wish.wish_id, str(busy), pause=timedelta(seconds=busy.retry_after_seconds))
+        except Busy:
+            await desk.queue.give_back(request.request_id)
             raise
         await desk.channels.show(channel)
-        if wish.subscription is not None:
-            await desk.channels.subscribe(wish.tenant_id, replace(wish.subscription, channel_id=channel.channel_id))
+        assert request.tenant_id is not None  # only access is asked for without a tenant
+        await desk.channels.subscribe(request.tenant_id, replace(request.subscription, channel_id=channel.channel_id))
         await desk.planning.give_accounts()
-        await desk.wishes.answer(wish.wish_id, WishState.DONE, channel.title, channel_id=channel.channel_id)
-        log.info("wish_granted", wish_id=wish.wish_id, kind=wish.kind.value, channels=1, by="preview")
+        await desk.queue.answer(request.request_id, RequestState.DONE, channel.title, channel_id=channel.channel_id)
+        log.info("request_served", request_id=str(request.request_id), kind=request.kind.value, channels=1, by="preview")
 
     async def _follow(self, channel: DueChannel) -> bool:
         """One run. Flooded ends all of them, and uses no attempt."""

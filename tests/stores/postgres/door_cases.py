@@ -4,8 +4,11 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from uuid import UUID
 
+from telegram_assistant.domain.channel_requests import RequestKind
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.stores.postgres.channel_requests import NewRequest
+from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, Subscription
 from telegram_assistant.stores.postgres.stores import TenantStores
 from tests.conftest import Admin
 from tests.factories import World
@@ -35,6 +38,47 @@ async def _coverage_overview_channels(stores: TenantStores, world: World) -> set
     everything = {one.channel_id for one in await stores.coverage_overview.channels()}
     assert everything == {one.channel_id for one in await stores.coverage_overview.channels(world.channels)}
     return everything
+
+
+async def _followed_named(stores: TenantStores, world: World) -> set[ChannelId]:
+    found = await stores.followed.named([f"Name_{channel_id}" for channel_id in world.channels])
+    assert all(name == f"name_{one.channel_id}" for name, one in found.items())
+    return {one.channel_id for one in found.values()}
+
+
+async def _followed_poll(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {channel_id for channel_id in world.channels if await stores.followed.poll(channel_id, mode=None, first=True)}
+
+
+async def _requests_page(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {ChannelId(int(one.reference)) for one in await stores.requests.page(None, limit=1000)}
+
+
+async def _requests_some(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [one.request_id for other in (world.stores_a, world.stores_b) for one in await other.requests.page(None, limit=1000)]
+    return {ChannelId(int(one.reference)) for one in await stores.requests.some(everybodys)}
+
+
+async def _requests_waiting(stores: TenantStores, world: World) -> set[ChannelId]:
+    found = await _requests_page(stores, world)
+    assert await stores.requests.waiting() == ({RequestKind.INVITE: len(found)} if found else {})
+    return found
+
+
+async def _requests_add(stores: TenantStores, world: World) -> set[ChannelId]:
+    """What is open already is joined, and never with another tenant's."""
+    for one in await stores.requests.page(None, limit=1000):
+        wanted = NewRequest(one.kind, one.reference, Subscription(channel_id=NOT_KNOWN_YET))
+        assert await stores.requests.add([wanted]) == (one.request_id,)
+    return await _requests_page(stores, world)
+
+
+async def _requests_capacity(stores: TenantStores, world: World) -> set[ChannelId]:
+    """As many accounts of its own as it has, and none of another tenant that is not the operator."""
+    capacity = await stores.requests.capacity()
+    own = await stores.accounts.all()
+    assert [one.is_own for one in capacity.accounts if one.is_own] == [True] * len(own)
+    return await _followed_channels(stores, world)
 
 
 async def _parked_all(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -138,6 +182,13 @@ DOOR_METHODS: dict[str, Case] = {
     "post_details.versions": _post_details_versions,
     "enrichments.all_of": _enrichments_all_of,
     "coverage_overview.channels": _coverage_overview_channels,
+    "followed.named": _followed_named,
+    "followed.poll": _followed_poll,
+    "requests.page": _requests_page,
+    "requests.some": _requests_some,
+    "requests.waiting": _requests_waiting,
+    "requests.add": _requests_add,
+    "requests.capacity": _requests_capacity,
     "parked.all": _parked_all,
     "parked.release": _parked_release,
     "tag_use.vocabulary": _tag_use_vocabulary,
@@ -173,6 +224,10 @@ async def settle_in(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> N
         tenant_id,
         list(own),
     )
+    await admin.execute(
+        "INSERT INTO channel_requests (tenant_id, kind, reference) SELECT $1, 'invite', c::text FROM unnest($2::bigint[]) c", tenant_id, list(own)
+    )
+    await admin.execute("UPDATE channels SET username = 'Name_' || channel_id WHERE channel_id = ANY($1)", list(own))
     await admin.execute("INSERT INTO ai_consents VALUES ($1, $2)", tenant_id, " ".join(map(str, own)))
     await admin.execute("INSERT INTO budgets (tenant_id, money_micro, month) VALUES ($1, $1, now())", tenant_id)
     for channel_id in own:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
+from telegram_assistant.domain.parsing import Mode
 from telegram_assistant.domain.priority import Priority
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.errors import Rejected
@@ -15,20 +16,21 @@ NOT_KNOWN_YET = ChannelId(0)
 """The channel of a subscription that waits to be found."""
 EVERYTHING_DAYS = 36_500
 """All of a channel's history."""
+DEFAULT_HISTORY_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """What a tenant wants of a channel."""
+    """What a tenant wants of a channel. None: not said, so a followed channel keeps what it has and a new one gets the default."""
 
     channel_id: ChannelId
     folder: str | None = None
-    priority: Priority = Priority.NORMAL
+    priority: Priority | None = None
     ai_policy: AiPolicy | None = None
-    """None: as it was chosen for this channel before, else what the tenant has chosen for channels to come."""
-    history_days: int = 7
-    wants_media: bool = True
-    keeps_protected: bool = False
+    """By default what the tenant has chosen for channels to come."""
+    history_days: int | None = None
+    wants_media: bool | None = None
+    keeps_protected: bool | None = None
     """Media are kept although the channel is private or protects its content."""
 
 
@@ -46,7 +48,7 @@ class FollowedChannel:
     newest_message_id: MessageId | None
     newest_posted_at: datetime | None
     ai_policy: AiPolicy = AiPolicy.LOCAL
-    history_days: int = 7
+    history_days: int = DEFAULT_HISTORY_DAYS
     wants_media: bool = True
 
 
@@ -66,6 +68,24 @@ MAY_FOLLOW = """(NOT c.is_private OR EXISTS (
     WHERE r.channel_id = c.channel_id AND a.tenant_id = $1 AND r.read_at > now() - interval '7 days'))"""
 """A private channel only where one of the tenant's own accounts has read it lately."""
 DEFAULT_POLICY = "(SELECT t.default_ai_policy FROM tenants t WHERE t.tenant_id = $1)"
+OPTIONS = ("folder", "priority", "ai_policy", "history_days", "wants_media", "keeps_protected")
+DEFAULTS = ("NULL", "'normal'", DEFAULT_POLICY, str(DEFAULT_HISTORY_DAYS), "true", "false")
+
+
+def wanted_options(first: int) -> str:
+    """For a new subscription: what was said, in parameters from that number on, else the defaults."""
+    return ", ".join(f"coalesce(${number}, {default})" for number, default in enumerate(DEFAULTS, first))
+
+
+def kept_options(first: int) -> str:
+    """For an existing subscription: what was said, else what it has."""
+    return ", ".join(f"{name} = coalesce(${number}, subscriptions.{name})" for number, name in enumerate(OPTIONS, first))
+
+
+def values_of(wanted: Subscription) -> tuple[object, ...]:
+    """The parameters for both."""
+    priority, ai_policy = wanted.priority and wanted.priority.value, wanted.ai_policy and wanted.ai_policy.value
+    return wanted.folder, priority, ai_policy, wanted.history_days, wanted.wants_media, wanted.keeps_protected
 
 
 class Channels:
@@ -116,49 +136,37 @@ class Channels:
             )
         return Channel(**dict(row)) if row else None
 
-    async def subscribe(self, tenant_id: TenantId, wish: Subscription) -> None:
+    async def subscribe(self, tenant_id: TenantId, wanted: Subscription) -> None:
         """Follow a channel because somebody asks for it. Rejected when the tenant may not."""
         async with self._transactions.begin() as connection:
             followed = await connection.execute(
                 f"""
-                INSERT INTO subscriptions (tenant_id, channel_id, folder, priority, ai_policy, history_days, wants_media, keeps_protected)
-                SELECT $1, c.channel_id, $3, $4, coalesce($5, {DEFAULT_POLICY}), $6, $7, $8 FROM channels c
-                WHERE c.channel_id = $2 AND {MAY_FOLLOW}
+                INSERT INTO subscriptions (tenant_id, channel_id, {", ".join(OPTIONS)})
+                SELECT $1, c.channel_id, {wanted_options(3)} FROM channels c WHERE c.channel_id = $2 AND {MAY_FOLLOW}
                 ON CONFLICT (tenant_id, channel_id) DO UPDATE
-                SET folder = excluded.folder, priority = excluded.priority, ai_policy = coalesce($5, subscriptions.ai_policy),
-                    history_days = excluded.history_days, wants_media = excluded.wants_media, keeps_protected = excluded.keeps_protected,
-                    active = true, suspended_reason = NULL, from_folder = NULL
+                SET {kept_options(3)}, active = true, suspended_reason = NULL, from_folder = NULL
                 """,
                 tenant_id,
-                wish.channel_id,
-                wish.folder,
-                wish.priority.value,
-                wish.ai_policy and wish.ai_policy.value,
-                wish.history_days,
-                wish.wants_media,
-                wish.keeps_protected,
+                wanted.channel_id,
+                *values_of(wanted),
             )
             if followed != "INSERT 0 1":
-                raise Rejected(f"channel {wish.channel_id} is not known here, or is private and none of the tenant's accounts reads it")
-            await connection.execute(SET_TIER, wish.channel_id)
+                raise Rejected(f"channel {wanted.channel_id} is not known here, or is private and none of the tenant's accounts reads it")
+            await connection.execute(SET_TIER, wanted.channel_id)
 
-    async def change(self, tenant_id: TenantId, wish: Subscription) -> bool:
+    async def change(self, tenant_id: TenantId, wanted: Subscription, *, leaves_folder: bool = False) -> bool:
         """Follow a channel differently; False when the tenant does not follow it."""
         async with self._transactions.begin() as connection:
             changed = await connection.execute(
-                """
-                UPDATE subscriptions SET folder = $3, priority = $4, ai_policy = coalesce($5, ai_policy), history_days = $6, wants_media = $7
-                WHERE tenant_id = $1 AND channel_id = $2
-                """,
+                f"UPDATE subscriptions SET {kept_options(3)} WHERE tenant_id = $1 AND channel_id = $2",
                 tenant_id,
-                wish.channel_id,
-                wish.folder,
-                wish.priority.value,
-                wish.ai_policy and wish.ai_policy.value,
-                wish.history_days,
-                wish.wants_media,
+                wanted.channel_id,
+                *values_of(wanted),
             )
-            await connection.execute(SET_TIER, wish.channel_id)
+            if leaves_folder:
+                leave = "UPDATE subscriptions SET folder = NULL WHERE tenant_id = $1 AND channel_id = $2"
+                await connection.execute(leave, tenant_id, wanted.channel_id)
+            await connection.execute(SET_TIER, wanted.channel_id)
         return bool(changed == "UPDATE 1")
 
     async def unsubscribe(self, tenant_id: TenantId, channel_id: ChannelId) -> bool:
@@ -214,6 +222,19 @@ class Followed:
     async def some(self, channel_ids: Collection[ChannelId]) -> dict[ChannelId, FollowedChannel]:
         """Those of them that the tenant follows."""
         return {one.channel_id: one for one in await self._fetch(f"{FOLLOWED} WHERE s.channel_id = ANY($1)", list(channel_ids))}
+
+    async def named(self, usernames: Collection[str]) -> dict[str, FollowedChannel]:
+        """Those that the tenant follows already, by their names in small letters."""
+        found = await self._fetch(f"{FOLLOWED} WHERE s.active AND lower(c.username) = ANY($1)", [one.lower() for one in usernames])
+        return {one.username.lower(): one for one in found if one.username}
+
+    async def poll(self, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
+        """Read a followed channel now, by an account of the tenant's own. False when it has none at work.
+
+        An account that cannot open the channel yet looks it up before it reads.
+        """
+        async with self._transactions.begin() as connection:
+            return bool(await connection.fetchval("SELECT poll_followed_channel($1, $2, $3)", channel_id, mode and mode.value, first))
 
     async def page(self, which: Which, *, limit: int, after: ChannelId | None = None) -> tuple[FollowedChannel, ...]:
         """In the order of their ids, which never change."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from telegram_assistant.domain.ids import AccountId, ChannelId, TenantId
-from telegram_assistant.stores.postgres.channels import DEFAULT_POLICY, MAY_FOLLOW, SET_TIER, Subscription
+from telegram_assistant.stores.postgres.channel_requests import options_of, subscription_of
+from telegram_assistant.stores.postgres.channels import MAY_FOLLOW, OPTIONS, SET_TIER, Subscription, values_of, wanted_options
 from telegram_assistant.stores.postgres.database import SystemTransactions
-from telegram_assistant.stores.postgres.wishes import Wish, plain_of, subscription_of
 
 CLAIM = timedelta(minutes=5)
 """A look that fails or dies is tried again so much later."""
@@ -49,8 +49,8 @@ WHERE s.tenant_id = $1 AND s.channel_id = other.channel_id AND s.from_folder = $
 """
 LEAVE = "DELETE FROM subscriptions WHERE tenant_id = $1 AND from_folder = $2 AND channel_id = ANY($3) RETURNING channel_id"
 ENTER = f"""
-INSERT INTO subscriptions (tenant_id, channel_id, folder, priority, ai_policy, history_days, wants_media, from_folder)
-SELECT $1, c.channel_id, $4, $5, coalesce($6, {DEFAULT_POLICY}), $7, $8, $2 FROM channels c WHERE c.channel_id = ANY($3) AND {MAY_FOLLOW}
+INSERT INTO subscriptions (tenant_id, from_folder, channel_id, {", ".join(OPTIONS)})
+SELECT $1, $2, c.channel_id, {wanted_options(4)} FROM channels c WHERE c.channel_id = ANY($3) AND {MAY_FOLLOW}
 ON CONFLICT (tenant_id, channel_id) DO NOTHING RETURNING channel_id
 """
 
@@ -61,8 +61,8 @@ class FollowedFolders:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def follow(self, wish: Wish, account_id: AccountId, *, number: int, title: str, subscription: Subscription) -> FollowedFolder:
-        """From now on, or with other wishes from now on."""
+    async def follow(self, tenant_id: TenantId, account_id: AccountId, *, number: int, title: str, subscription: Subscription) -> FollowedFolder:
+        """From now on, or with other options from now on."""
         async with self._transactions.begin() as connection:
             folder_id = await connection.fetchval(
                 """
@@ -70,13 +70,13 @@ class FollowedFolders:
                 ON CONFLICT (tenant_id, account_id, number) DO UPDATE SET title = excluded.title, subscription = excluded.subscription
                 RETURNING folder_id
                 """,
-                wish.tenant_id,
+                tenant_id,
                 account_id,
                 number,
                 title,
-                json.dumps(plain_of(subscription)),
+                json.dumps(options_of(subscription)),
             )
-        return FollowedFolder(folder_id, wish.tenant_id, account_id, number, title, subscription)
+        return FollowedFolder(folder_id, tenant_id, account_id, number, title, subscription)
 
     async def claim(self, account_id: AccountId) -> tuple[FollowedFolder, ...]:
         """Those of the account that are to be looked at now; they come back in a few minutes unless they are settled."""
@@ -107,17 +107,7 @@ class FollowedFolders:
         async with self._transactions.begin() as connection:
             await connection.execute(HAND_OVER, folder.tenant_id, folder.folder_id, list(taken_out))
             gone = await connection.fetch(LEAVE, folder.tenant_id, folder.folder_id, list(taken_out))
-            come = await connection.fetch(
-                ENTER,
-                folder.tenant_id,
-                folder.folder_id,
-                list(readable),
-                wanted.folder,
-                wanted.priority.value,
-                wanted.ai_policy and wanted.ai_policy.value,
-                wanted.history_days,
-                wanted.wants_media,
-            )
+            come = await connection.fetch(ENTER, folder.tenant_id, folder.folder_id, list(readable), *values_of(wanted))
             await connection.execute("DELETE FROM folder_channels WHERE folder_id = $1 AND channel_id = ANY($2)", folder.folder_id, list(taken_out))
             await connection.execute(
                 "INSERT INTO folder_channels (folder_id, channel_id) SELECT $1, unnest($2::bigint[]) ON CONFLICT DO NOTHING",

@@ -37,16 +37,15 @@ FORGET_PREVIEWS = "DELETE FROM preview_coverage w USING poll_schedule s WHERE s.
 
 # Where no account can open a public channel that somebody follows, one that may is asked to find it by its name.
 ASK_FOR_ACCESS = """
-INSERT INTO channel_wishes (tenant_id, account_id, kind, reference)
-SELECT DISTINCT ON (c.channel_id) a.tenant_id, a.account_id, 'username', c.username
+INSERT INTO channel_requests (tenant_id, account_id, kind, reference)
+SELECT DISTINCT ON (c.channel_id) NULL::bigint, a.account_id, 'access', c.username
 FROM poll_schedule p JOIN channels c USING (channel_id)
 JOIN telegram_accounts a ON a.state = 'active' JOIN tenants t USING (tenant_id)
 LEFT JOIN account_channels r ON r.account_id = a.account_id AND r.channel_id = c.channel_id
 WHERE p.account_id IS NULL AND c.is_active AND NOT c.is_private AND c.username IS NOT NULL
   AND (t.is_operator OR EXISTS (SELECT 1 FROM subscriptions s WHERE s.channel_id = c.channel_id AND s.tenant_id = a.tenant_id AND s.active))
   AND (r.lost_at IS NULL OR r.lost_at < now() - interval '1 day')
-  AND NOT EXISTS (
-      SELECT 1 FROM channel_wishes w WHERE w.reference = c.username AND w.account_id IS NOT NULL AND w.created_at > now() - interval '1 day')
+  AND NOT EXISTS (SELECT 1 FROM channel_requests w WHERE w.kind = 'access' AND w.reference = c.username AND w.created_at > now() - interval '1 day')
 ORDER BY c.channel_id, hashint8extended(c.channel_id, a.account_id)
 LIMIT $1
 """

@@ -161,6 +161,18 @@ class Planning:
             await connection.execute(MOVE_MEDIA)
             await connection.execute(ASK_FOR_ACCESS, MOST_AT_ONCE)
 
+    async def read_with(self, account_id: AccountId, channel_id: ChannelId) -> None:
+        """Read a channel now with this account, which has just found it; unless another one is reading it at this moment."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                UPDATE poll_schedule SET account_id = $1, asked_at = now(), next_poll_at = least(next_poll_at, now())
+                WHERE channel_id = $2 AND next_poll_at < 'infinity' AND NOT claimed
+                """,
+                account_id,
+                channel_id,
+            )
+
     async def loads(self, now: datetime, hour_of_week: int) -> tuple[Load, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(LOADS, now, hour_of_week + 1)

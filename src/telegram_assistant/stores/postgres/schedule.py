@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 
 from telegram_assistant.domain.coverage import IdRange, Known
-from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
+from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId
 from telegram_assistant.domain.parsing import Mode, pause_after
 from telegram_assistant.domain.priority import Priority
 from telegram_assistant.domain.rhythm import SHORTEST_SECONDS, Rhythm
@@ -132,25 +132,6 @@ UPDATE channels c SET parked_reason = $4, parked_until = $3 FROM failed WHERE c.
 """
 
 
-OWN_READER = """
-SELECT r.account_id FROM account_channels r JOIN telegram_accounts a USING (account_id)
-WHERE r.channel_id = $2 AND a.tenant_id = $1 AND a.state = 'active' AND r.lost_at IS NULL
-ORDER BY r.joined DESC, r.account_id LIMIT 1
-"""
-
-# What another tenant's account is reading at this moment is fresh anyway, and is left to it.
-ASK_OWN = """
-WITH asked AS (
-    UPDATE poll_schedule p SET asked_at = now(), asked_mode = $3, next_poll_at = CASE WHEN $4 THEN 'epoch' ELSE now() END,
-        account_id = CASE WHEN reader.tenant_id = $1 THEN p.account_id ELSE $5 END
-    FROM poll_schedule s LEFT JOIN telegram_accounts reader ON reader.account_id = s.account_id
-    WHERE p.channel_id = $2 AND s.channel_id = p.channel_id AND p.next_poll_at < 'infinity' AND (reader.tenant_id = $1 OR NOT p.claimed)
-    RETURNING p.channel_id
-)
-UPDATE channels c SET parked_reason = NULL, parked_until = NULL FROM asked WHERE c.channel_id = asked.channel_id
-"""
-
-
 class Schedule:
     """A system store. Times of claims go by the database's clock."""
 
@@ -239,14 +220,6 @@ class Schedule:
                 first,
             )
         return bool(done == "UPDATE 1")
-
-    async def ask_own(self, tenant_id: TenantId, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
-        """The same with an account of the tenant's own, and never another's. False when none of them can read the channel."""
-        async with self._transactions.begin() as connection:
-            own = await connection.fetchval(OWN_READER, tenant_id, channel_id)
-            if own is not None:
-                await connection.execute(ASK_OWN, tenant_id, channel_id, mode.value if mode else None, first, own)
-        return own is not None
 
     async def parked(self) -> tuple[Parked, ...]:
         """Channels that rest, those that come back first at the top."""

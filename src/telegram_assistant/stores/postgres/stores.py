@@ -13,6 +13,7 @@ from telegram_assistant.stores.postgres.audit import AuditLog
 from telegram_assistant.stores.postgres.backfills import Backfills
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.changes import QuietChanges
+from telegram_assistant.stores.postgres.channel_requests import ChannelRequests
 from telegram_assistant.stores.postgres.channels import Channels, Followed
 from telegram_assistant.stores.postgres.counts import Counts
 from telegram_assistant.stores.postgres.coverage import CoverageLedger, CoverageOverview
@@ -53,6 +54,7 @@ from telegram_assistant.stores.postgres.push_states import PushStates
 from telegram_assistant.stores.postgres.raw_messages import RawArchive
 from telegram_assistant.stores.postgres.rebuilds import Rebuilds
 from telegram_assistant.stores.postgres.replays import Replays
+from telegram_assistant.stores.postgres.request_queue import RequestQueue
 from telegram_assistant.stores.postgres.schedule import Schedule
 from telegram_assistant.stores.postgres.search import WordSearch
 from telegram_assistant.stores.postgres.spending import Spending
@@ -64,7 +66,6 @@ from telegram_assistant.stores.postgres.tenants import Tenants
 from telegram_assistant.stores.postgres.users import Users
 from telegram_assistant.stores.postgres.versions import Versions
 from telegram_assistant.stores.postgres.vocabularies import Vocabularies
-from telegram_assistant.stores.postgres.wishes import Wishes
 from telegram_assistant.stores.postgres.word_index import WordIndex
 
 
@@ -107,7 +108,7 @@ class SystemStores:
     planning: Planning
     backfills: Backfills
     statistics: PostStatistics
-    wishes: Wishes
+    request_queue: RequestQueue
     previews: Previews
     folders: FollowedFolders
     raw_archive: RawArchive
@@ -129,6 +130,7 @@ class TenantStores:
     feed: Feed
     post_details: PostDetails
     followed: Followed
+    requests: ChannelRequests
     parked: ParkedChannels
     coverage: CoverageLedger
     coverage_overview: CoverageOverview
@@ -186,7 +188,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         planning=Planning(transactions),
         backfills=Backfills(transactions),
         statistics=PostStatistics(transactions),
-        wishes=Wishes(transactions),
+        request_queue=RequestQueue(transactions),
         previews=Previews(transactions),
         folders=FollowedFolders(transactions),
         raw_archive=RawArchive(repeatable),
@@ -208,6 +210,7 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         feed=Feed(transactions),
         post_details=PostDetails(transactions),
         followed=Followed(transactions),
+        requests=ChannelRequests(transactions),
         parked=ParkedChannels(transactions),
         coverage=CoverageLedger(transactions),
         coverage_overview=CoverageOverview(transactions),

@@ -43,14 +43,15 @@ SELECT 0, kind, false FROM unnest($2::text[]) AS kind WHERE kind = 'access'
 UNION ALL
 SELECT other.tenant_id, kind, false
 FROM telegram_accounts a JOIN tenants t USING (tenant_id), tenants other, unnest($2::text[]) AS kind
-WHERE a.account_id = $1 AND a.state = 'active' AND t.is_operator AND other.tenant_id <> a.tenant_id AND kind = 'username'
+WHERE a.account_id = $1 AND a.state = 'active' AND t.is_operator AND other.tenant_id <> a.tenant_id AND other.suspended_at IS NULL
+  AND kind = 'username'
   AND NOT EXISTS (SELECT 1 FROM telegram_accounts o WHERE o.tenant_id = other.tenant_id AND o.state = 'active')
 """
 
 # Public names for which there is no account at all.
 OF_PREVIEWS = """
 SELECT t.tenant_id, kind, false AS is_own FROM tenants t, unnest($2::text[]) AS kind
-WHERE NOT EXISTS (
+WHERE t.suspended_at IS NULL AND NOT EXISTS (
     SELECT 1 FROM telegram_accounts a JOIN tenants o USING (tenant_id) WHERE a.state = 'active' AND (o.is_operator OR o.tenant_id = t.tenant_id))
 """
 

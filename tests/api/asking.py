@@ -14,7 +14,7 @@ from telegram_assistant.api.site import site_of
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.access import Scope
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.features.keys import make_key
+from telegram_assistant.features.keys import KeyMaker, make_key
 from telegram_assistant.settings import Settings
 
 OPERATOR_KEY = "the-operators-own-key"
@@ -53,9 +53,8 @@ async def served(app: App, *, request_timeout_seconds: float) -> AsyncIterator[i
 
 async def key_of(app: App, tenant_id: TenantId, *scopes: Scope, user_id: UserId | None = None) -> dict[str, str]:
     """A new key of the tenant, as headers."""
-    made = await make_key(
-        "test", scopes or FOR_TENANTS, within=Scope, keys=app.tenant(tenant_id).keys, made_by="test", now=datetime.now(UTC), user_id=user_id
-    )
+    maker = KeyMaker(actor="test", scopes=Scope, user_id=user_id)
+    made = await make_key("test", scopes or FOR_TENANTS, maker=maker, keys=app.tenant(tenant_id).keys, now=datetime.now(UTC))
     return {"Authorization": f"Bearer {made.secret}"}
 
 

@@ -1,6 +1,9 @@
 """Who may ask: keys, scopes, roles."""
 
+import asyncio
 import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import httpx
 import pytest
@@ -9,6 +12,7 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.access import Role, Scope
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.redis.rate_limits import RateLimits
 from tests.api.asking import OPERATOR, client_of, key_of, problem_of
 from tests.conftest import Admin
 from tests.factories import fresh_number
@@ -99,6 +103,68 @@ async def test_an_expired_key_opens_nothing(client: httpx.AsyncClient, key: dict
     assert (await client.get("/api/v1/me", headers={"Authorization": f"Bearer {made['secret']}"})).status_code == 401
     past = await client.post("/api/v1/keys", headers=key, json={**wish, "expires_at": "2020-01-01T00:00:00Z"})
     assert problem_of(past) == (422, "a key cannot expire in the past")
+
+
+async def child_of(client: httpx.AsyncClient, key: dict[str, str], **wish: object) -> tuple[dict[str, str], dict[str, Any]]:
+    """A key made with another one, as headers and as it is shown."""
+    made = await client.post("/api/v1/keys", headers=key, json={"name": "child", "scopes": ["read", "admin"], **wish})
+    assert made.status_code == 201, made.text
+    return {"Authorization": f"Bearer {made.json()['secret']}"}, made.json()["key"]
+
+
+async def test_a_key_lives_no_longer_than_the_key_that_it_was_made_with(client: httpx.AsyncClient, key: dict[str, str]) -> None:
+    soon, later = "2098-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
+    parent, shown = await child_of(client, key, expires_at=soon)
+    assert (shown["expires_at"], shown["parent_key_id"]) == (soon, (await client.get("/api/v1/me", headers=key)).json()["key_id"])
+    _, without_end = await child_of(client, parent)
+    assert (without_end["expires_at"], without_end["parent_key_id"]) == (soon, shown["key_id"])
+    refused = await client.post("/api/v1/keys", headers=parent, json={"name": "longer", "scopes": ["read"], "expires_at": later})
+    assert problem_of(refused) == (422, "a key lives no longer than the key that it is made with: until 2098-01-01T00:00:00+00:00")
+    wider = await client.post("/api/v1/keys", headers=parent, json={"name": "wider", "scopes": ["write"]})
+    assert problem_of(wider)[0] == 403
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired"])
+async def test_a_key_dies_with_each_key_that_it_descends_from(
+    app: App, client: httpx.AsyncClient, key: dict[str, str], admin: Admin, end: str
+) -> None:
+    parent, shown = await child_of(client, key)
+    child, _ = await child_of(client, parent)
+    grandchild, _ = await child_of(client, child)
+    other, _ = await child_of(client, key)
+    async with client_of(app) as elsewhere:
+        assert [(await elsewhere.get("/api/v1/me", headers=one)).status_code for one in (child, grandchild, other)] == [200, 200, 200]
+        if end == "revoked":
+            assert (await client.delete(f"/api/v1/keys/{shown['key_id']}", headers=key)).status_code == 204
+            states = {one["key_id"]: one["revoked_at"] for one in (await client.get("/api/v1/keys", headers=key)).json()["items"]}
+            assert sum(state is not None for state in states.values()) == 3
+        else:
+            await admin.execute("UPDATE api_keys SET expires_at = now() WHERE key_id = $1::uuid", shown["key_id"])
+            await RateLimits(app.redis).tell_change()
+        for one in (parent, child, grandchild):
+            assert (await elsewhere.get("/api/v1/me", headers=one)).status_code == 401
+        assert (await elsewhere.get("/api/v1/me", headers=other)).status_code == 200
+
+
+async def test_a_key_that_expires_is_not_remembered_beyond_its_end(client: httpx.AsyncClient, key: dict[str, str], admin: Admin) -> None:
+    child, shown = await child_of(client, key)
+    end = datetime.now(UTC) + timedelta(seconds=1)
+    await admin.execute("UPDATE api_keys SET expires_at = $2 WHERE key_id = $1::uuid", shown["key_id"], end)
+    assert (await client.get("/api/v1/me", headers=child)).status_code == 200
+    while datetime.now(UTC) <= end:
+        await asyncio.sleep(0.05)
+    assert (await client.get("/api/v1/me", headers=child)).status_code == 401
+
+
+async def test_the_line_of_keys_ends_after_eight_generations(client: httpx.AsyncClient, key: dict[str, str]) -> None:
+    for _ in range(8):
+        key, _ = await child_of(client, key)
+    refused = await client.post("/api/v1/keys", headers=key, json={"name": "more", "scopes": ["read"]})
+    assert problem_of(refused)[0] == 403
+
+
+async def test_a_key_that_the_operators_own_key_makes_has_no_parent(client: httpx.AsyncClient) -> None:
+    assert (await child_of(client, OPERATOR))[1]["parent_key_id"] is None
 
 
 async def test_when_a_key_was_used_is_noted_once_a_minute(app: App, client: httpx.AsyncClient, tenant_id: TenantId, admin: Admin) -> None:

@@ -5,6 +5,7 @@ import hmac
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from pydantic import SecretStr
 
@@ -110,8 +111,14 @@ class Callers:
             return None
         if len(self._known) >= MOST_REMEMBERED:
             self._known.clear()
-        self._known[hashed] = found = _Remembered(caller, time.monotonic() + REMEMBERED_SECONDS, changes)
+        self._known[hashed] = found = _Remembered(caller, time.monotonic() + _remembered_seconds(caller), changes)
         return found
 
     def _is_operators(self, key: str) -> bool:
         return bool(self._operator_key) and hmac.compare_digest(key.encode("utf-8", "surrogatepass"), self._operator_key)
+
+
+def _remembered_seconds(caller: Caller) -> float:
+    """No longer than its key lives."""
+    left = (caller.expires_at - datetime.now(UTC)).total_seconds() if caller.expires_at else REMEMBERED_SECONDS
+    return min(left, REMEMBERED_SECONDS)

@@ -12,7 +12,7 @@ from telegram_assistant.api.asking import Ask
 from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, Storable, Wish, cursor_text, read_cursor
 from telegram_assistant.domain.access import Scope
 from telegram_assistant.domain.moments import micros, moment
-from telegram_assistant.features.keys import list_keys, make_key, revoke_key
+from telegram_assistant.features.keys import KeyMaker, list_keys, make_key, revoke_key
 from telegram_assistant.stores.postgres.keys import ApiKey, KeyCursor
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
@@ -29,6 +29,7 @@ KEY_EXAMPLE = {
     "expires_at": None,
     "last_used_at": "2026-11-15T09:30:00Z",
     "revoked_at": None,
+    "parent_key_id": None,
 }
 KeyId = Annotated[UUID, Path(description="`key_id` of the key.", examples=["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10"])]
 
@@ -45,6 +46,7 @@ class KeyShown(Shown):
     expires_at: datetime | None
     last_used_at: datetime | None
     revoked_at: datetime | None
+    parent_key_id: UUID | None = Field(description="The key that it was made with. It dies with it.")
 
 
 class KeysShown(Page):
@@ -54,7 +56,7 @@ class KeysShown(Page):
 
 
 class KeyWish(Wish):
-    """A key to be made. It opens no more than the key that asks for it."""
+    """A key to be made. It opens no more than the key that asks for it, and lives no longer: without `expires_at`, as long."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "dashboard", "scopes": ["read"], "expires_at": "2027-11-15T00:00:00Z"}]})
 
@@ -87,28 +89,21 @@ async def list_api_keys(ask: Ask, limit: Limit = 50, cursor: CursorText = None) 
 async def create_api_key(ask: Ask, wish: KeyWish) -> MadeKeyShown:
     """Make a key.
 
-    Its secret is in the answer, and nowhere else: keep it. A repeated request with the same Idempotency-Key makes no second key, and
-    does not show the secret again.
+    Its secret is in the answer, and nowhere else: keep it. The key ends when the key that asks for it expires or is revoked.
+    A repeated request with the same Idempotency-Key makes no second key, and does not show the secret again.
     """
     ask.note(name=wish.name, scopes=list(wish.scopes))
-    made = await make_key(
-        wish.name,
-        wish.scopes,
-        within=ask.caller.scopes,
-        keys=ask.stores.keys,
-        made_by=ask.caller.actor,
-        now=ask.now,
-        user_id=ask.caller.user_id,
-        expires_at=wish.expires_at,
-    )
+    caller = ask.caller
+    maker = KeyMaker(actor=caller.actor, scopes=caller.scopes, user_id=caller.user_id, key_id=caller.key_id)
+    made = await make_key(wish.name, wish.scopes, maker=maker, keys=ask.stores.keys, now=ask.now, expires_at=wish.expires_at)
     return MadeKeyShown(key=_shown(made.key), secret=made.secret)
 
 
 @area.delete("/keys/{key_id}", scope=Scope.ADMIN)
 async def revoke_api_key(ask: Ask, key_id: KeyId) -> None:
-    """Revoke a key.
+    """Revoke a key, and every key that was made with it.
 
-    It opens nothing from the next request on; while Redis is away, within a minute.
+    They open nothing from the next request on; while Redis is away, within a minute.
     """
     await revoke_key(key_id, keys=ask.stores.keys, tell_change=RateLimits(ask.app.redis).tell_change)
 

@@ -12,7 +12,7 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.domain.access import SCOPES_OF, Role, Scope, allowed, new_operator_key
-from telegram_assistant.features.keys import MadeKey, list_keys, make_key, revoke_key
+from telegram_assistant.features.keys import KeyMaker, MadeKey, list_keys, make_key, revoke_key
 from telegram_assistant.stores.postgres.audit import Change
 from telegram_assistant.stores.postgres.keys import ApiKey
 from telegram_assistant.stores.redis.rate_limits import RateLimits
@@ -39,16 +39,9 @@ def create(
         known = await tenant_named(assembled, tenant)
         member = await assembled.system.users.join(known.tenant_id, user, role=role) if user else None
         stores, now = assembled.tenant(known.tenant_id), datetime.now(UTC)
-        made = await make_key(
-            name,
-            wanted,
-            within=allowed(SCOPES_OF[Role.OWNER], role=member.role if member else None, is_operator=known.is_operator),
-            keys=stores.keys,
-            made_by=ACTOR,
-            now=now,
-            user_id=member.user_id if member else None,
-            expires_at=now + timedelta(days=days) if days else None,
-        )
+        within = allowed(SCOPES_OF[Role.OWNER], role=member.role if member else None, is_operator=known.is_operator)
+        maker = KeyMaker(actor=ACTOR, scopes=within, user_id=member.user_id if member else None)
+        made = await make_key(name, wanted, maker=maker, keys=stores.keys, now=now, expires_at=now + timedelta(days=days) if days else None)
         if role is not None:
             await RateLimits(assembled.redis).tell_change()
         await stores.audit.note(Change(ACTOR, "create_api_key", "/keys", facts={"name": name, "scopes": [*wanted], "user": user or None}))
@@ -71,17 +64,19 @@ def show_list(tenant: TenantName = "default") -> None:
     if not keys:
         console.print("There are no keys. Begin with: tga keys create NAME")
         return
-    table = Table("id", "name", "begins with", "opens", "made by", "last used", "state", box=None)
+    names = {key.key_id: key.name for key in keys}
+    table = Table("id", "name", "begins with", "opens", "made by", "made with", "last used", "state", box=None)
     for key in keys:
         state = "[red]revoked[/]" if key.revoked_at else f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "[green]valid[/]"
         used = f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "–"
-        table.add_row(str(key.key_id), escape(key.name), key.prefix, ", ".join(key.scopes), escape(key.created_by), used, state)
+        parent = escape(names.get(key.parent_key_id, str(key.parent_key_id))) if key.parent_key_id else "–"
+        table.add_row(str(key.key_id), escape(key.name), key.prefix, ", ".join(key.scopes), escape(key.created_by), parent, used, state)
     console.print(table)
 
 
 @app.command()
 def revoke(key_id: Annotated[UUID, typer.Argument(help="Its id, from `tga keys list`.")], tenant: TenantName = "default") -> None:
-    """A key opens nothing from now on."""
+    """A key, and every key that was made with it, opens nothing from now on."""
 
     async def end(assembled: App) -> None:
         stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)

@@ -4,6 +4,7 @@ import hashlib
 import secrets
 import zlib
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
@@ -13,6 +14,8 @@ KEY_BEGINS = "tga_"
 SHOWN_LETTERS = 10
 """So much of a key is kept in the clear, for people to tell their keys apart."""
 MIN_OPERATOR_KEY_LETTERS = 32
+MAX_KEY_GENERATIONS = 8
+"""So many keys, one made with the other; each use of the last one asks whether all of them are valid."""
 
 
 class Role(StrEnum):
@@ -62,6 +65,8 @@ class Caller:
     """The person or key by name, for the audit log."""
     key_id: UUID | None = None
     user_id: UserId | None = None
+    expires_at: datetime | None = None
+    """When the key ends."""
 
     @property
     def counted_as(self) -> str:

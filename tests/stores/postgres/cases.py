@@ -95,6 +95,11 @@ async def _keys_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
     return {ChannelId(int(key.name)) for key in await stores.keys.newest()}
 
 
+async def _keys_find(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [key.key_id for one in (world.stores_a, world.stores_b) for key in await one.keys.newest()]
+    return {ChannelId(int(key.name)) for key_id in everybodys if (key := await stores.keys.find(key_id))}
+
+
 async def _keys_make(stores: TenantStores, world: World) -> set[ChannelId]:
     """One more for each that is there already."""
     for name in {key.name for key in await stores.keys.newest()}:
@@ -164,6 +169,7 @@ METHODS: dict[str, Case] = {
     "followed.some": _followed_some,
     "followed.page": _followed_page,
     "keys.newest": _keys_newest,
+    "keys.find": _keys_find,
     "keys.make": _keys_make,
     "keys.revoke": _keys_revoke,
     "audit.newest": _audit_newest,

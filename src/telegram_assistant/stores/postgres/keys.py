@@ -26,6 +26,12 @@ class ApiKey:
     expires_at: datetime | None
     last_used_at: datetime | None
     revoked_at: datetime | None
+    ancestors: tuple[UUID, ...]
+    """The keys that it was made with, its parent last."""
+
+    @property
+    def parent_key_id(self) -> UUID | None:
+        return self.ancestors[-1] if self.ancestors else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +52,19 @@ class NewKey:
     created_by: str
     user_id: UserId | None = None
     expires_at: datetime | None = None
+    ancestors: Sequence[UUID] = ()
 
 
-COLUMNS = "key_id, name, prefix, scopes, created_by, created_at, expires_at, last_used_at, revoked_at"
+COLUMNS = "key_id, name, prefix, scopes, created_by, created_at, expires_at, last_used_at, revoked_at, ancestors"
 
 LOOK_UP = """
-SELECT k.key_id, k.tenant_id, k.scopes, k.user_id, k.name AS key_name, t.public_id, t.name AS tenant_name, t.is_operator,
+SELECT k.key_id, k.tenant_id, k.scopes, k.expires_at, k.user_id, k.name AS key_name, t.public_id, t.name AS tenant_name, t.is_operator,
        t.suspended_at IS NOT NULL AS is_suspended, t.suspended_reason, u.name AS user_name, m.role
 FROM api_keys k JOIN tenants t USING (tenant_id)
 LEFT JOIN users u ON u.user_id = k.user_id
 LEFT JOIN memberships m ON m.tenant_id = k.tenant_id AND m.user_id = k.user_id
 WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AND (k.user_id IS NULL OR m.role IS NOT NULL)
+  AND NOT EXISTS (SELECT 1 FROM api_keys a WHERE a.key_id = ANY(k.ancestors) AND (a.revoked_at IS NOT NULL OR a.expires_at <= now()))
 """
 
 NOTE_USE = "UPDATE api_keys SET last_used_at = now() WHERE hash = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')"
@@ -87,6 +95,7 @@ class KeyDirectory:
             actor=row["user_name"] or f"key {row['key_name']}",
             key_id=row["key_id"],
             user_id=row["user_id"],
+            expires_at=row["expires_at"],
         )
 
     async def operator(self) -> Caller:
@@ -117,11 +126,17 @@ class Keys:
             )
         return tuple(_key(row) for row in rows)
 
+    async def find(self, key_id: UUID) -> ApiKey | None:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(f"SELECT {COLUMNS} FROM api_keys WHERE key_id = $1", key_id)
+        return _key(row) if row else None
+
     async def make(self, key: NewKey) -> ApiKey:
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
                 f"""
-                INSERT INTO api_keys (hash, user_id, name, prefix, scopes, created_by, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+                INSERT INTO api_keys (hash, user_id, name, prefix, scopes, created_by, expires_at, ancestors)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
                 RETURNING {COLUMNS}
                 """,
                 hash_of(key.secret),
@@ -131,16 +146,19 @@ class Keys:
                 [scope.value for scope in key.scopes],
                 key.created_by,
                 key.expires_at,
+                key.ancestors,
             )
         assert row is not None  # inserted just above
         return _key(row)
 
     async def revoke(self, key_id: UUID) -> bool:
-        """False when there is no such key, or not any more."""
+        """Revokes the key and all that were made with it. False when there is no such key, or not any more."""
         async with self._transactions.begin() as connection:
-            done = await connection.execute("UPDATE api_keys SET revoked_at = now() WHERE key_id = $1 AND revoked_at IS NULL", key_id)
-        return bool(done == "UPDATE 1")
+            revoked = await connection.fetch(
+                "UPDATE api_keys SET revoked_at = now() WHERE (key_id = $1 OR $1 = ANY(ancestors)) AND revoked_at IS NULL RETURNING key_id", key_id
+            )
+        return any(row["key_id"] == key_id for row in revoked)
 
 
 def _key(row: asyncpg.Record) -> ApiKey:
-    return ApiKey(**{**dict(row), "scopes": tuple(map(Scope, row["scopes"]))})
+    return ApiKey(**{**dict(row), "scopes": tuple(map(Scope, row["scopes"])), "ancestors": tuple(row["ancestors"])})

@@ -7,11 +7,14 @@ import zlib
 from collections.abc import AsyncIterator
 
 import pytest
-from PIL import Image, ImageDraw
+from PIL import Image, ImageChops, ImageDraw
+from PIL.PngImagePlugin import PngInfo
 
 from telegram_assistant.ai.picture_readers import PictureReaders
 from telegram_assistant.ai.protocols import Picture
 from telegram_assistant.errors import ProviderFailed
+
+JFIF, QUANTISATION, HUFFMAN, BASELINE, START_OF_SCAN = 0xE0, 0xDB, 0xC4, 0xC0, 0xDA
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +42,67 @@ def shown(picture: Picture) -> Image.Image:
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG"])
-async def test_what_providers_take_is_left_as_it_is(readers: PictureReaders, form: str) -> None:
-    data = written(striped(), form)
-    opened = await readers.open(data)
-    assert (opened.picture.data, opened.picture.mime, opened.width, opened.height) == (data, f"image/{form.lower()}", 200, 100)
+async def test_what_providers_take_stays_what_it_is(readers: PictureReaders, form: str) -> None:
+    opened = await readers.open(written(striped(), form))
+    assert (opened.picture.mime, opened.width, opened.height) == (f"image/{form.lower()}", 200, 100)
+    apart = ImageChops.difference(shown(opened.picture).convert("L"), striped().convert("L"))
+    assert max(apart.tobytes()) <= (0 if form == "PNG" else 60)
+
+
+GPS = b"<x:xmpmeta><exif:GPSLatitude>55,45.3N</exif:GPSLatitude></x:xmpmeta> hidden"
+
+
+def jpeg_with_everything() -> bytes:
+    """Blocks of every kind that Pillow writes, one that it does not know, and bytes after the end."""
+    exif = Image.Exif()
+    exif[0x010E] = "hidden"
+    data = written(striped(), "JPEG", exif=exif, xmp=GPS, comment=b"hidden", icc_profile=b"hidden" * 40)
+    own = b"hidden"
+    unknown = b"\xff\xec" + struct.pack(">H", len(own) + 2) + own
+    return data[:2] + unknown + data[2:] + b"hidden after the end"
+
+
+def png_with_everything() -> bytes:
+    about, exif = PngInfo(), Image.Exif()
+    exif[0x010E] = "hidden"
+    about.add_text("Comment", "hidden")
+    about.add_text("More", "hidden", zip=True)
+    about.add_itxt("XML:com.adobe.xmp", GPS.decode())
+    about.add(b"prVt", b"hidden")
+    return written(striped(), "PNG", pnginfo=about, exif=exif, icc_profile=b"hidden" * 40) + b"hidden after the end"
+
+
+def jpeg_blocks(data: bytes) -> list[int]:
+    """The markers up to the picture's points."""
+    at, found = 2, []
+    while data[at + 1] != START_OF_SCAN:
+        found.append(data[at + 1])
+        at += 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
+    return found
+
+
+def png_blocks(data: bytes) -> list[bytes]:
+    at, found = 8, []
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at : at + 8])
+        found.append(kind)
+        at += 12 + size
+    return found
+
+
+async def test_small_pictures_lose_every_block_that_is_not_the_picture(readers: PictureReaders) -> None:
+    jpeg = (await readers.open(jpeg_with_everything())).picture.data
+    assert set(jpeg_blocks(jpeg)) <= {JFIF, QUANTISATION, HUFFMAN, BASELINE}
+    assert jpeg.endswith(b"\xff\xd9")
+    png = (await readers.open(png_with_everything())).picture.data
+    assert set(png_blocks(png)) == {b"IHDR", b"IDAT", b"IEND"}
+    assert b"hidden" not in jpeg + png
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
+async def test_png_of_every_kind_can_be_seen_afterwards(readers: PictureReaders, mode: str) -> None:
+    picture = (await readers.open(written(striped().convert("L").convert(mode) if mode == "I;16" else striped().convert(mode), "PNG"))).picture
+    assert min(shown(picture).convert("L").tobytes()) < 200
 
 
 @pytest.mark.parametrize("form", ["WEBP", "GIF", "BMP", "TIFF"])

@@ -41,7 +41,7 @@ class PictureReaders:
         if "why" in told:
             raise ProviderFailed(Failure.REFUSED, str(told["why"]))
         look = Look(int(told["coarse"]), int(told["fine"]))
-        return Opened(Picture(made or data, str(told["mime"])), int(told["width"]), int(told["height"]), look)
+        return Opened(Picture(made, str(told["mime"])), int(told["width"]), int(told["height"]), look)
 
     async def close(self) -> None:
         await self._isolated.close()

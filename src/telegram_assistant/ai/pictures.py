@@ -20,9 +20,7 @@ LONGEST_SIDE = 2000
 MOST_FRAMES = 20
 QUALITY = 90
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
-AS_THEY_ARE = {"JPEG": "image/jpeg", "PNG": "image/png"}
 COARSE, FINE = 8, 16
-LOOKED_AT = 128
 
 
 class NoPicture(Exception):
@@ -31,14 +29,14 @@ class NoPicture(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """No data: the bytes can be taken as they are."""
+    """Written anew, so that no block of the original is left in it. The size is that of the original."""
 
     width: int
     height: int
     coarse: int
     fine: int
     mime: str
-    data: bytes | None
+    data: bytes
 
 
 def make(data: bytes) -> Made:
@@ -61,15 +59,15 @@ def _made(image: Image.Image) -> Made:
     width, height = image.size
     if width * height > MOST_PIXELS:
         raise NoPicture("it has too many pixels")
-    is_still = getattr(image, "n_frames", 1) == 1
-    if image.format in AS_THEY_ARE and is_still and max(width, height) <= LONGEST_SIDE and not image.getexif():
-        mime = AS_THEY_ARE[image.format]
-        image.draft("L", (LOOKED_AT, LOOKED_AT))
-        return Made(width, height, *_look(image), mime, None)
+    is_exact = image.format == "PNG" and getattr(image, "n_frames", 1) == 1 and max(width, height) <= LONGEST_SIDE
     image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
     frame = _opaque(ImageOps.exif_transpose(_first_good(image)))
     frame.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    frame.info = {}  # comments and profiles, which Pillow would write again
     written = io.BytesIO()
+    if is_exact:
+        frame.save(written, "PNG")
+        return Made(width, height, *_look(frame), "image/png", written.getvalue())
     frame.save(written, "JPEG", quality=QUALITY)
     return Made(width, height, *_look(frame), "image/jpeg", written.getvalue())
 
@@ -142,9 +140,9 @@ def main() -> None:
         except NoPicture as error:
             out.write(json.dumps({"why": str(error)}).encode() + b"\n")
         else:
-            size = len(made.data or b"")
+            size = len(made.data)
             told = {"width": made.width, "height": made.height, "coarse": made.coarse, "fine": str(made.fine), "mime": made.mime, "size": size}
-            out.write(json.dumps(told).encode() + b"\n" + (made.data or b""))
+            out.write(json.dumps(told).encode() + b"\n" + made.data)
         out.flush()
 
 

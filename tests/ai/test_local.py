@@ -6,18 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from telegram_assistant.ai.answers import Material
-from telegram_assistant.ai.local.models import DEFAULT_MODEL, card_of, folder_of, installed, pull
+from telegram_assistant.ai.local.models import DEFAULT_MODEL
 from telegram_assistant.ai.local.ocr import MOST_CPU_SECONDS, MOST_MEMORY_BYTES, confident_text, read_text
 from telegram_assistant.ai.local.understanding import Local, examine, examine_ocr
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
@@ -222,68 +218,6 @@ async def test_texts_of_one_meaning_have_near_vectors(minilm: Path) -> None:
 def test_the_doctor_says_which_model_is_missing(minilm: Path) -> None:
     assert Verdict.WARNING in {one.verdict for one in examine(minilm, DEFAULT_MODEL)}
     assert "sentence model" in {one.subject for one in examine(minilm, MINILM) if one.verdict is Verdict.OK}
-
-
-@contextmanager
-def hub(folder: Path) -> Iterator[str]:
-    """A server that has models where the hub has them."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_arguments: object) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-def put_on_hub(folder: Path, minilm: Path, name: str) -> Path:
-    published = folder / name / "resolve/main"
-    (published / "onnx").mkdir(parents=True)
-    shutil.copy(folder_of(minilm, MINILM) / "model.onnx", published / "onnx/model.onnx")
-    shutil.copy(folder_of(minilm, MINILM) / "tokenizer.json", published / "tokenizer.json")
-    return published
-
-
-@pytest.mark.turns("MODELS_HUB_URL")
-async def test_a_model_is_fetched_once_and_then_used_without_the_hub(minilm: Path, tmp_path: Path) -> None:
-    put_on_hub(tmp_path / "hub", minilm, DEFAULT_MODEL)
-    models, told = tmp_path / "models", list[str]()
-    with hub(tmp_path / "hub") as url:
-        address = read_group(AiSettings, {"MODELS_HUB_URL": url}).hub_url
-        first = pull(DEFAULT_MODEL, models=models, hub=address, tell=lambda file, _size: told.append(file))
-    again = pull(DEFAULT_MODEL, models=models, hub="https://hub.invalid", tell=lambda file, _size: told.append(file))
-    assert first == again
-    assert set(told) == {"tokenizer.json", "model.onnx"}
-    assert (first.card.query_prefix, first.card.document_prefix) == ("query: ", "passage: ")
-    assert len(first.card.sha256["model.onnx"]) == 64
-    local = Local(models=models)
-    made = [await local.embed(["snow"], kind, model=DEFAULT_MODEL, timeout_seconds=0) for kind in TextKind]
-    assert made[0].vectors != made[1].vectors, "a question and a document are told apart"
-
-
-def test_a_half_fetched_model_is_no_model(minilm: Path, tmp_path: Path) -> None:
-    (put_on_hub(tmp_path / "hub", minilm, MINILM) / "onnx/model.onnx").unlink()
-    with hub(tmp_path / "hub") as url:
-        with pytest.raises(Rejected, match="the hub answered 404"):
-            pull(MINILM, models=tmp_path / "models", hub=url, tell=lambda _file, _size: None)
-        with pytest.raises(Rejected, match="over https only"):
-            pull(MINILM, models=tmp_path / "models", hub="http://hub.example", tell=lambda _file, _size: None)
-        with pytest.raises(Rejected, match="a model is named like"):
-            pull("../../etc", models=tmp_path / "models", hub=url, tell=lambda _file, _size: None)
-    assert list(installed(tmp_path / "models")) == []
-    assert list((tmp_path / "models").iterdir()) == []
-
-
-def test_only_the_e5_family_is_told_what_is_a_question() -> None:
-    assert card_of("intfloat/multilingual-e5-large").query_prefix == "query: "
-    assert card_of(MINILM).query_prefix == ""
 
 
 def test_the_program_understands_a_little_with_nothing_installed(tmp_path: Path) -> None:

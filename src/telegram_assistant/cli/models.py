@@ -16,18 +16,27 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 
 @app.command()
-def pull(name: Annotated[str, typer.Argument(help="Its name at the hub.")] = DEFAULT_MODEL) -> None:
-    """Fetch a sentence model once; later starts need no network."""
+def pull(
+    name: Annotated[str, typer.Argument(help="Its name at the hub.")] = DEFAULT_MODEL,
+    revision: Annotated[str | None, typer.Option(help="Its commit at the hub; for the default model this release knows it.")] = None,
+) -> None:
+    """Fetch a sentence model once, or check one that was brought by hand; later starts need no network."""
     settings = group_or_exit(AiSettings)
     with Progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), console=complaints, transient=True) as progress:
         shown = progress.add_task(name, total=None)
         try:
             found = fetch(
-                name, models=settings.models, hub=settings.hub_url, tell=lambda file, size: progress.update(shown, description=file, completed=size)
+                name,
+                models=settings.models,
+                hub=settings.hub_url,
+                tell=lambda file, size: progress.update(shown, description=file, completed=size),
+                revision=revision,
             )
         except Rejected as error:
             raise refuse(str(error), "`tga models list` shows what is here") from error
     console.print(f"{found.card.name} is in {found.folder}")
+    for file, digest in found.card.sha256.items():
+        console.print(f"  {file} SHA-256 {digest}")
 
 
 @app.command("list")

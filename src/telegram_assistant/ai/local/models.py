@@ -3,25 +3,41 @@
 import hashlib
 import shutil
 import tempfile
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from telegram_assistant.ai.local.fetching import Unfetched, fetch
 from telegram_assistant.errors import Rejected
 
 DEFAULT_MODEL = "intfloat/multilingual-e5-small"
 CARD = "model.json"
 FILES = {"tokenizer.json": "tokenizer.json", "model.onnx": "onnx/model.onnx"}
 """What is kept, and where a hub has it."""
-BLOCK_BYTES = 1 << 20
-MOST_BYTES = 4_000_000_000
-ANSWER_SECONDS = 60
+FORMATS = {"tokenizer.json": "as the library tokenizers writes it", "model.onnx": "ONNX, from input_ids and attention_mask to last_hidden_state"}
 NAME = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
+REVISION = r"([0-9a-f]{40})?"
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The commit at the hub, and what its files must be."""
+
+    revision: str
+    sha256: Mapping[str, str]
+
+
+PINNED = {
+    DEFAULT_MODEL: Pin(
+        "614241f622f53c4eeff9890bdc4f31cfecc418b3",
+        {
+            "tokenizer.json": "0b44a9d7b51c3c62626640cda0e2c2f70fdacdc25bbbd68038369d14ebdf4c39",
+            "model.onnx": "ca456c06b3a9505ddfd9131408916dd79290368331e7d76bb621f1cba6bc8665",
+        },
+    )
+}
 
 
 class Card(BaseModel):
@@ -29,7 +45,8 @@ class Card(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    name: str = Field(pattern=NAME)
+    name: str = Field(pattern=f"^{NAME}$")
+    revision: str = Field(default="", pattern=f"^{REVISION}$")
     query_prefix: str = ""
     document_prefix: str = ""
     most_tokens: int = Field(default=512, ge=8, le=8192)
@@ -61,11 +78,13 @@ def write_card(folder: Path, card: Card) -> None:
     (folder / CARD).write_text(card.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
-def card_of(name: str) -> Card:
+def card_of(name: str, revision: str | None = None) -> Card:
     """The e5 family wants to be told which text is a question; the others are asked plainly."""
+    if revision is None:
+        revision = PINNED[name].revision if name in PINNED else ""
     if "e5" in name.rpartition("/")[2].lower().split("-"):
-        return Card(name=name, query_prefix="query: ", document_prefix="passage: ")
-    return Card(name=name)
+        return Card(name=name, revision=revision, query_prefix="query: ", document_prefix="passage: ")
+    return Card(name=name, revision=revision)
 
 
 def installed(models: Path) -> Iterator[Installed]:
@@ -74,42 +93,51 @@ def installed(models: Path) -> Iterator[Installed]:
         yield Installed(read_card(folder), folder, sum(file.stat().st_size for file in folder.iterdir()))
 
 
-def pull(name: str, *, models: Path, hub: str, tell: Callable[[str, int], None]) -> Installed:
-    """Fetch a model that is not here yet. The folder appears when everything in it is complete; blocks, so call it in a thread."""
+def pull(name: str, *, models: Path, hub: str, tell: Callable[[str, int], None], revision: str | None = None) -> Installed:
+    """Fetch a model that is not here yet, or accept one whose files somebody has put into its folder.
+
+    The folder holds a model when everything in it is complete and checked. Blocks, so call it in a thread.
+    """
     try:
-        card = card_of(name)
+        card = card_of(name, revision)
     except ValidationError as error:
-        raise Rejected(f"a model is named like {DEFAULT_MODEL}, not {name!r}") from error
+        raise Rejected(f"a model is named like {DEFAULT_MODEL} and its revision is 40 hexadecimal digits; not {name!r} {revision or ''}") from error
     folder = folder_of(models, name)
     if not (folder / CARD).exists():
-        models.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=models, prefix=".pull-") as temporary:
-            half = Path(temporary) / "model"
-            half.mkdir()
-            sums = {file: _fetch(f"{hub.rstrip('/')}/{name}/resolve/main/{where}", half / file, tell) for file, where in FILES.items()}
-            write_card(half, card.model_copy(update={"sha256": sums}))
-            shutil.rmtree(folder, ignore_errors=True)
-            half.rename(folder)
+        if all((folder / file).is_file() for file in FILES):
+            write_card(folder, card.model_copy(update={"sha256": _checked({file: _sum(folder / file) for file in FILES}, card)}))
+        else:
+            _fetch_all(card, folder, hub, tell)
     return next(one for one in installed(models) if one.folder == folder)
 
 
-def _fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
-    if not url.startswith(("https://", "http://127.0.0.1")):
-        raise Rejected(f"models are fetched over https only, not from {url}")
-    summed, size = hashlib.sha256(), 0
-    try:
-        with urllib.request.urlopen(url, timeout=ANSWER_SECONDS) as answer, file.open("wb") as kept:  # noqa: S310 -- the scheme was checked just above
-            promised = int(answer.headers.get("Content-Length") or 0)
-            while block := answer.read(BLOCK_BYTES):
-                size += len(block)
-                if size > MOST_BYTES:
-                    raise Rejected(f"{url} is larger than any model that this program can use")
-                summed.update(block)
-                kept.write(block)
-                tell(file.name, size)
-    except (OSError, HTTPException) as error:
-        why = f"the hub answered {error.code}" if isinstance(error, urllib.error.HTTPError) else type(error).__name__
-        raise Rejected(f"{url} cannot be fetched ({why}); try again, or put {', '.join(FILES)} and {CARD} into the folder yourself") from error
-    if promised and size != promised:
-        raise Rejected(f"{url} broke off after {size:,} of {promised:,} bytes; try again")
-    return summed.hexdigest()
+def _fetch_all(card: Card, folder: Path, hub: str, tell: Callable[[str, int], None]) -> None:
+    if not card.revision:
+        raise Rejected(f"which {card.name}? Name the revision (the commit at the hub): what a branch holds can change")
+    urls = {file: f"{hub.rstrip('/')}/{card.name}/resolve/{card.revision}/{where}" for file, where in FILES.items()}
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".pull-") as temporary:
+        half = Path(temporary) / "model"
+        half.mkdir()
+        try:
+            sums = {file: fetch(url, half / file, tell) for file, url in urls.items()}
+        except Unfetched as error:
+            by_hand = "; ".join(f"{file} ({FORMATS[file]}) from {url}" for file, url in urls.items())
+            raise Rejected(f"{error}. Try again, or bring it by hand: put into {folder} {by_hand}; then pull again, which checks them") from error
+        write_card(half, card.model_copy(update={"sha256": _checked(sums, card)}))
+        shutil.rmtree(folder, ignore_errors=True)
+        half.rename(folder)
+
+
+def _checked(sums: dict[str, str], card: Card) -> dict[str, str]:
+    """Rejected where a file is not the one that this release was made for."""
+    pin = PINNED.get(card.name)
+    for file, wanted in pin.sha256.items() if pin is not None and pin.revision == card.revision else ():
+        if sums[file] != wanted:
+            raise Rejected(f"{file} is not that of {card.name} at {card.revision}: its SHA-256 is {sums[file]}, not {wanted}")
+    return sums
+
+
+def _sum(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,0 +1,65 @@
+"""Fetching one large file over https, with its SHA-256."""
+
+import hashlib
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from http.client import HTTPException, HTTPMessage
+from ipaddress import ip_address
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from telegram_assistant.errors import Rejected
+
+BLOCK_BYTES = 1 << 20
+MAX_BYTES = 4_000_000_000
+ANSWER_SECONDS = 60
+
+
+class Unfetched(Exception):
+    """The text says which file, and why."""
+
+
+def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
+    """Return its SHA-256. Unfetched when the server cannot give it, Rejected when it must not be asked. Blocks."""
+    check_address(url)
+    summed, size = hashlib.sha256(), 0
+    try:
+        with urllib.request.build_opener(_CheckedRedirects).open(url, timeout=ANSWER_SECONDS) as answer, file.open("wb") as kept:
+            promised = int(answer.headers.get("Content-Length") or 0)
+            while block := answer.read(BLOCK_BYTES):
+                size += len(block)
+                if size > MAX_BYTES:
+                    raise Rejected(f"{url} is larger than any model that this program can use")
+                summed.update(block)
+                kept.write(block)
+                tell(file.name, size)
+    except (OSError, HTTPException) as error:
+        why = f"the hub answered {error.code}" if isinstance(error, urllib.error.HTTPError) else str(getattr(error, "reason", type(error).__name__))
+        raise Unfetched(f"{url} cannot be fetched ({why})") from error
+    if promised and size != promised:
+        raise Unfetched(f"{url} broke off after {size:,} of {promised:,} bytes")
+    return summed.hexdigest()
+
+
+def check_address(url: str) -> None:
+    """Rejected for anything but https, or plain http on this machine."""
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (parts.scheme == "http" and _is_this_machine(parts.hostname or "")):
+        raise Rejected(f"models are fetched over https only, not from {url}")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _CheckedRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> urllib.request.Request | None:
+        check_address(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)

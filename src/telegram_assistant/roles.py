@@ -18,6 +18,7 @@ from enum import StrEnum
 from telegram_assistant import __version__, clock, follow, work
 from telegram_assistant.api.ingest import ingest_pages
 from telegram_assistant.api.operator_access import OperatorAccess
+from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
 from telegram_assistant.api.server import Server
 from telegram_assistant.api.site import api_pages
 from telegram_assistant.api.status import Pages, role_sites
@@ -25,6 +26,7 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.access import weakness_of_operator_key
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import HttpSettings, Settings
+from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.supervision import Loop, keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import get_logger
@@ -145,7 +147,7 @@ def _start(planned: _Planned, listeners: _Listeners, *, app: App, group: asyncio
         role=role.name,
         instance=app.instance,
         health=health,
-        access=OperatorAccess(app.settings.http),
+        access=OperatorAccess(app.settings.http, FailedKeys(Limiter(RateLimits(app.redis)))),
         pages=role.pages(app),
         has_operations_port=listeners.operations is not None,
     )

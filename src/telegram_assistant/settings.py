@@ -473,6 +473,10 @@ class ApiSettings(Group):
 
     per_minute: int = variable("API_REQUESTS_PER_MINUTE", 600, help="Requests that a key may make a minute, over all processes.", ge=1, le=10**6)
     burst: int = variable("API_REQUESTS_AT_ONCE", 120, help="So many of them may come at once.", ge=1, le=10**6)
+    tenant_per_minute: int = variable(
+        "API_TENANT_REQUESTS_PER_MINUTE", 1200, help="Requests that all keys of a tenant may make a minute together.", ge=1, le=10**6
+    )
+    tenant_burst: int = variable("API_TENANT_REQUESTS_AT_ONCE", 240, help="So many of them may come at once.", ge=1, le=10**6)
     timeout_seconds: float = variable("API_TIMEOUT_SECONDS", 15.0, help="A request that takes longer is answered with 503.", gt=0, le=600)
     most_bytes: int = variable("API_MAX_BODY_BYTES", 1_000_000, help="A larger request is refused.", ge=1)
     cors_origins: Annotated[str, AfterValidator(_origins)] = variable(

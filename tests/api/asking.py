@@ -1,10 +1,12 @@
 """The API as programs meet it: the real site on real servers, asked over ASGI."""
 
 import asyncio
+import secrets
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from ipaddress import IPv6Address
 
 import httpx
 from pydantic import SecretStr
@@ -22,14 +24,24 @@ OPERATOR = {"Authorization": f"Bearer {OPERATOR_KEY}"}
 FOR_TENANTS = (Scope.READ, Scope.WRITE, Scope.ADMIN)
 
 
+UNLIMITED = {"per_minute": 1_000_000, "burst": 1_000_000, "tenant_per_minute": 1_000_000, "tenant_burst": 1_000_000}
+
+
 def with_operator_key(settings: Settings, **changed: object) -> Settings:
     """`changed` is of the settings of the API."""
     http = settings.http.model_copy(update={"operator_key": SecretStr(OPERATOR_KEY)})
     return settings.model_copy(update={"http": http, "api": settings.api.model_copy(update=changed)})
 
 
-def client_of(app: App) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app=site_of(app), client=("203.0.113.7", 1)), base_url="http://api")
+def client_of(app: App, *, address: str = "") -> httpx.AsyncClient:
+    """Another process that is asked from an address of its own, unless told otherwise."""
+    transport = httpx.ASGITransport(app=site_of(app), client=(address or fresh_address(), 1))
+    return httpx.AsyncClient(transport=transport, base_url="http://api")
+
+
+def fresh_address() -> str:
+    """The first one of a network of its own."""
+    return str(IPv6Address(0x2001_0DB8 << 96 | secrets.randbits(32) << 64))
 
 
 @asynccontextmanager

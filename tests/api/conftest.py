@@ -9,13 +9,13 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.api.asking import asked, client_of, key_of
+from tests.api.asking import UNLIMITED, asked, client_of, key_of
 from tests.factories import make_tenant
 
 
 @pytest.fixture
 async def app(installation: Settings) -> AsyncIterator[App]:
-    async with asked(installation, per_minute=100_000, burst=100_000) as (made, _):
+    async with asked(installation, **UNLIMITED) as (made, _):
         yield made
 
 

@@ -1,45 +1,18 @@
-"""What is the same for every endpoint: limits, errors, headers."""
+"""What is the same for every endpoint: errors, sizes, times, headers."""
 
 import time
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from pydantic import SecretStr
 
-from telegram_assistant.api.callers import Limiter
 from telegram_assistant.api.problems import MAX_ERRORS
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.settings import RedisSettings, Settings
-from telegram_assistant.stores.redis.client import connect_to
-from telegram_assistant.stores.redis.rate_limits import RateLimits
-from tests.api.asking import asked, client_of, key_of, problem_of
+from telegram_assistant.settings import Settings
+from tests.api.asking import asked, key_of, problem_of
 from tests.conftest import Admin
 
 FOLLOW = {"references": ["@some_channel"]}
-
-
-@pytest.mark.turns("API_REQUESTS_PER_MINUTE")
-@pytest.mark.turns("API_REQUESTS_AT_ONCE")
-async def test_who_asks_too_often_is_told_when_to_come_back_by_all_processes(installation: Settings, tenant_id: TenantId) -> None:
-    async with asked(installation, per_minute=60, burst=3) as (app, client), client_of(app) as elsewhere:
-        key, other = await key_of(app, tenant_id), await key_of(app, tenant_id)
-        for left, one in ((2, client), (1, elsewhere), (0, client)):
-            answer = await one.get("/api/v1/me", headers=key)
-            assert (answer.status_code, answer.headers["ratelimit-remaining"], answer.headers["ratelimit-limit"]) == (200, str(left), "3")
-        refused = await elsewhere.get("/api/v1/me", headers=key)
-        assert problem_of(refused)[0] == 429
-        assert refused.headers["retry-after"] == "1"
-        assert (await client.get("/api/v1/me", headers=other)).status_code == 200
-
-
-async def test_while_redis_is_away_a_process_counts_alone() -> None:
-    nowhere = connect_to(RedisSettings(url=SecretStr("redis://127.0.0.1:1/0")))
-    limiter = Limiter(RateLimits(nowhere), per_minute=60, burst=2)
-    taken = [await limiter.take(name) for name in ("one", "one", "one", "other")]
-    assert [one.allowed for one in taken] == [True, True, False, True]
-    assert 0 < taken[2].seconds <= 1
-    await nowhere.aclose()
 
 
 @pytest.mark.turns("API_MAX_BODY_BYTES")

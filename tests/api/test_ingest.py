@@ -8,12 +8,14 @@ from pydantic import SecretStr
 
 from telegram_assistant.api.ingest import ingest_pages
 from telegram_assistant.api.operator_access import OperatorAccess
+from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
 from telegram_assistant.api.status import role_sites
 from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.telemetry.health import Health
 from tests.conftest import Admin
 from tests.factories import make_channel, make_tenant
@@ -29,7 +31,7 @@ async def site(installation: Settings) -> AsyncIterator[httpx.AsyncClient]:
             role="ingest",
             instance="here#1234",
             health=Health(probes={}),
-            access=OperatorAccess(http),
+            access=OperatorAccess(http, FailedKeys(Limiter(RateLimits(app.redis)))),
             pages=ingest_pages(app),
             has_operations_port=True,
         )

@@ -5,10 +5,14 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from telegram_assistant.api.operator_access import OperatorAccess
+from telegram_assistant.api.rate_limiting import FAILED_KEYS_AT_ONCE, FailedKeys, Limiter
 from telegram_assistant.api.status import Pages, role_sites
-from telegram_assistant.settings import HttpSettings, read_group
+from telegram_assistant.settings import HttpSettings, RedisSettings, read_group
+from telegram_assistant.stores.redis.client import connect_to
+from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.telemetry.health import Health
 
 PROBES = ("/health", "/ready")
@@ -28,13 +32,15 @@ FORWARDED = [
 
 @asynccontextmanager
 async def asking(*, client: str = "127.0.0.1", server: str = "127.0.0.1", **environ: str) -> AsyncIterator[httpx.AsyncClient]:
-    access = OperatorAccess(read_group(HttpSettings, environ))
+    nowhere = connect_to(RedisSettings(url=SecretStr("redis://127.0.0.1:1/0")))
+    access = OperatorAccess(read_group(HttpSettings, environ), FailedKeys(Limiter(RateLimits(nowhere))))
     health = Health(probes={})
     health.take_traffic()
     sites = role_sites(role="api", instance="here#1234", health=health, access=access, pages=Pages())
     transport = httpx.ASGITransport(app=sites.public, client=(client, 1))
     async with httpx.AsyncClient(transport=transport, base_url=f"http://{server}:8000") as asked:
         yield asked
+    await nowhere.aclose()
 
 
 async def statuses(client: httpx.AsyncClient, paths: tuple[str, ...], **headers: str) -> set[int]:
@@ -100,3 +106,12 @@ async def test_a_request_without_a_host_or_with_two_opens_nothing() -> None:
             request = client.build_request("GET", "/metrics")
             request.headers = httpx.Headers(hosts)
             assert (await client.send(request)).status_code == 421
+
+
+async def test_who_tries_many_operator_keys_is_throttled_and_the_right_key_still_opens() -> None:
+    async with asking(OPERATOR_KEY=OPERATOR_KEY) as client:
+        tried = [await client.get("/metrics", headers={"Authorization": f"Bearer {number}"}) for number in range(FAILED_KEYS_AT_ONCE + 5)]
+        assert [one.status_code for one in tried] == [401] * FAILED_KEYS_AT_ONCE + [429] * 5
+        assert int(tried[-1].headers["retry-after"]) >= 1
+        assert await statuses(client, PAGES, **KEY) == {200}
+        assert await statuses(client, PAGES) == {401}

@@ -20,7 +20,7 @@ from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.audit import Change
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.migrating import migrate
-from tests.api.asking import client_of, key_of, with_operator_key
+from tests.api.asking import UNLIMITED, client_of, key_of, with_operator_key
 from tests.conftest import Admin, named_database
 from tests.factories import make_channel
 from tests.graph.drawn import land
@@ -58,7 +58,7 @@ class Worlds:
         return {**self.environ, **graph, **{name: named_database(self.environ[name], database) for name in ("DATABASE_URL", "DATABASE_ADMIN_URL")}}
 
     def settings_of(self, database: str, *, with_graph: bool = False) -> Settings:
-        return with_operator_key(read_settings(self.environ_of(database, with_graph=with_graph)), per_minute=1_000_000, burst=1_000_000)
+        return with_operator_key(read_settings(self.environ_of(database, with_graph=with_graph)), **UNLIMITED)
 
     @asynccontextmanager
     async def asked(self, database: str, *, with_graph: bool = False) -> AsyncIterator[tuple[httpx.AsyncClient, Admin]]:

@@ -5,10 +5,14 @@ import sys
 import time
 
 import uvicorn
+from pydantic import SecretStr
 
 from telegram_assistant.api.operator_access import OperatorAccess
+from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
 from telegram_assistant.api.status import Pages, role_sites
-from telegram_assistant.settings import HttpSettings
+from telegram_assistant.settings import HttpSettings, RedisSettings
+from telegram_assistant.stores.redis.client import connect_to
+from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.telemetry import metrics
 from telegram_assistant.telemetry.health import Health
 
@@ -39,7 +43,9 @@ async def make_it_worse() -> None:
 
 
 async def main(port: int) -> None:
-    sites = role_sites(role="ingest", instance="in-trouble", health=Health(probes={}), access=OperatorAccess(HttpSettings()), pages=Pages())
+    nowhere = connect_to(RedisSettings(url=SecretStr("redis://127.0.0.1:1/0")))
+    access = OperatorAccess(HttpSettings(), FailedKeys(Limiter(RateLimits(nowhere))))
+    sites = role_sites(role="ingest", instance="in-trouble", health=Health(probes={}), access=access, pages=Pages())
     be_in_trouble()
     worsening = asyncio.create_task(make_it_worse())
     await uvicorn.Server(uvicorn.Config(sites.public, port=port, log_config=None, access_log=False, lifespan="off")).serve()

@@ -11,7 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from telegram_assistant.api.bodies import read_body
 from telegram_assistant.api.callers import Callers
-from telegram_assistant.api.problems import TITLES, problem, waiting
+from telegram_assistant.api.problems import TITLES, problem
+from telegram_assistant.api.rate_limiting import FailedKeys, rate_headers, too_many
 from telegram_assistant.domain.access import Caller
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import ApiSettings
@@ -33,27 +34,31 @@ class Door:
         site: ASGIApp,
         *,
         callers: Callers,
+        failed_keys: FailedKeys,
         tenant: Callable[[TenantId], TenantStores],
         settings: ApiSettings,
         body_timeout_seconds: float,
     ) -> None:
         self._site, self._callers, self._tenant, self._settings = site, callers, tenant, settings
-        self._body_timeout_seconds = body_timeout_seconds
+        self._failed_keys, self._body_timeout_seconds = failed_keys, body_timeout_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not (scope["path"] == PREFIX or scope["path"].startswith(f"{PREFIX}/")):
             await self._site(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        admitted = await self._callers.admitted(_key_in(headers))
+        key = _key_in(headers)
+        admitted = await self._callers.admitted(key)
         if admitted is None:
-            await problem(401, TITLES[401], "Send `Authorization: Bearer` with a key; `tga keys create` makes one.")(scope, receive, send)
+            refusal = problem(401, TITLES[401], "Send `Authorization: Bearer` with a key; `tga keys create` makes one.")
+            refusal = await self._failed_keys.refuse(_address_of(scope), refusal) if key else refusal
+            await refusal(scope, receive, send)
             return
         caller, taken = admitted
-        counted = _counted(send, taken, burst=self._settings.burst)
         if not taken.allowed:
-            await problem(429, TITLES[429], "Wait as `Retry-After` says.", headers=waiting(taken.seconds))(scope, receive, counted)
+            await too_many(taken)(scope, receive, send)
             return
+        counted = _counted(send, taken)
         scope["caller"], scope["audit_facts"] = caller, {}
         if scope["method"] not in CHANGING:
             await self._site(scope, receive, counted)
@@ -125,9 +130,12 @@ def _key_in(headers: dict[bytes, bytes]) -> str:
     return key.strip() if scheme.lower() == "bearer" else ""
 
 
-def _counted(send: Send, taken: Taken, *, burst: int) -> Send:
-    told = [(b"ratelimit-limit", burst), (b"ratelimit-remaining", taken.left), (b"ratelimit-reset", -int(-taken.seconds // 1))]
-    headers = [(name, str(value).encode()) for name, value in told]
+def _address_of(scope: Scope) -> str | None:
+    return scope["client"][0] if scope.get("client") else None
+
+
+def _counted(send: Send, taken: Taken) -> Send:
+    headers = [(name.lower().encode(), value.encode()) for name, value in rate_headers(taken).items()]
 
     async def counted(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from telegram_assistant.api.problems import TITLES, problem
+from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.settings import HttpSettings
 
 HOST = re.compile(r"(?:\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::\d+)?")
@@ -18,29 +19,33 @@ FORWARDING_PREFIX = "x-forwarded-"
 class OperatorAccess:
     """Decides by the operator's key, the Host header and the client's address. Each method returns the refusal, or None."""
 
-    def __init__(self, http: HttpSettings) -> None:
+    def __init__(self, http: HttpSettings, failed_keys: FailedKeys) -> None:
+        self._failed_keys = failed_keys
         self._key = http.operator_key.get_secret_value().encode()
         self._names = {"localhost", http.host.lower(), *filter(None, http.allowed_hosts.split(","))}
 
-    def refuse_probe(self, request: Request) -> Response | None:
+    async def refuse_probe(self, request: Request) -> Response | None:
         """/health and /ready: open to this machine; from elsewhere with the key."""
-        return None if self._is_local(request) else self._refuse_without_key(request)
+        return None if self._is_local(request) else await self._refuse_without_key(request)
 
-    def refuse_page(self, request: Request) -> Response | None:
+    async def refuse_page(self, request: Request) -> Response | None:
         """What the operator reads: with the key where one is set, else from this machine only."""
         if not self._key and self._is_local(request):
             return None
-        return self.refuse_action(request)
+        return await self.refuse_action(request)
 
-    def refuse_action(self, request: Request) -> Response | None:
+    async def refuse_action(self, request: Request) -> Response | None:
         """What the operator does: always with the key."""
-        return self._refuse_without_key(request) if self._has_known_host(request) else _misdirected(request)
+        return await self._refuse_without_key(request) if self._has_known_host(request) else _misdirected(request)
 
-    def _refuse_without_key(self, request: Request) -> Response | None:
+    async def _refuse_without_key(self, request: Request) -> Response | None:
         if self._has_key(request):
             return None
         hint = "Send `Authorization: Bearer` with the value of OPERATOR_KEY." if self._key else "This needs a key: set OPERATOR_KEY."
-        return problem(401, "Only for the operator", hint)
+        refusal = problem(401, "Only for the operator", hint)
+        if "authorization" not in request.headers:
+            return refusal
+        return await self._failed_keys.refuse(request.client.host if request.client else None, refusal)
 
     def _has_key(self, request: Request) -> bool:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")

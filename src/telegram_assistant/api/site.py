@@ -31,11 +31,12 @@ from telegram_assistant.api import (
     tenants,
     understanding,
 )
-from telegram_assistant.api.callers import Callers, Limiter
+from telegram_assistant.api.callers import Callers
 from telegram_assistant.api.door import PREFIX, Door
 from telegram_assistant.api.frame import DOCS, Frame
 from telegram_assistant.api.handbook import handbook
 from telegram_assistant.api.problems import Problem, told
+from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
 from telegram_assistant.api.status import Pages
 from telegram_assistant.assembly import App
 from telegram_assistant.errors import AssistantError
@@ -80,17 +81,31 @@ def api_pages(app: App) -> Pages:
 
 def site_of(app: App) -> ASGIApp:
     settings = app.settings.api
-    limiter = Limiter(RateLimits(app.redis), per_minute=settings.per_minute, burst=settings.burst)
-    callers = Callers(app.system.key_directory, limiter, operator_key=app.settings.http.operator_key)
-    body_timeout_seconds = app.settings.http.request_timeout_seconds
-    site: ASGIApp = Door(endpoints(app), callers=callers, tenant=app.tenant, settings=settings, body_timeout_seconds=body_timeout_seconds)
+    limiter = Limiter(RateLimits(app.redis))
+    callers = Callers(app.system.key_directory, limiter, settings=settings, operator_key=app.settings.http.operator_key)
+    site: ASGIApp = Door(
+        endpoints(app),
+        callers=callers,
+        failed_keys=FailedKeys(limiter),
+        tenant=app.tenant,
+        settings=settings,
+        body_timeout_seconds=app.settings.http.request_timeout_seconds,
+    )
     if settings.cors_origins:
         site = CORSMiddleware(
             site,
             allow_origins=settings.cors_origins.split(","),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
-            expose_headers=["Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Trace-Id", "Idempotency-Replayed"],
+            expose_headers=[
+                "Retry-After",
+                "RateLimit-Name",
+                "RateLimit-Limit",
+                "RateLimit-Remaining",
+                "RateLimit-Reset",
+                "Trace-Id",
+                "Idempotency-Replayed",
+            ],
         )
     return Frame(site, timeout_seconds=settings.timeout_seconds)
 

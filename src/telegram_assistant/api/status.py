@@ -74,8 +74,8 @@ def role_sites(*, role: str, instance: str, health: Health, access: OperatorAcce
     return RoleSites(Starlette(routes=public), Starlette(routes=[*probes, *operator_pages]))
 
 
-def _guarded(answer: Handler, refuse: Callable[[Request], Response | None]) -> Handler:
+def _guarded(answer: Handler, refuse: Callable[[Request], Awaitable[Response | None]]) -> Handler:
     async def guard(request: Request) -> Response:
-        return refuse(request) or await answer(request)
+        return await refuse(request) or await answer(request)
 
     return guard

@@ -1,30 +1,65 @@
-"""How often a key may ask, counted for all processes together; and when keys have changed."""
+"""Rate limits, counted for all processes together; and when keys have changed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from telegram_assistant.stores.redis.client import Redis, answered
 
 CHANGES = "{api}:key_changes"
 
-# A bucket is the moment at which it will be full again: one number, and nothing to keep once it is full.
+# A bucket is the moment at which it will be full again: one number, and nothing to keep once it is full. A request takes from all of
+# its buckets or from none. The answer is about the bucket that refuses longest, or else the one that has the least left.
 TAKE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
-local each, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
-local full = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now)
-local changes = tonumber(redis.call('GET', KEYS[2]) or 0)
-local over = full + each - now - burst * each
-if over > 0 then return {-1, math.ceil(over), changes} end
-redis.call('SET', KEYS[1], string.format('%.3f', full + each), 'PX', math.ceil(full + each - now))
-return {math.floor((burst * each - (full + each - now)) / each), math.ceil(full + each - now), changes}
+local changes = tonumber(redis.call('GET', KEYS[1]) or 0)
+local filled, refusing, wait, tightest, least = {}, 0, 0, 0, math.huge
+for number = 2, #KEYS do
+    local each, burst = tonumber(ARGV[2 * number - 3]), tonumber(ARGV[2 * number - 2])
+    local full = math.max(tonumber(redis.call('GET', KEYS[number]) or 0), now) + each
+    local over = full - now - burst * each
+    if over > wait then refusing, wait = number, over end
+    local left = math.floor(-over / each)
+    if left < least then tightest, least = number, left end
+    filled[number] = full
+end
+if refusing > 0 then return {refusing - 2, -1, math.ceil(wait), changes} end
+for number = 2, #KEYS do
+    redis.call('SET', KEYS[number], string.format('%.3f', filled[number]), 'PX', math.ceil(filled[number] - now))
+end
+return {tightest - 2, least, math.ceil(filled[tightest] - now), changes}
 """
+
+
+class CountedBy(StrEnum):
+    """Whose requests a bucket counts together."""
+
+    KEY = "key"
+    TENANT = "tenant"
+    ADDRESS = "address"
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """One limit of one key, tenant or address: so many a minute, so many of them at once."""
+
+    counted_by: CountedBy
+    name: str
+    per_minute: int
+    burst: int
+
+    @property
+    def redis_key(self) -> str:
+        return f"{{api}}:rate:{self.counted_by}:{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Whether a request may be answered. `seconds`: until it may, or until as many as ever may."""
+    """Whether a request may be answered, by the strictest of its buckets. `seconds`: until it may, or until as many as ever may."""
 
     allowed: bool
+    bucket: Bucket
     left: int
     seconds: float
     changes: int | None
@@ -38,9 +73,12 @@ class RateLimits:
         self._redis = redis
         self._take = redis.register_script(TAKE)
 
-    async def take(self, name: str, *, per_minute: int, burst: int) -> Taken:
-        left, milliseconds, changes = await answered(self._take(keys=[f"{{api}}:rate:{name}", CHANGES], args=[60_000 / per_minute, burst]))
-        return Taken(int(left) >= 0, max(0, int(left)), int(milliseconds) / 1000, int(changes))
+    async def take(self, buckets: Sequence[Bucket]) -> Taken:
+        """From all of them or from none, in one round trip."""
+        keys = [CHANGES, *(bucket.redis_key for bucket in buckets)]
+        arguments = [number for bucket in buckets for number in (60_000 / bucket.per_minute, bucket.burst)]
+        which, left, milliseconds, changes = await answered(self._take(keys=keys, args=arguments))
+        return Taken(int(left) >= 0, buckets[int(which)], max(0, int(left)), int(milliseconds) / 1000, int(changes))
 
     async def changes(self) -> int:
         """How often keys have changed so far."""

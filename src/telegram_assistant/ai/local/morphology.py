@@ -1,19 +1,25 @@
-"""Russian words from pymorphy3's dictionary: all forms of a word, and whether a word is somebody's name."""
+"""Russian words from pymorphy3's dictionary: all forms of a word, and names with their dictionary forms."""
 
+from collections import Counter
 from functools import lru_cache
+from itertools import islice, product
+from math import prod
 
 from pymorphy3 import MorphAnalyzer
+from pymorphy3.analyzer import Parse
 
-from telegram_assistant.ai.local.names import NameKind
+from telegram_assistant.ai.local.names import NameDictionary
 from telegram_assistant.ai.local.words import Forms, plain_forms
 from telegram_assistant.ai.outputs import EntityKind
 
 NAMES = {"Geox": EntityKind.PLACE, "Orgn": EntityKind.ORGANISATION, "Name": EntityKind.PERSON, "Surn": EntityKind.PERSON, "Patr": EntityKind.PERSON}
 SURE = 0.3
 """Of a word's readings so much must be a name."""
+MAX_READINGS = 6
+MAX_COMBINATIONS = 500
 
 
-def dictionary() -> tuple[Forms, NameKind]:
+def dictionary() -> tuple[Forms, NameDictionary]:
     """Loads the dictionary, about 15 MB; words are remembered, because people use few."""
     analyser = MorphAnalyzer()
 
@@ -25,13 +31,31 @@ def dictionary() -> tuple[Forms, NameKind]:
         return frozenset({word, *(one.word for reading in normal for one in reading.lexeme)})
 
     @lru_cache(maxsize=50_000)
-    def name_kind(word: str) -> EntityKind | None:
+    def kind_of(word: str) -> EntityKind | None:
+        scores: Counter[EntityKind] = Counter()
         for reading in analyser.parse(word):
-            if reading.score < SURE:
-                break
-            found = next((kind for mark, kind in NAMES.items() if mark in reading.tag), None)
-            if found is not None:
-                return found
-        return None
+            kind = _kind_in(reading)
+            if kind is not None:
+                scores[kind] += reading.score
+        kind, score = next(iter(scores.most_common(1)), (None, 0.0))
+        return kind if score >= SURE else None
 
-    return forms, name_kind
+    @lru_cache(maxsize=20_000)
+    def nominative(words: tuple[str, ...]) -> tuple[str, ...]:
+        readings = [[one for one in analyser.parse(word) if _kind_in(one) is not None][:MAX_READINGS] for word in words]
+        if not all(readings):
+            return words
+        agreed = max(islice(product(*readings), MAX_COMBINATIONS), key=_agreement)
+        return tuple(inflected.word if (inflected := one.inflect({"nomn"})) else one.word for one in agreed)
+
+    return forms, NameDictionary(kind_of, nominative)
+
+
+def _kind_in(reading: Parse) -> EntityKind | None:
+    return next((kind for mark, kind in NAMES.items() if mark in reading.tag), None)
+
+
+def _agreement(readings: tuple[Parse, ...]) -> tuple[bool, int, float]:
+    """How plausible these readings are together; most names are those of one person or place."""
+    grammar = {(one.tag.case, one.tag.number, one.tag.gender) for one in readings}
+    return len(grammar) == 1, sum(one.tag.number == "sing" for one in readings), prod(one.score for one in readings)

@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from telegram_assistant.ai.local.kinds import has_ad_marks, sort_of
-from telegram_assistant.ai.local.names import NameKind, names_in
+from telegram_assistant.ai.local.names import NameDictionary, names_in
 from telegram_assistant.ai.local.vocabulary import WEAK, packaged_words
 from telegram_assistant.ai.local.words import HASHTAG, MOST_CHARACTERS, WORD, Forms
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.domain.language import language_of
 from telegram_assistant.domain.vocabulary import MOST_PROPOSALS, MOST_TAGS, Vocabulary, language_for, tag_in
 
-LOCAL_MODEL = "words/2"
+LOCAL_MODEL = "words/3"
 """Raise it when rules or words change: `tga retag` then finds what was made before."""
 STRONG, FAINT = 2, 1
 ENOUGH = 2
 """One word that is plain, or two that hint."""
+SECOND_SIGN = 2
 OFTEN = 3
 """More of the same word says no more."""
 MOST_LOOKS = 4_000
@@ -43,21 +44,25 @@ class WordIndex:
     """By form, the words that it may be a form of."""
     signs: Mapping[int, tuple[_Sign, ...]]
 
-    def scores(self, words: Iterable[str]) -> Counter[str]:
+    def scores(self, words: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
+        """How much speaks for each tag, and how many different signs do."""
         numbers = self.numbers
         seen = Counter(number for word in words if word in numbers for number in numbers[word])
         scores: Counter[str] = Counter()
+        signs: Counter[str] = Counter()
         for number, times in seen.items():
             for sign in self.signs.get(number, ()):
-                if len(sign.words) == 1:
-                    scores[sign.tag] += sign.weight * min(times, OFTEN)
-                elif sign.words <= seen.keys():
-                    scores[sign.tag] += sign.weight
-        return scores
+                if sign.words <= seen.keys():
+                    scores[sign.tag] += sign.weight * (min(times, OFTEN) if len(sign.words) == 1 else 1)
+                    signs[sign.tag] += 1
+        return scores, signs
 
     def tags(self, words: Iterable[str]) -> tuple[tuple[str, ...], str]:
-        """The tags that fit best, and the topic that most speaks for, of two equal ones the first; none where it is one word against another."""
-        scores = self.scores(words)
+        """The tags that fit best, and the topic with the most evidence, of two equal ones the first; none where it is one word against another.
+
+        A word may mean something else than its tag does, so a tag outside the topic needs a second, different sign.
+        """
+        scores, signs = self.scores(words)
         weights: Counter[str] = Counter()
         for tag, score in scores.items():
             weights[self.topics[tag]] += score
@@ -67,6 +72,7 @@ class WordIndex:
         topic = max((self.topics[tag] for tag in kept), key=weights.__getitem__)
         if weights[topic] <= ENOUGH and any(weight >= ENOUGH for one, weight in weights.items() if one != topic):
             topic = ""
+        kept = [tag for tag in kept if self.topics[tag] == topic or signs[tag] >= SECOND_SIGN]
         kept.sort(key=lambda tag: (-(scores[tag] + (self.topics[tag] == topic)), tag))
         head = [self.heads[topic]] if topic in self.heads else []
         return tuple(dict.fromkeys([*kept[: MOST_TAGS - 1], *head, *kept[MOST_TAGS - 1 :]]))[:MOST_TAGS], topic
@@ -75,9 +81,9 @@ class WordIndex:
 class LocalTagger:
     """Holds the laid-out vocabularies; a vocabulary that has grown is laid out again."""
 
-    def __init__(self, forms: Forms, name_kind: NameKind) -> None:
+    def __init__(self, forms: Forms, names: NameDictionary) -> None:
         self._forms = lru_cache(maxsize=100_000)(forms)
-        self._name_kind = name_kind
+        self._names = names
         self._laid_out: tuple[Vocabulary, dict[str, WordIndex]] | None = None
 
     def tags(self, text: str, vocabulary: Vocabulary, *, is_service: bool = False) -> Tags:
@@ -92,7 +98,7 @@ class LocalTagger:
             tags=tags,
             topic=topic,
             kind=sort_of(text, spoken, is_service=is_service, is_ad=is_ad),
-            entities=names_in(text, self._name_kind),
+            entities=names_in(text, self._names),
             proposed=tuple(dict.fromkeys(hashtags))[:MOST_PROPOSALS],
             language=language_of(text),
             is_ad=is_ad,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from telegram_assistant.ai.answers import Material
 from telegram_assistant.ai.local.models import Card, folder_of, read_card
-from telegram_assistant.ai.local.names import no_dictionary
+from telegram_assistant.ai.local.names import NO_DICTIONARY
 from telegram_assistant.ai.local.ocr import LANGUAGES, missing_languages, ocr_command, read_text
 from telegram_assistant.ai.local.tagging import LocalTagger
 from telegram_assistant.ai.local.words import plain_forms
@@ -79,9 +79,9 @@ class Local:
 @cache
 def _load_tagger() -> LocalTagger:
     if not is_there("pymorphy3"):
-        return LocalTagger(plain_forms, no_dictionary)
-    forms, name_kind = import_module("telegram_assistant.ai.local.morphology").dictionary()
-    return LocalTagger(forms, name_kind)
+        return LocalTagger(plain_forms, NO_DICTIONARY)
+    forms, names = import_module("telegram_assistant.ai.local.morphology").dictionary()
+    return LocalTagger(forms, names)
 
 
 def _load_model(models: Path, name: str) -> Embedder:

@@ -1,39 +1,47 @@
-"""Inside the new process: `python -m telegram_assistant.sandbox RULES -m MODULE`, or a program with its arguments instead.
+"""Inside the new process: `python -m telegram_assistant.sandbox NAME=VALUE… -- -m MODULE`, or a program with its arguments instead.
 
 Without either it says what is in force and what it can still reach.
 """
 
-import json
+import _socket
 import os
-import runpy
-import socket
 import sys
-from dataclasses import asdict, replace
 
 from telegram_assistant.sandbox.confining import confine
-from telegram_assistant.sandbox.rules import Rules
 
 
-def main(rules: Rules, command: list[str]) -> None:
+def main(given: list[str], command: list[str]) -> None:
     """Confine this process, then become what was asked for."""
+    rules: dict[str, list[str]] = {}
+    for argument in given:
+        name, _, value = argument.partition("=")
+        rules.setdefault(name, []).append(value)
     module = command[1] if command[:1] == ["-m"] else None
-    protection = confine(rules, starts_program=bool(command) and module is None)
+    version, has_filter, missing = confine(rules, starts_program=bool(command) and module is None)
     if module is not None:
-        sys.argv = [module]
-        sys.path.extend(rules.code)
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        sys.path.extend(rules.get("code", ()))
+        _run_module(module)
     elif command:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         os.execve(command[0], command, environment)  # noqa: S606 -- our own command, in the sandbox
     else:
-        sys.stdout.write(json.dumps(asdict(replace(protection, reachable=_reachable()))))
+        in_force = [f"landlock_abi={version or ''}", f"has_system_call_filter={has_filter or ''}"]
+        in_force += [f"missing={one}" for one in missing] + [f"reachable={one}" for one in _reachable()]
+        sys.stdout.write("\n".join(in_force))
 
 
-def _reachable() -> tuple[str, ...]:
+def _run_module(module: str) -> None:
+    import runpy  # noqa: PLC0415 -- programs start without it
+
+    sys.argv = [module]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def _reachable() -> list[str]:
     """What a parser never needs, tried."""
     found = []
     try:
-        with open(f"/proc/{os.getppid()}/environ", "rb"):  # noqa: PTH123 -- pathlib would look for the file first
+        with open(f"/proc/{os.getppid()}/environ", "rb"):  # noqa: PTH123 -- pathlib takes too long to load
             found.append("the parent's environment")
     except OSError:
         pass
@@ -43,12 +51,13 @@ def _reachable() -> tuple[str, ...]:
     except OSError:
         pass
     try:
-        socket.socket().close()
+        _socket.socket().close()
         found.append("sockets")
     except OSError:
         pass
-    return tuple(found)
+    return found
 
 
 if __name__ == "__main__":
-    main(Rules.from_json(sys.argv[1]), sys.argv[2:])
+    end = sys.argv.index("--")
+    main(sys.argv[1:end], sys.argv[end + 1 :])

@@ -1,50 +1,36 @@
-"""A process gives up, for good, everything that its rules do not name."""
+"""A process gives up, for good, everything that its rules do not name.
+
+This and whatever it imports runs in every sandboxed process before its work begins. So it uses only modules that load at once:
+dataclasses, pathlib, json and typing together take longer than all the rest of a start.
+"""
 
 import os
 import resource
-import signal
 import sys
-import tempfile
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from telegram_assistant.sandbox import landlock, seccomp
 from telegram_assistant.sandbox.kernel import SET_NO_NEW_PRIVILEGES, SET_PARENT_DEATH_SIGNAL, drop_capabilities, hide_memory, prctl
-from telegram_assistant.sandbox.rules import Caller, Rules
 
 MAX_OPEN_FILES = 256
+KILL = 9
+PARSER = "parser"
+
+type Given = Mapping[str, Sequence[str]]
+"""The fields of `Rules` with their values, as they come on the command line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Protection:
-    """What the kernel enforces from now on."""
-
-    landlock_abi: int | None = None
-    has_system_call_filter: bool = False
-    missing: tuple[str, ...] = ()
-    """Why something is not enforced, in words."""
-    reachable: tuple[str, ...] = ()
-    """What a probe could still reach."""
-
-    def in_words(self) -> str:
-        """As `tga doctor` says it."""
-        layers = ["no capabilities"]
-        layers += [f"Landlock ABI {self.landlock_abi}"] if self.landlock_abi is not None else []
-        layers += ["seccomp"] if self.has_system_call_filter else []
-        return ", ".join(layers)
-
-
-def confine(rules: Rules, *, starts_program: bool) -> Protection:
-    """Whatever this kernel lacks is left out and named in the answer; what it has is in force when this returns."""
-    program = seccomp.make_filter(rules.caller, may_execute=starts_program)
-    _change_folder(rules)
-    _limit(rules)
-    _change_user(rules)
+def confine(rules: Given, *, starts_program: bool) -> tuple[int | None, bool, list[str]]:
+    """Return the version of Landlock and whether system calls are filtered, both from now on, and in words what this kernel lacks."""
+    is_parser = rules["caller"] == [PARSER]
+    program = seccomp.make_filter(is_parser=is_parser, may_execute=starts_program)
+    _change_folder(rules.get("folder"))
+    _limit(rules, is_parser=is_parser)
+    _change_user(rules.get("unprivileged_user_id"))
     hide_memory()
     if sys.platform != "linux":
-        return Protection(missing=(f"{sys.platform} has neither Landlock nor seccomp",))
-    prctl(SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL))
+        return None, False, [f"{sys.platform} has neither Landlock nor seccomp"]
+    prctl(SET_PARENT_DEATH_SIGNAL, KILL)
     prctl(SET_NO_NEW_PRIVILEGES, 1)
     drop_capabilities()
     version, has_filter, missing = None, False, []
@@ -60,31 +46,37 @@ def confine(rules: Rules, *, starts_program: bool) -> Protection:
             has_filter = True
     except OSError as error:
         missing.append(f"seccomp ({error.strerror})")
-    return Protection(version, has_filter, tuple(missing))
+    return version, has_filter, missing
 
 
-def _limit(rules: Rules) -> None:
-    os.nice(rules.niceness)
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_AS: rules.max_memory_bytes, resource.RLIMIT_CPU: rules.max_cpu_seconds}
-    if rules.caller is Caller.PARSER:  # one process, no file that grows
-        limits |= {resource.RLIMIT_NPROC: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NOFILE: MAX_OPEN_FILES}
-    for limit, value in limits.items():
-        if value is not None:
-            with suppress(ValueError, OSError):  # it is lower already, or this system does not know it
-                resource.setrlimit(limit, (value, value))
+def _limit(rules: Given, *, is_parser: bool) -> None:
+    for value in rules["niceness"]:
+        os.nice(int(value))
+    limits = [(resource.RLIMIT_CORE, 0)]
+    limits += [(resource.RLIMIT_AS, int(value)) for value in rules.get("max_memory_bytes", ())]
+    limits += [(resource.RLIMIT_CPU, int(value)) for value in rules.get("max_cpu_seconds", ())]
+    if is_parser:  # one process, no file that grows
+        limits += [(resource.RLIMIT_NPROC, 0), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, MAX_OPEN_FILES)]
+    for limit, number in limits:
+        try:
+            resource.setrlimit(limit, (number, number))
+        except (ValueError, OSError):  # it is lower already, or this system does not know it
+            continue
 
 
-def _change_user(rules: Rules) -> None:
-    if rules.unprivileged_user_id is not None and os.geteuid() == 0:
+def _change_user(user: Sequence[str] | None) -> None:
+    if user and os.geteuid() == 0:
         os.setgroups([])
-        os.setgid(rules.unprivileged_user_id)
-        os.setuid(rules.unprivileged_user_id)
+        os.setgid(int(user[0]))
+        os.setuid(int(user[0]))
 
 
-def _change_folder(rules: Rules) -> None:
-    if rules.folder is not None:
-        os.chdir(rules.folder)
+def _change_folder(folder: Sequence[str] | None) -> None:
+    """Without one, an empty one that is already deleted: nothing can be created in it, and nobody has to clean up."""
+    if folder:
+        os.chdir(folder[0])
         return
-    empty = tempfile.mkdtemp(prefix="tga-sandbox-")
+    empty = f"{os.environ['TMPDIR']}/tga-sandbox-{os.urandom(8).hex()}"
+    os.mkdir(empty, 0o700)  # noqa: PTH102 -- pathlib takes too long to load
     os.chdir(empty)
-    Path(empty).rmdir()  # nothing can be created in it, and nobody has to clean up
+    os.rmdir(empty)  # noqa: PTH106 -- as above

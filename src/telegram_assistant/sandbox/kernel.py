@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from ctypes import c_int, c_long, c_ulong
 from functools import cache
-from typing import Any
 
 SET_PARENT_DEATH_SIGNAL, SET_DUMPABLE, SET_SECCOMP, DROP_BOUNDING, SET_NO_NEW_PRIVILEGES, AMBIENT = 1, 4, 22, 24, 38, 47
 CLEAR_ALL_AMBIENT = 4
@@ -19,12 +18,12 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def system_call(number: int, *arguments: Any) -> int:  # noqa: ANN401 -- ctypes takes numbers, pointers and structures alike
+def system_call(number: int, *arguments: object) -> int:
     """OSError with the kernel's reason."""
     return _checked(_libc().syscall, c_long(number), *arguments)
 
 
-def prctl(option: int, *arguments: Any) -> None:  # noqa: ANN401 -- as above
+def prctl(option: int, *arguments: object) -> None:
     """OSError with the kernel's reason."""
     four = (*arguments, 0, 0, 0, 0)[:4]
     _checked(_libc().prctl, c_int(option), *(c_ulong(one) if isinstance(one, int) else one for one in four))
@@ -47,7 +46,7 @@ def drop_capabilities() -> None:
     _checked(_libc().capset, header, nothing)
 
 
-def _checked(function: Callable[..., int], *arguments: Any) -> int:  # noqa: ANN401 -- as above
+def _checked(function: Callable[..., int], *arguments: object) -> int:
     answer: int = function(*arguments)
     if answer < 0:
         number = ctypes.get_errno()

@@ -3,10 +3,9 @@
 import ctypes
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from telegram_assistant.sandbox.kernel import system_call
-from telegram_assistant.sandbox.rules import Rules
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ASK_VERSION = 1
@@ -40,8 +39,8 @@ def abi_version() -> int:
     return system_call(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(ASK_VERSION))
 
 
-def restrict(rules: Rules) -> int:
-    """Apply the rules to this process and return the ABI version. Needs no_new_privs. OSError where Landlock is missing."""
+def restrict(rules: Mapping[str, Sequence[str]]) -> int:
+    """Apply rules about files and ports to this process and return the ABI version. Needs no_new_privs. OSError where Landlock is missing."""
     version = abi_version()
     every = (1 << FILE_RIGHTS.get(version, FILE_RIGHTS[max(FILE_RIGHTS)])) - 1
     wanted = _Ruleset(every, (BIND_TCP | CONNECT_TCP) if version >= NETWORK_SINCE else 0, ABSTRACT_SOCKETS | SIGNALS)
@@ -49,12 +48,12 @@ def restrict(rules: Rules) -> int:
     ruleset = system_call(CREATE_RULESET, ctypes.byref(wanted), ctypes.c_size_t(size), ctypes.c_uint32(0))
     try:
         reading = READ_FILE | READ_DIR
-        _allow_paths(ruleset, (*rules.code, *rules.read), reading)
-        _allow_paths(ruleset, rules.execute, reading | EXECUTE)
-        _allow_paths(ruleset, rules.write, every & ~EXECUTE)
+        _allow_paths(ruleset, [*rules.get("code", ()), *rules.get("read", ())], reading)
+        _allow_paths(ruleset, rules.get("execute", ()), reading | EXECUTE)
+        _allow_paths(ruleset, rules.get("write", ()), every & ~EXECUTE)
         if version >= NETWORK_SINCE:
-            _allow_ports(ruleset, rules.connect_ports, CONNECT_TCP)
-            _allow_ports(ruleset, rules.bind_ports, BIND_TCP)
+            _allow_ports(ruleset, rules.get("connect_ports", ()), CONNECT_TCP)
+            _allow_ports(ruleset, rules.get("bind_ports", ()), BIND_TCP)
         system_call(RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     finally:
         os.close(ruleset)
@@ -75,7 +74,7 @@ def _allow_paths(ruleset: int, paths: Iterable[str], rights: int) -> None:
             os.close(place)
 
 
-def _allow_ports(ruleset: int, ports: Iterable[int], right: int) -> None:
+def _allow_ports(ruleset: int, ports: Iterable[str], right: int) -> None:
     for port in ports:
-        rule = _PortRule(right, port)
+        rule = _PortRule(right, int(port))
         system_call(ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(NET_PORT), ctypes.byref(rule), ctypes.c_uint32(0))

@@ -1,13 +1,12 @@
 """Starting a process in the sandbox, from outside."""
 
 import asyncio
-import json
 import sys
+import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
-from telegram_assistant.sandbox.confining import Protection
 from telegram_assistant.sandbox.kernel import hide_memory
 from telegram_assistant.sandbox.rules import PACKAGE, Rules
 
@@ -15,6 +14,25 @@ ENVIRONMENT = {"LANG": "C.UTF-8", "PYTHONPATH": str(PACKAGE.parent), "PYTHONDONT
 """All that a sandboxed process learns of its environment, unless its starter adds something."""
 DEFAULT_LINE_BYTES = 1 << 16
 PROBE_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """What the kernel enforces in a sandboxed process."""
+
+    landlock_abi: int | None = None
+    has_system_call_filter: bool = False
+    missing: tuple[str, ...] = ()
+    """Why something is not enforced, in words."""
+    reachable: tuple[str, ...] = ()
+    """What a probe could still reach."""
+
+    def in_words(self) -> str:
+        """As `tga doctor` says it."""
+        layers = ["no capabilities"]
+        layers += [f"Landlock ABI {self.landlock_abi}"] if self.landlock_abi is not None else []
+        layers += ["seccomp"] if self.has_system_call_filter else []
+        return ", ".join(layers)
 
 
 async def start(
@@ -25,12 +43,12 @@ async def start(
     without_packages = () if command[:1] == ("-m",) else ("-S",)  # a program needs none of them, and starts sooner
     return await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-P", *without_packages, "-m", "telegram_assistant.sandbox", rules.to_json(), *command),
+        *("-P", *without_packages, "-m", "telegram_assistant.sandbox", *rules.to_arguments(), "--", *command),
         stdin=PIPE if has_pipes else DEVNULL,
         stdout=PIPE if has_pipes else DEVNULL,
         stderr=DEVNULL,
         cwd="/",
-        env={**ENVIRONMENT, **(environment or {})},
+        env={**ENVIRONMENT, "TMPDIR": tempfile.gettempdir(), **(environment or {})},
         start_new_session=True,
         limit=max_line_bytes,
     )
@@ -46,5 +64,11 @@ async def probe(rules: Rules) -> Protection:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(reported).items()}
-    return Protection(**fields)
+    said: dict[str, list[str]] = {}
+    for line in reported.decode().splitlines():
+        name, _, value = line.partition("=")
+        said.setdefault(name, []).append(value)
+    version, has_filter = said.get("landlock_abi", [""])[0], said.get("has_system_call_filter")
+    if has_filter is None:
+        raise ValueError("it ended without a report")
+    return Protection(int(version) if version else None, bool(has_filter[0]), tuple(said.get("missing", ())), tuple(said.get("reachable", ())))

@@ -1,10 +1,8 @@
 """What a sandboxed process may still do. Everything that is not listed is refused as far as the kernel can refuse it."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 PACKAGE = Path(__file__).parent.parent
 LOADERS = ("/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1")
@@ -47,10 +45,7 @@ class Rules:
     max_cpu_seconds: int | None = None
     niceness: int = 0
 
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> "Rules":
-        fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(text).items()}
-        return cls(**{**fields, "caller": Caller(fields["caller"])})
+    def to_arguments(self) -> list[str]:
+        """As `NAME=VALUE`, once for each value."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return [f"{name}={one}" for name, value in given.items() if value is not None for one in (value if isinstance(value, tuple) else (value,))]

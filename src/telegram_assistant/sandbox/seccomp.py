@@ -2,15 +2,12 @@
 
 import ctypes
 import errno
-import platform
-import socket
+import os
 import struct
-from pathlib import Path
 
 from telegram_assistant.sandbox.kernel import SET_SECCOMP, prctl
-from telegram_assistant.sandbox.rules import Caller
 
-TABLE = Path(__file__).with_name("system_calls.txt")
+TABLE = f"{os.path.dirname(__file__)}/system_calls.txt"  # noqa: PTH120 -- pathlib takes too long to load
 FILTER_MODE = 2
 INSTRUCTION = "=HBBI"
 ARCHITECTURES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}
@@ -20,6 +17,7 @@ NUMBER_AT, ARCHITECTURE_AT, FIRST_ARGUMENT_AT, SECOND_ARGUMENT_AT = 0, 4, 16, 24
 OTHER_NUMBERS = 0x40000000
 """From here on x86_64 has the same calls once more, under other numbers."""
 SOCKET_TYPE = 0xF
+UNIX, INTERNET, INTERNET_6, STREAM = 1, 2, 10, 1
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.ENOSYS
 """Refused like a call that the kernel is too old for: libraries know what to do then."""
 ON_ITSELF, START, SOCKET, RING = "prlimit64", "execve", "socket", "io_uring_setup"
@@ -33,13 +31,14 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
-def make_filter(caller: Caller, *, may_execute: bool) -> bytes | None:
+def make_filter(*, is_parser: bool, may_execute: bool) -> bytes | None:
     """The filter for this machine; None where its numbers are not known. Reads the table, so call it while files can be read."""
-    if platform.machine() not in ARCHITECTURES:
+    machine = os.uname().machine
+    if machine not in ARCHITECTURES:
         return None
-    architecture, column = ARCHITECTURES[platform.machine()]
+    architecture, column = ARCHITECTURES[machine]
     numbers = _numbers(column)
-    rest = _parser(numbers, may_execute=may_execute) if caller is Caller.PARSER else _browser(numbers)
+    rest = _parser(numbers, may_execute=may_execute) if is_parser else _browser(numbers)
     head = [(LOAD, 0, 0, ARCHITECTURE_AT), (JUMP_IF_EQUAL, 1, 0, architecture), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER_AT)]
     return b"".join(struct.pack(INSTRUCTION, *one) for one in (*head, *rest))
 
@@ -69,19 +68,20 @@ def _browser(numbers: dict[str, int]) -> list[Instruction]:
         (JUMP_IF_EQUAL, 8, 0, numbers[RING]),
         (JUMP_IF_EQUAL, 0, 8, numbers[SOCKET]),
         (LOAD, 0, 0, FIRST_ARGUMENT_AT),
-        (JUMP_IF_EQUAL, 2, 0, socket.AF_INET),
-        (JUMP_IF_EQUAL, 1, 0, socket.AF_INET6),
-        (JUMP_IF_EQUAL, 0, 3, socket.AF_UNIX),
+        (JUMP_IF_EQUAL, 2, 0, INTERNET),
+        (JUMP_IF_EQUAL, 1, 0, INTERNET_6),
+        (JUMP_IF_EQUAL, 0, 3, UNIX),
         (LOAD, 0, 0, SECOND_ARGUMENT_AT),
         (AND, 0, 0, SOCKET_TYPE),
-        (JUMP_IF_EQUAL, 1, 0, socket.SOCK_STREAM),
+        (JUMP_IF_EQUAL, 1, 0, STREAM),
         (RETURN, 0, 0, REFUSE),
         (RETURN, 0, 0, ALLOW),
     ]
 
 
 def _numbers(column: int) -> dict[str, int]:
-    rows = [line.split() for line in TABLE.read_text(encoding="ascii").splitlines() if line and not line.startswith("#")]
+    with open(TABLE, encoding="ascii") as table:  # noqa: PTH123 -- pathlib takes too long to load
+        rows = [line.split() for line in table if line.strip() and not line.startswith("#")]
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
 

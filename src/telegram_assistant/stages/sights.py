@@ -23,7 +23,7 @@ from telegram_assistant.stores.postgres.rows import StoredPost
 LONGEST_SECONDS = 120.0
 HISTORY = "history"
 """Nothing new is paid for it; what was paid for before is used."""
-NO_READER = "nothing here can read it: tesseract is not installed"
+NO_READER = "nothing here can read it: tesseract or its data for a language is not installed"
 NOT_READ = "nobody could read it now"
 
 

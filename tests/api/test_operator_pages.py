@@ -115,3 +115,16 @@ async def test_who_tries_many_operator_keys_is_throttled_and_the_right_key_still
         assert int(tried[-1].headers["retry-after"]) >= 1
         assert await statuses(client, PAGES, **KEY) == {200}
         assert await statuses(client, PAGES) == {401}
+
+
+async def test_health_is_failing_while_a_server_is_away_and_details_name_it() -> None:
+    nowhere = connect_to(RedisSettings(url=SecretStr("redis://127.0.0.1:1/0")))
+    access = OperatorAccess(HttpSettings(), FailedKeys(Limiter(RateLimits(nowhere))))
+    sites = role_sites(role="api", instance="here#1234", health=Health(probes={"redis": nowhere.ping}), access=access, pages=Pages())
+    transport = httpx.ASGITransport(app=sites.public, client=("127.0.0.1", 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
+        health = await client.get("/health")
+        assert (health.status_code, health.json()["status"]) == (200, "failing")  # the process itself lives
+        details = (await client.get("/health/details")).json()
+        assert (details["status"], details["servers_away"]) == ("failing", {"redis": "ConnectionError: it cannot be used now"})
+    await nowhere.aclose()

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 
 from telegram_assistant import __version__
 from telegram_assistant.api.operator_access import OperatorAccess
-from telegram_assistant.telemetry.health import Fact, Health
+from telegram_assistant.telemetry.health import Fact, Health, State
 from telegram_assistant.telemetry.metrics import TASKS, exposition
 
 type Section = Callable[[], Awaitable[Mapping[str, Fact]]]
@@ -42,11 +42,14 @@ def role_sites(*, role: str, instance: str, health: Health, access: OperatorAcce
 
     async def alive(_request: Request) -> Response:
         sections = {name: {"status": (await section())["status"]} for name, section in pages.sections.items()}
-        return JSONResponse({"status": health.state.value, **who, **sections})
+        state = State.FAILING if await health.servers_away() else health.state
+        return JSONResponse({"status": state.value, **who, **sections})
 
     async def details(_request: Request) -> Response:
         sections = {name: dict(await section()) for name, section in pages.sections.items()}
-        return JSONResponse({"status": health.state.value, **who, **sections, "parts": health.parts()})
+        away = await health.servers_away()
+        state = State.FAILING if away else health.state
+        return JSONResponse({"status": state.value, **who, **sections, "servers_away": away, "parts": health.parts()})
 
     async def ready(_request: Request) -> Response:
         obstacles = await health.why_not_ready()

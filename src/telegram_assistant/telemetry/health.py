@@ -75,7 +75,11 @@ class Health:
         """Empty when traffic is welcome; otherwise what is in the way."""
         if self._not_ready:
             return {"process": self._not_ready}
-        answers = await asyncio.gather(*(_ask(probe, self._probe_timeout_seconds) for probe in self._probes.values()))
+        return await self.servers_away(timeout_seconds=self._probe_timeout_seconds)
+
+    async def servers_away(self, *, timeout_seconds: float = 1.0) -> dict[str, str]:
+        """The servers that are needed and do not answer, each with the reason."""
+        answers = await asyncio.gather(*(_ask(probe, timeout_seconds) for probe in self._probes.values()))
         return {name: why for name, why in zip(self._probes, answers, strict=True) if why}
 
 

@@ -1,6 +1,7 @@
 """Commands that set an installation up: doctor, migrate, config."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 import typer
@@ -9,15 +10,25 @@ from rich.markup import escape
 from telegram_assistant.cli.environment import console, doubts, environment, group_or_exit, refuse, settings_or_exit
 from telegram_assistant.domain.finding import Finding, Verdict, bad, ok, warning
 from telegram_assistant.errors import CannotStart, SettingsError
-from telegram_assistant.features.doctor import examine_machine, examine_servers
+from telegram_assistant.features.doctor import examine_machine, examine_running, examine_servers
+from telegram_assistant.features.readiness import CheckedRole
 from telegram_assistant.settings import DatabaseSettings, Settings, effective, read_settings
 from telegram_assistant.stores.postgres import migrating
 
 SIGNS = {Verdict.OK: "[green]✔[/]", Verdict.OFF: "[dim]–[/]", Verdict.WARNING: "[yellow]![/]", Verdict.BAD: "[red]✘[/]"}
 
 
-def doctor() -> None:
+def doctor(
+    production: Annotated[
+        bool, typer.Option("--production", help="Also ask the running roles: smoke tests, and the eight points of the readiness list.")
+    ] = False,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(help="Where a role runs if not on this machine, like worker=10.0.0.7; once for each role.", metavar="ROLE=HOST"),
+    ] = None,
+) -> None:
     """Check settings, Python and every server; say what to do about what is wrong."""
+    hosts = _hosts(at or [])
     findings: list[Finding] = []
     environ = environment()
     settings: Settings | None = None
@@ -33,7 +44,10 @@ def doctor() -> None:
     for finding in findings:
         _show(finding)
     if settings is not None:
-        findings += asyncio.run(_examine(settings))
+        findings += asyncio.run(_examine(examine_servers(settings)))
+    if settings is not None and production:
+        console.print("\nThe running installation:")
+        findings += asyncio.run(_examine(examine_running(settings, hosts)))
     wrong = sum(finding.verdict is Verdict.BAD for finding in findings)
     if wrong:
         console.print(f"\n[red]{wrong} thing{'s' if wrong > 1 else ''} to mend.[/]")
@@ -41,12 +55,19 @@ def doctor() -> None:
     console.print("\n[green]Everything that is needed is here.[/]")
 
 
-async def _examine(settings: Settings) -> list[Finding]:
+async def _examine(found: AsyncIterator[Finding]) -> list[Finding]:
     findings = []
-    async for finding in examine_servers(settings):
+    async for finding in found:
         _show(finding)
         findings.append(finding)
     return findings
+
+
+def _hosts(given: list[str]) -> dict[CheckedRole, str]:
+    try:
+        return {CheckedRole(role): host for role, _, host in (one.partition("=") for one in given)}
+    except ValueError as error:
+        raise typer.BadParameter(f"write it like worker=10.0.0.7; there are: {', '.join(CheckedRole)}", param_hint="--at") from error
 
 
 def _show(finding: Finding) -> None:

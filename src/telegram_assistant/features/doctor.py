@@ -2,13 +2,15 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
 
 from telegram_assistant.ai import providers
 from telegram_assistant.ai.local import understanding
 from telegram_assistant.domain.access import weakness_of_operator_key
 from telegram_assistant.domain.finding import Finding, bad, off, ok
 from telegram_assistant.features import sandbox_check
+from telegram_assistant.features.readiness import CheckedRole, Expectations, addresses_of, examine_installation
 from telegram_assistant.graph import opening as graph
 from telegram_assistant.settings import EmbeddingsBy, Settings
 from telegram_assistant.stores import files
@@ -35,6 +37,13 @@ async def examine_servers(settings: Settings) -> AsyncIterator[Finding]:
         for finding in await answer:
             yield finding
     for finding in [*telegram.examine(settings.telegram), *examine_understanding(settings), examine_operator_key(settings)]:
+        yield finding
+
+
+async def examine_running(settings: Settings, hosts: Mapping[CheckedRole, str]) -> AsyncIterator[Finding]:
+    """The roles that run now, asked over HTTP; `hosts` says where one runs that is not on this machine."""
+    expected = Expectations(settings.parser.interval_seconds, await postgres.has_unique_posts(settings.database))
+    async for finding in examine_installation(addresses_of(settings.http, hosts), expected=expected, now=datetime.now(UTC)):
         yield finding
 
 

@@ -12,6 +12,11 @@ from telegram_assistant.stores.postgres.schema import Connection, schema_of
 OLDEST_VERSION = 15
 SUBJECT = "postgres"
 NOTIFY_TIMEOUT_SECONDS = 3.0
+UNIQUE_POSTS = """
+SELECT EXISTS (
+    SELECT 1 FROM pg_index i WHERE i.indrelid = to_regclass('posts') AND i.indisunique AND i.indisvalid AND ARRAY['channel_id', 'message_id'] = ARRAY(
+        SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) ORDER BY a.attname))
+"""
 
 
 async def examine(settings: DatabaseSettings) -> list[Finding]:
@@ -98,3 +103,15 @@ async def _notifications(connection: Connection) -> list[Finding]:
     finally:
         await connection.remove_listener("tga_doctor", hear)
     return []
+
+
+async def has_unique_posts(settings: DatabaseSettings) -> bool:
+    """Whether the database itself refuses a second row for the same post; False also where it does not answer."""
+    try:
+        connection = await asyncpg.connect(settings.url.get_secret_value(), timeout=5, command_timeout=5)
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        return False
+    try:
+        return bool(await connection.fetchval(UNIQUE_POSTS))
+    finally:
+        await connection.close(timeout=5)

@@ -1,0 +1,200 @@
+"""Is a running installation ready for production? Smoke tests of its roles, and the eight points of its readiness list."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from telegram_assistant.domain.finding import Finding, bad, ok, warning
+from telegram_assistant.settings import HttpSettings
+from telegram_assistant.telemetry.scraping import Address, Metrics, RoleStatus, role_status
+
+MAX_P95_SECONDS = 30.0
+ALERT_P95_SECONDS = 60.0
+MAX_HWM_AGE_SECONDS = 600.0
+ALERT_HWM_AGE_SECONDS = 86_400.0
+PANEL_SERIES = {
+    "Parsing Rate": "posts_parsed_total",
+    "Parsing Latency p95": "parsing_duration_seconds_bucket",
+    "Empty Ticks Detection": "parser_runs_total",
+    "HWM Age Max": "parser_hwm_age_seconds",
+    "Forced Historical Count": "parser_mode_forced_total",
+    "Scheduler Freshness": "scheduler_last_tick_ts_seconds",
+}
+"""Of the dashboard: what each panel is drawn from."""
+ALERT_SERIES = {
+    "HWM Age Critical": "parser_hwm_age_seconds",
+    "Scheduler Stale": "scheduler_last_tick_ts_seconds",
+    "High Parsing Latency": "parsing_duration_seconds_bucket",
+}
+ABSENT_WHILE_ALL_IS_WELL = {"parser_hwm_age_seconds"}
+"""It has a series only while a channel is half read."""
+
+
+class CheckedRole(StrEnum):
+    """A role that is asked."""
+
+    INGEST = "ingest"
+    WORKER = "worker"
+    API = "api"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """What is known without asking the roles."""
+
+    interval_seconds: int
+    posts_are_unique: bool
+    """Whether the database refuses a second row for the same post."""
+
+
+def addresses_of(http: HttpSettings, hosts: Mapping[CheckedRole, str] | None = None) -> dict[CheckedRole, Address]:
+    """Where this installation's settings say that its roles answer; `hosts` names other machines."""
+    here = "127.0.0.1" if http.host in {"", "0.0.0.0", "::"} else http.host  # noqa: S104 -- it is asked, not listened on
+    key = http.operator_key.get_secret_value()
+    ports = {
+        CheckedRole.INGEST: (http.ingest_port, http.ingest_operations_port),
+        CheckedRole.WORKER: (http.worker_port, http.worker_operations_port),
+        CheckedRole.API: (http.api_port, http.api_operations_port),
+    }
+    return {
+        role: Address((hosts or {}).get(role, here), port, port if operations_port is None else operations_port, key)
+        for role, (port, operations_port) in ports.items()
+    }
+
+
+async def examine_installation(addresses: Mapping[CheckedRole, Address], *, expected: Expectations, now: datetime) -> AsyncIterator[Finding]:
+    """One line for each check; all roles are asked at once."""
+    answers = await asyncio.gather(*(role_status(address) for address in addresses.values()), return_exceptions=True)
+    for role, answer in zip(addresses, answers, strict=True):
+        match answer:
+            case RoleStatus():
+                yield _role(role, answer)
+                for finding in _parts(role, answer):
+                    yield finding
+            case ConnectionError():
+                remedy = f"start it: tga run --roles {role}; {role.upper()}_PORT and HTTP_HOST say where it is expected"
+                yield bad(f"role {role}", str(answer), remedy=remedy)
+            case _:
+                raise answer
+    ingest = answers[list(addresses).index(CheckedRole.INGEST)]
+    if isinstance(ingest, RoleStatus):
+        for finding in _readiness(ingest, expected=expected, now=now):
+            yield finding
+
+
+def _role(role: CheckedRole, status: RoleStatus) -> Finding:
+    subject, said = f"role {role}", str(status.health["status"])
+    if said != "ok":
+        return bad(subject, f"/health says {said}", remedy="/health/details names the part that fails, and why")
+    if status.obstacles:
+        why = "; ".join(f"{name}: {obstacle}" for name, obstacle in status.obstacles.items())
+        return bad(subject, f"/ready says no: {why}", remedy="mend what it names; `tga doctor` says how")
+    return ok(subject, f"alive and ready, version {status.health['version']}")
+
+
+def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
+    """Stages of the worker, loops and jobs of the others."""
+    parts: Mapping[str, Mapping[str, object]] = status.details["parts"]
+    for name, part in parts.items():
+        if part["status"] not in {"ok", "starting"}:
+            detail = f": {part['detail']}" if part.get("detail") else ""
+            yield bad(name, f"{part['status']} since {part['since']}{detail}", remedy=f"look into the log of the {role} role for {name!r}")
+    if role is CheckedRole.WORKER:
+        stages = [name for name in parts if name.startswith("stage ")]
+        running = [name for name in stages if parts[name]["status"] == "ok"]
+        if not stages or len(running) < len(stages):
+            yield bad("stages", f"{len(running)} of {len(stages)} stages run", remedy="`tga streams --once` shows them; restart the worker role")
+        else:
+            yield ok("stages", f"all {len(stages)} stages run")
+
+
+def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> Iterator[Finding]:
+    """The eight points, in their order; the smoke tests' limits stand where they belong."""
+    metrics = ingest.metrics
+    yield _scheduler(ingest)
+    yield _tick(metrics, interval_seconds=expected.interval_seconds, now=now)
+    yield _news(metrics)
+    if expected.posts_are_unique:
+        yield ok("4 no duplicates", "the database refuses a second row for the same post")
+    else:
+        yield bad("4 no duplicates", "the table of posts has no unique key over channel and message", remedy="run `tga migrate`")
+    yield _half_read(metrics)
+    yield _exported("6 dashboard", "panels", PANEL_SERIES, metrics)
+    yield _exported("7 alerts", "alerts", ALERT_SERIES, metrics)
+    yield _forced(metrics)
+    yield _latency(metrics)
+
+
+def _scheduler(ingest: RoleStatus) -> Finding:
+    subject, said = "1 scheduler", str(ingest.health["scheduler"]["status"])
+    if said == "ok":
+        return ok(subject, "/health says ok")
+    return bad(
+        subject, f"/health says {said}", remedy="`tga scheduler status` says why; `tga accounts list` and `tga channels list`: can anything be read?"
+    )
+
+
+def _tick(metrics: Metrics, *, interval_seconds: int, now: datetime) -> Finding:
+    subject, last = "2 tick", metrics.largest("scheduler_last_tick_ts_seconds")
+    remedy = "does Redis answer, and who holds the lock? `tga scheduler status`"
+    if not last:
+        return bad(subject, "there was none so far", remedy=remedy)
+    age = max(0.0, now.timestamp() - last)
+    said = f"the last one was {age:.0f} s ago; one is due every {interval_seconds} s"
+    return ok(subject, said) if age < 2 * interval_seconds else bad(subject, said, remedy=remedy)
+
+
+def _news(metrics: Metrics) -> Finding:
+    """posts_parsed_total grows with new posts only: what is read again counts as an empty run."""
+    subject = "3 news"
+    posts, pushed = (
+        metrics.total(name, **labels) or 0 for name, labels in (("posts_parsed_total", {"mode": "incremental"}), ("push_posts_total", {}))
+    )
+    runs = {status: metrics.total("parser_runs_total", mode="incremental", status=status) or 0 for status in ("ok", "empty", "flood", "failed")}
+    said = f"{posts:.0f} new posts ({pushed:.0f} pushed) in {runs['ok']:.0f} incremental runs; {runs['empty']:.0f} runs found none, and counted none"
+    if posts > pushed and not runs["ok"] + runs["flood"] + runs["failed"]:
+        return bad(subject, said, remedy="posts were counted that no run can have stored: report it")
+    if not posts:
+        return warning(subject, said, remedy="wait for the first new post; `tga channels coverage` says what is read")
+    return ok(subject, said)
+
+
+def _half_read(metrics: Metrics) -> Finding:
+    subject, age = "5 crash recovery", metrics.largest("parser_hwm_age_seconds") or 0.0
+    if not age:
+        return ok(subject, "no channel is half read")
+    said = f"a channel is half read for {age:.0f} s"
+    remedy = "its next run goes on where the last one ended; `tga channels coverage` says why it does not"
+    if age < MAX_HWM_AGE_SECONDS:
+        return ok(subject, f"{said}, under {MAX_HWM_AGE_SECONDS:.0f} s")
+    return (bad if age > ALERT_HWM_AGE_SECONDS else warning)(subject, said, remedy=remedy)
+
+
+def _exported(subject: str, what: str, series: Mapping[str, str], metrics: Metrics) -> Finding:
+    known = {sample.name for sample in metrics.samples} | ABSENT_WHILE_ALL_IS_WELL
+    blind = [name for name, one in series.items() if one not in known]
+    if blind:
+        return bad(subject, f"nothing is exported for: {', '.join(blind)}", remedy="does an older version run? Restart the ingest role")
+    return ok(subject, f"what its {len(series)} {what} need is exported ({', '.join(series)})")
+
+
+def _forced(metrics: Metrics) -> Finding:
+    subject, forced = "8 stale channels", metrics.total("parser_mode_forced_total", reason="stale_lpa")
+    if forced is None:
+        return bad(subject, "parser_mode_forced_total is not exported", remedy="does an older version run? Restart the ingest role")
+    said = f"{forced:.0f} were read in historical mode because nobody had read them for LPA_MAX_AGE_HOURS"
+    return ok(subject, said) if not forced else warning(subject, said, remedy="after an outage that is right; else look for accounts that are away")
+
+
+def _latency(metrics: Metrics) -> Finding:
+    subject, p95 = "parsing latency", metrics.quantile("parsing_duration_seconds", 0.95)
+    if p95 is None:
+        return warning(subject, "no run has ended so far", remedy="wait for the first one")
+    said = "over ten minutes" if math.isinf(p95) else f"at most {p95:g} s"
+    remedy = "load of PostgreSQL and ingest; lower PARSER_MAX_CONCURRENCY; a slow proxy"
+    if p95 <= MAX_P95_SECONDS:
+        return ok(subject, f"95 of 100 runs take {said}")
+    return (bad if p95 > ALERT_P95_SECONDS else warning)(subject, f"95 of 100 runs take {said}", remedy=remedy)

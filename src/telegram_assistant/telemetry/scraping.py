@@ -1,0 +1,101 @@
+"""Asks a running role over HTTP how it is: health, readiness, metrics. For checks from outside the process."""
+
+import asyncio
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+TIMEOUT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a role answers. `operations_port` serves health details and metrics."""
+
+    host: str
+    port: int
+    operations_port: int
+    key: str
+    """The operator's key; empty: none is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One line of the metrics."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """What a role exports at one moment."""
+
+    samples: tuple[Sample, ...]
+
+    def total(self, name: str, **labels: str) -> float | None:
+        """The sum over all series with these labels; None where there is none."""
+        values = list(self._values(name, labels))
+        return sum(values) if values else None
+
+    def largest(self, name: str) -> float | None:
+        return max(self._values(name, {}), default=None)
+
+    def quantile(self, name: str, share: float) -> float | None:
+        """The upper bound of the bucket that so large a share of all observations fell into or below; None before the first."""
+        buckets: dict[float, float] = {}
+        for sample in self.samples:
+            if sample.name == f"{name}_bucket":
+                bound = float(sample.labels["le"])
+                buckets[bound] = buckets.get(bound, 0.0) + sample.value
+        count = buckets.get(math.inf, 0.0)
+        return next((bound for bound in sorted(buckets) if buckets[bound] >= share * count), None) if count else None
+
+    def _values(self, name: str, labels: Mapping[str, str]) -> Iterator[float]:
+        return (one.value for one in self.samples if one.name == name and labels.items() <= one.labels.items())
+
+
+@dataclass(frozen=True, slots=True)
+class RoleStatus:
+    """Everything that a role says about itself."""
+
+    health: Mapping[str, Any]
+    details: Mapping[str, Any]
+    obstacles: Mapping[str, str]
+    """Why it wants no traffic; empty where it does."""
+    metrics: Metrics
+
+
+async def role_status(address: Address) -> RoleStatus:
+    """ConnectionError, in words, where it does not answer or refuses."""
+    return await asyncio.to_thread(_read, address)
+
+
+def _read(address: Address) -> RoleStatus:
+    health = json.loads(_get(address, address.port, "/health"))
+    ready = json.loads(_get(address, address.port, "/ready", or_else=503))
+    details = json.loads(_get(address, address.operations_port, "/health/details"))
+    exposed = _get(address, address.operations_port, "/metrics").decode()
+    samples = tuple(Sample(one.name, one.labels, one.value) for family in text_string_to_metric_families(exposed) for one in family.samples)
+    return RoleStatus(health, details, ready.get("because", {}), Metrics(samples))
+
+
+def _get(address: Address, port: int, path: str, *, or_else: int = 200) -> bytes:
+    connection = HTTPConnection(address.host, port, timeout=TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {address.key}"} if address.key else {})
+        answer = connection.getresponse()
+        body = answer.read()
+    except (OSError, HTTPException) as error:
+        raise ConnectionError(f"{address.host}:{port} does not answer ({type(error).__name__})") from error
+    finally:
+        connection.close()
+    if answer.status not in {200, or_else}:
+        raise ConnectionError(f"{address.host}:{port}{path} answers with {answer.status} {answer.reason}")
+    return body

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 from telegram_assistant.assembly import App
 from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from tests.cli.test_channels import connected, known_channel, named_tenant
 from tests.factories import make_deleted, make_page, make_post
@@ -14,11 +15,11 @@ from tests.factories import make_deleted, make_page, make_post
 
 def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunner, database: dict[str, str]) -> None:
     name, tenant = known_channel(database), named_tenant(database)
-    runner.invoke(app, ["channels", "add", f"@{name}", "--tenant", tenant])
     now = datetime.now(UTC)
 
     async def live(assembled: App) -> None:
-        channel_id = ChannelId(int(name.removeprefix("name")))
+        channel_id, known = ChannelId(int(name.removeprefix("name"))), await assembled.system.tenants.ensure(tenant)
+        await assembled.system.channels.subscribe(known.tenant_id, Subscription(channel_id=channel_id))
         for text, at in (("Погибли 12 человек", now - timedelta(hours=2)), ("Погибли 15 человек", now - timedelta(hours=1))):
             post = make_post(channel_id=channel_id, text=text, posted_at=now - timedelta(hours=2), edited_at=at)
             await assembled.system.landing.land(make_page(post, read_at=at), Claim(channel_id, 0))

@@ -50,7 +50,8 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
     assert runner.invoke(app, ["rebuild", "graph"], env=on).stdout == "3 posts are in the new graph, and questions are answered by it.\n"
     for asked in (["forwards"], ["spread", "t.me/name0/1"], ["first", f"https://t.me/c/{second}/1"]):
         by_graph, by_postgres = [json.loads(runner.invoke(app, ["graph", *asked, "--json"], env=env).stdout) for env in (on, off)]
-        assert (by_graph.pop("by")["engine"], by_postgres.pop("by")["engine"]) == ("graph", "postgres")
+        assert (by_graph.pop("answered_by"), by_postgres.pop("answered_by")) == ("graph", "postgres")
+        assert (by_graph.pop("notice"), "the graph is off" in by_postgres.pop("notice")) == ("", True)
         assert by_graph == by_postgres
 
     spread = runner.invoke(app, ["graph", "spread", "@name0/1"], env=on).stdout.splitlines()

@@ -54,7 +54,7 @@ async def test_programs_get_json(system: SystemStores, runner: CliRunner) -> Non
     told = await call(runner, ["search", f"снег from:{channel_id}", "--tenant", name, "--json"])
     answer = json.loads(told.stdout)
     assert answer["query"] == f"снег from:{channel_id}"
-    assert answer["found"][0]["snippet"] == {"text": "Первый снег", "marks": [[7, 11]], "is_cut_before": False, "is_cut_after": False}
+    assert answer["items"][0]["snippet"] == {"text": "Первый снег", "marks": [[7, 11]], "is_cut_before": False, "is_cut_after": False}
     assert answer["words_only"] == "off"
 
 

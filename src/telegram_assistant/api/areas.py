@@ -17,7 +17,7 @@ The function's name is its operationId.
 from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
 from inspect import getdoc
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import APIRouter, Depends, Security
 from fastapi.security import HTTPBearer
@@ -28,6 +28,13 @@ from telegram_assistant.domain.access import Caller, Scope
 from telegram_assistant.errors import Forbidden
 
 type Endpoint = Callable[..., Awaitable[Any]]
+
+
+class Declaration(Protocol):
+    """Declares an endpoint, and gives it back as it is."""
+
+    def __call__[E: Endpoint](self, endpoint: E, /) -> E: ...
+
 
 KEY = HTTPBearer(scheme_name="key", description="A key made with `tga keys create`, or OPERATOR_KEY.", auto_error=False)
 ALWAYS = (401, 403, 422, 429, 500, 503)
@@ -49,35 +56,35 @@ class Area:
         self.name, self.about = name, about
         self.router = APIRouter(tags=[name])
 
-    def get(self, path: str, *, scope: Scope, example: object, also: Collection[int] = ()) -> Callable[[Endpoint], Endpoint]:
+    def get(self, path: str, *, scope: Scope, example: object, also: Collection[int] = ()) -> Declaration:
         """`also`: further statuses that it may answer with."""
         return self._declared("GET", path, scope=scope, example=example, status=200, also=also)
 
     def post(
         self, path: str, *, scope: Scope, example: object, status: int = 200, also: Collection[int] = (), is_secret: bool = False
-    ) -> Callable[[Endpoint], Endpoint]:
+    ) -> Declaration:
         """`is_secret`: its answer is shown once and kept nowhere."""
         return self._declared("POST", path, scope=scope, example=example, status=status, also=also, is_secret=is_secret)
 
-    def put(self, path: str, *, scope: Scope, example: object, status: int = 200, also: Collection[int] = ()) -> Callable[[Endpoint], Endpoint]:
+    def put(self, path: str, *, scope: Scope, example: object, status: int = 200, also: Collection[int] = ()) -> Declaration:
         return self._declared("PUT", path, scope=scope, example=example, status=status, also=also)
 
-    def patch(self, path: str, *, scope: Scope, example: object, also: Collection[int] = ()) -> Callable[[Endpoint], Endpoint]:
+    def patch(self, path: str, *, scope: Scope, example: object, also: Collection[int] = ()) -> Declaration:
         return self._declared("PATCH", path, scope=scope, example=example, status=200, also=also)
 
-    def delete(self, path: str, *, scope: Scope, also: Collection[int] = ()) -> Callable[[Endpoint], Endpoint]:
+    def delete(self, path: str, *, scope: Scope, also: Collection[int] = ()) -> Declaration:
         return self._declared("DELETE", path, scope=scope, example=None, status=204, also=also)
 
     def _declared(
         self, method: str, path: str, *, scope: Scope, example: object, status: int, also: Collection[int], is_secret: bool = False
-    ) -> Callable[[Endpoint], Endpoint]:
+    ) -> Declaration:
         changes = method != "GET"
         refusals = {*ALWAYS, *also, *((404,) if "{" in path else ()), *((400, 408, 409, 413) if changes else ())}
         answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
         if example is not None:
             answer["content"] = {"application/json": {"example": example}}
 
-        def declare(endpoint: Endpoint) -> Endpoint:
+        def declare[E: Endpoint](endpoint: E, /) -> E:
             summary, _, description = (getdoc(endpoint) or "").partition("\n\n")
             self.router.add_api_route(
                 path,

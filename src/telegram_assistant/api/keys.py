@@ -12,7 +12,7 @@ from telegram_assistant.api.asking import Ask
 from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, Storable, Wish, cursor_text, read_cursor
 from telegram_assistant.domain.access import Scope
 from telegram_assistant.domain.moments import micros, moment
-from telegram_assistant.features.keys import KeyMaker, list_keys, make_key, revoke_key
+from telegram_assistant.features.keys import KeyMaker, MadeKey, list_keys, make_key, revoke_key
 from telegram_assistant.stores.postgres.keys import ApiKey, KeyCursor
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
@@ -96,7 +96,7 @@ async def create_api_key(ask: Ask, wish: KeyWish) -> MadeKeyShown:
     caller = ask.caller
     maker = KeyMaker(actor=caller.actor, scopes=caller.scopes, user_id=caller.user_id, key_id=caller.key_id)
     made = await make_key(wish.name, wish.scopes, maker=maker, keys=ask.stores.keys, now=ask.now, expires_at=wish.expires_at)
-    return MadeKeyShown(key=_shown(made.key), secret=made.secret)
+    return made_key_shown(made)
 
 
 @area.delete("/keys/{key_id}", scope=Scope.ADMIN)
@@ -106,6 +106,10 @@ async def revoke_api_key(ask: Ask, key_id: KeyId) -> None:
     They open nothing from the next request on; while Redis is away, within a minute.
     """
     await revoke_key(key_id, keys=ask.stores.keys, tell_change=RateLimits(ask.app.redis).tell_change)
+
+
+def made_key_shown(made: MadeKey) -> MadeKeyShown:
+    return MadeKeyShown(key=_shown(made.key), secret=made.secret)
 
 
 def _shown(key: ApiKey) -> KeyShown:

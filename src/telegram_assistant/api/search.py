@@ -12,7 +12,7 @@ from telegram_assistant.api.asking import Ask
 from telegram_assistant.api.shapes import CursorText, Page, Shown, Storable, Zone
 from telegram_assistant.domain.access import Scope
 from telegram_assistant.domain.facets import Facet, Facets
-from telegram_assistant.features.search import MOST_FOUND, Found, search
+from telegram_assistant.features.search import MOST_FOUND, Answer, Found, search
 from telegram_assistant.features.search_meaning import WordsOnly
 
 area = Area("Search", "Posts by words and by meaning.")
@@ -148,6 +148,10 @@ async def search_posts(
         limit=limit,
         cursor=cursor,
     )
+    return search_shown(answer)
+
+
+def search_shown(answer: Answer) -> SearchShown:
     return SearchShown(
         query=answer.query,
         items=[_found(one) for one in answer.found],

@@ -8,10 +8,14 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from telegram_assistant.api.accounts import list_accounts
+from telegram_assistant.api.tenants import list_all_accounts
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.login import log_in
+from telegram_assistant.cli.output import AsJson
 from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.account_risk import Risk
 from telegram_assistant.domain.ids import AccountId
@@ -44,8 +48,11 @@ def login(
 
 
 @app.command(name="list")
-def show_list() -> None:
+def show_list(as_json: AsJson = False) -> None:
     """Every account, who uses it, what it waits for, and what is wrong with it."""
+    if as_json:
+        print_endpoint(list_all_accounts)
+        return
 
     async def read(assembled: App) -> tuple[tuple[Account, ...], tuple[Block, ...], ZoneInfo]:
         zone = ZoneInfo(assembled.settings.telemetry.time_zone)
@@ -70,8 +77,12 @@ def show_list() -> None:
 def risk(
     tenant: Annotated[str, typer.Option(help="Whose accounts.")] = "default",
     of_all: Annotated[bool, typer.Option("--all", help="Accounts of all tenants, those at the greatest risk first.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Is my account at risk? A verdict for each, with its reasons and what is left of its budgets."""
+    if as_json:
+        print_endpoint(list_all_accounts if of_all else list_accounts, tenant=tenant)
+        return
 
     async def look(assembled: App) -> list[tuple[str, AccountHealth]]:
         now = datetime.now(UTC)

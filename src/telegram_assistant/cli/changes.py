@@ -7,9 +7,13 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.text import Text
 
+from telegram_assistant.api.asking import Asking
+from telegram_assistant.api.changes import ChangesShown, list_changes
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson
 from telegram_assistant.domain.differences import Change, Piece
 from telegram_assistant.features.changes import Told, quiet_changes
 from telegram_assistant.features.channels import pick
@@ -29,8 +33,17 @@ def changes(
     only: Annotated[ChangeKind | None, typer.Option(help="Only edits, or only deletions.")] = None,
     days: Annotated[float, typer.Option(min=0, help="So many days back.")] = 7.0,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    as_json: AsJson = False,
 ) -> None:
     """Show what was edited or deleted, with what exactly changed."""
+
+    async def answer(ask: Asking) -> ChangesShown:
+        of = None if channel is None else pick(await ask.stores.followed.channels(), channel).channel_id
+        return await list_changes(ask, since=ask.now - timedelta(days=days), order=by, kind=only, channel_id=of, limit=limit)
+
+    if as_json:
+        print_endpoint(answer, tenant=tenant)
+        return
 
     async def look(app: App) -> tuple[tuple[Told, ...], ZoneInfo]:
         known = await tenant_named(app, tenant)

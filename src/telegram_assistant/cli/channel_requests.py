@@ -13,9 +13,12 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
+from telegram_assistant.api.channel_requests import list_channel_requests
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.cli.output import AsJson
 from telegram_assistant.domain.channel_requests import FASTER, LOOK_UPS_PER_DAY, RequestKind, RequestState
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.features.channel_lists import Listed
@@ -114,8 +117,12 @@ def show_requests(
     state: Annotated[RequestState | None, typer.Option(help="Only these.")] = None,
     limit: Annotated[int, typer.Option(help="So many of the newest.", min=1, max=1000)] = 50,
     tenant: Annotated[str, typer.Option("--tenant", help="Whose requests.")] = "default",
+    as_json: AsJson = False,
 ) -> None:
     """Requests to follow channels: what waits, why and until when; what was found, and what failed."""
+    if as_json:
+        print_endpoint(lambda ask: list_channel_requests(ask, state=state, limit=limit), tenant=tenant)
+        return
 
     async def read(assembled: App) -> tuple[RequestPage, tuple[WaitingKind, ...], ZoneInfo]:
         requests = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).requests

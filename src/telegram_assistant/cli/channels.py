@@ -12,11 +12,15 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from telegram_assistant.api.channels import list_channels
+from telegram_assistant.api.coverage import list_coverage
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.channel_requests import Report, request_channels, show_requests, tell, tell_waiting, wait_for
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.coverage import draw_coverage
+from telegram_assistant.cli.endpoints import ALL, print_endpoint
 from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson
 from telegram_assistant.domain.parsing import Mode
 from telegram_assistant.domain.priority import Priority
 from telegram_assistant.domain.understanding import AiPolicy
@@ -87,8 +91,11 @@ def export(tenant: TenantName = "default") -> None:
 
 
 @app.command(name="list")
-def show_list(tenant: TenantName = "default") -> None:
+def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     """Every followed channel, and what waits to be followed."""
+    if as_json:
+        print_endpoint(lambda ask: list_channels(ask, limit=ALL), tenant=tenant)
+        return
 
     async def read(assembled: App) -> tuple[tuple[FollowedChannel, ...], tuple[WaitingKind, ...], ZoneInfo]:
         stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
@@ -132,8 +139,11 @@ def remove(which: Which, tenant: TenantName = "default") -> None:
 
 
 @app.command()
-def coverage(tenant: TenantName = "default") -> None:
+def coverage(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     """How complete each channel is, and why something is missing."""
+    if as_json:
+        print_endpoint(lambda ask: list_coverage(ask, limit=ALL), tenant=tenant)
+        return
 
     async def look(assembled: App) -> tuple[tuple[ChannelCoverage, ...], ZoneInfo]:
         known = await tenant_named(assembled, tenant)

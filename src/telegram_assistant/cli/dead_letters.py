@@ -6,9 +6,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from telegram_assistant.api.dead_letters import get_dead_letter, list_dead_letters
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.cli.output import AsJson
 from telegram_assistant.features import dead_letters
 from telegram_assistant.stores.postgres.dead_letters import DeadLetter
 
@@ -22,8 +25,12 @@ OfStage = Annotated[str | None, typer.Option(help="All of this stage instead.", 
 def show_list(
     stage: Annotated[str | None, typer.Option(help="Only of this stage.", show_default=False)] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 50,
+    as_json: AsJson = False,
 ) -> None:
     """Newest first."""
+    if as_json:
+        print_endpoint(lambda ask: list_dead_letters(ask, stage=stage, limit=limit))
+        return
     letters = with_app(lambda assembled: assembled.system.dead_letters.newest(stage, limit=limit))
     if not letters:
         console.print("There are no dead letters.")
@@ -44,8 +51,11 @@ def show_list(
 
 
 @app.command()
-def show(number: Annotated[int, typer.Argument(help="A number from the list.")]) -> None:
+def show(number: Annotated[int, typer.Argument(help="A number from the list.")], as_json: AsJson = False) -> None:
     """Everything about one of them."""
+    if as_json:
+        print_endpoint(lambda ask: get_dead_letter(ask, number))
+        return
     letter = with_app(lambda assembled: dead_letters.inspect(number, letters=assembled.system.dead_letters))
     console.print(f"[bold]{letter.stage}[/] could not process post {_post(letter)} after {letter.attempts} attempts: {escape(letter.reason)}\n")
     console.print(f"from {letter.stream}, entry {letter.entry_id}, {letter.created_at:%Y-%m-%d %H:%M:%S} UTC\n")

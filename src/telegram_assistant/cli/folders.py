@@ -8,10 +8,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.answers import FolderResponse, FoldersResponse
 from telegram_assistant.cli.channel_requests import Report, tell, wait_for
 from telegram_assistant.cli.channels import Ai, Folder, History, Prio, Wait, wanted_by
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.features.folders import follow_folder, pick_folder
 from telegram_assistant.stores.postgres.folders import FolderStatus
@@ -46,7 +48,7 @@ def add(
 
 
 @app.command(name="list")
-def show_list(tenant: TenantName = "default") -> None:
+def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     """Every followed folder, what it brought, and when it was looked at."""
 
     async def read(assembled: App) -> tuple[tuple[FolderStatus, ...], ZoneInfo]:
@@ -54,6 +56,9 @@ def show_list(tenant: TenantName = "default") -> None:
         return await assembled.system.folders.of(known.tenant_id), ZoneInfo(assembled.settings.telemetry.time_zone)
 
     folders, zone = with_app(read)
+    if as_json:
+        print_json(FoldersResponse(items=[_response(one) for one in folders]))
+        return
     if not folders:
         console.print("No folder is followed. Begin with: tga folders add NAME")
         return
@@ -65,6 +70,18 @@ def show_list(tenant: TenantName = "default") -> None:
         numbers = (str(one.account_id), str(one.chats), str(one.followed))
         table.add_row(str(one.folder_id), escape(one.title), *numbers, looked_at, escape(one.trouble or ""))
     console.print(table)
+
+
+def _response(one: FolderStatus) -> FolderResponse:
+    return FolderResponse(
+        number=one.folder_id,
+        title=one.title,
+        account=one.account_id,
+        chats=one.chats,
+        followed=one.followed,
+        looked_at=one.looked_at,
+        trouble=one.trouble,
+    )
 
 
 @app.command()

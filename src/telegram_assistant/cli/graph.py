@@ -7,20 +7,33 @@ from typing import Annotated
 from zoneinfo import ZoneInfo
 
 import typer
-from pydantic_core import to_json
 from rich.markup import escape
 from rich.table import Table
 
+from telegram_assistant.api.asking import Asking as Request
+from telegram_assistant.api.graph import (
+    ForwardsShown,
+    SimilarsShown,
+    SpreadShown,
+    get_spread,
+    list_forwards,
+    list_links,
+    list_similar_channels,
+)
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.answers import FirstSeenResponse
 from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import complaints, console
-from telegram_assistant.domain.ids import MessageId, PostId
+from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.spreading import DAYS_KEPT
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels import pick
 from telegram_assistant.features.graph import (
     Asking,
     By,
+    FirstSeen,
     Place,
     Showing,
     first_link,
@@ -30,13 +43,13 @@ from telegram_assistant.features.graph import (
     who_forwards,
     who_links,
 )
+from telegram_assistant.stores.postgres.stores import TenantStores
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Forwards, spread, first seen, similar channels, links.")
 
 TenantName = Annotated[str, typer.Option("--tenant", help="Whose channels.")]
 Days = Annotated[int, typer.Option(min=1, max=DAYS_KEPT, help="So many days back.")]
 Limit = Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 PostName = Annotated[str, typer.Argument(help="A post: its link at t.me, or channel/message.")]
 
 POST = re.compile(r"(?:https?://)?(?:t\.me/)?(?:c/)?(?P<channel>@?\w+)/(?P<message>\d+)/?")
@@ -52,11 +65,15 @@ def forwards(
 ) -> None:
     """Who forwards whom, the most first."""
 
+    async def answer(ask: Request) -> ForwardsShown:
+        return await list_forwards(ask, channel_id=await _channel(ask.stores, channel), days=days, limit=limit)
+
+    if as_json:
+        print_endpoint(answer, tenant=tenant)
+        return
+
     async def ask(asking: Asking, _zone: ZoneInfo) -> None:
-        of = None if channel is None else pick(await asking.stores.followed.channels(), channel).channel_id
-        found = await who_forwards(asking, channel_id=of, limit=limit)
-        if as_json:
-            return _print_json(found)
+        found = await who_forwards(asking, channel_id=await _channel(asking.stores, channel), limit=limit)
         table = Table("channel", "forwards", "posts", "last", pad_edge=False)
         for one in found.forwarded:
             table.add_row(_name(one.channel), _name(one.source), str(one.posts), one.last_day.isoformat())
@@ -70,10 +87,16 @@ def forwards(
 def show_spread(post: PostName, tenant: TenantName = "default", days: Days = 30, limit: Limit = 100, as_json: AsJson = False) -> None:
     """Who has forwarded a post, and when: the first first."""
 
+    async def answer(ask: Request) -> SpreadShown:
+        of = await _post(ask.stores, post)
+        return await get_spread(ask, of.channel_id, of.message_id, days=days, limit=limit)
+
+    if as_json:
+        print_endpoint(answer, tenant=tenant)
+        return
+
     async def ask(asking: Asking, zone: ZoneInfo) -> None:
-        found = await spread(asking, await _post(asking, post), limit=limit)
-        if as_json:
-            return _print_json(found)
+        found = await spread(asking, await _post(asking.stores, post), limit=limit)
         if found.original is not None:
             _print_showing("written", found.original, zone)
         else:
@@ -95,9 +118,9 @@ def first(
     """Where a post, or a link to a page, was seen first."""
 
     async def ask(asking: Asking, zone: ZoneInfo) -> None:
-        found = await (first_seen(asking, await _post(asking, what)) if POST.fullmatch(what) else first_link(asking, what))
+        found = await (first_seen(asking, await _post(asking.stores, what)) if POST.fullmatch(what) else first_link(asking, what))
         if as_json:
-            return _print_json(found)
+            return print_json(_first(found))
         if found.first is None:
             console.print(f"Nobody has shown it since {found.since}.")
         else:
@@ -117,10 +140,16 @@ def similar(
 ) -> None:
     """Channels that forward, link to and speak of the same."""
 
+    async def answer(ask: Request) -> SimilarsShown:
+        of = pick(await ask.stores.followed.channels(), channel).channel_id
+        return await list_similar_channels(ask, of, days=days, limit=limit)
+
+    if as_json:
+        print_endpoint(answer, tenant=tenant)
+        return
+
     async def ask(asking: Asking, _zone: ZoneInfo) -> None:
         found = await similar_channels(asking, pick(await asking.stores.followed.channels(), channel).channel_id, limit=limit)
-        if as_json:
-            return _print_json(found)
         table = Table("channel", "score", "shared", "for example", pad_edge=False)
         for one in found.similar:
             table.add_row(_name(one.channel), f"{one.score:.2f}", str(one.shared), escape(", ".join(shared.what for shared in one.examples)))
@@ -138,11 +167,12 @@ def links(
     as_json: AsJson = False,
 ) -> None:
     """Which posts lead to a page, the first first."""
+    if as_json:
+        print_endpoint(lambda request: list_links(request, url, days=days, limit=limit), tenant=tenant)
+        return
 
     async def ask(asking: Asking, zone: ZoneInfo) -> None:
         found = await who_links(asking, url, limit=limit)
-        if as_json:
-            return _print_json(found)
         for one in found.posts:
             _print_showing("links", one, zone)
         return None if found.posts else console.print(f"No followed channel has linked to it since {found.since}.")
@@ -159,14 +189,18 @@ def _asked(ask: Callable[[Asking, ZoneInfo], Awaitable[None]], tenant: str, days
     with_app(work)
 
 
-async def _post(asking: Asking, written: str) -> PostId:
+async def _channel(stores: TenantStores, written: str | None) -> ChannelId | None:
+    return None if written is None else pick(await stores.followed.channels(), written).channel_id
+
+
+async def _post(stores: TenantStores, written: str) -> PostId:
     found = POST.fullmatch(written)
     if found is None:
         raise Rejected(f"{written!r} is no post: write its link, like t.me/name/17, or channel/message")
     channel, message = found["channel"], MessageId(int(found["message"]))
     if channel.isdecimal():
         return PostId.parse(f"{channel}/{message}")
-    return PostId(pick(await asking.stores.followed.channels(), f"@{channel.removeprefix('@')}").channel_id, message)
+    return PostId(pick(await stores.followed.channels(), f"@{channel.removeprefix('@')}").channel_id, message)
 
 
 def _name(place: Place) -> str:
@@ -177,8 +211,18 @@ def _print_showing(word: str, one: Showing, zone: ZoneInfo) -> None:
     console.print(f"{one.posted_at.astimezone(zone):%Y-%m-%d %H:%M:%S}  {word:<11}  [bold]{escape(one.channel.title)}[/]  [blue]{one.link}[/]")
 
 
-def _print_json(found: object) -> None:
-    typer.echo(to_json(found, indent=2))
+def _first(found: FirstSeen) -> FirstSeenResponse:
+    first = found.first
+    return FirstSeenResponse(
+        since=found.since,
+        post_id=str(first.post_id) if first else None,
+        channel=first.channel.title if first else None,
+        link=first.link if first else None,
+        posted_at=first.posted_at if first else None,
+        is_original=found.is_original,
+        answered_by=found.by.engine,
+        notice=found.by.why,
+    )
 
 
 def _tell(by: By) -> None:

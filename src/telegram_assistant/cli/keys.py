@@ -8,9 +8,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from telegram_assistant.api.keys import list_api_keys, made_key_shown
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import ALL, print_endpoint
 from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.access import SCOPES_OF, Role, Scope, allowed, new_operator_key
 from telegram_assistant.features.keys import KeyMaker, MadeKey, list_keys, make_key, revoke_key
 from telegram_assistant.stores.postgres.audit import Change
@@ -31,6 +34,7 @@ def create(
     user: Annotated[str, typer.Option(help="The person it belongs to; it opens no more than their role does. Empty: nobody's.")] = "",
     role: Annotated[Role | None, typer.Option(help="What this person is from now on. The first one of a tenant is its owner.")] = None,
     days: Annotated[int, typer.Option(help="Days until it expires; 0: never.", min=0)] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Make a key, and show it this once."""
     wanted = _scopes(scopes)
@@ -48,13 +52,19 @@ def create(
         return made
 
     made = with_app(make)
+    if as_json:
+        print_json(made_key_shown(made))
+        return
     console.print(f"Key {made.key.key_id}. It is shown this once; keep it:")
     typer.echo(made.secret)
 
 
 @app.command(name="list")
-def show_list(tenant: TenantName = "default") -> None:
+def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     """All keys, without their secrets."""
+    if as_json:
+        print_endpoint(lambda ask: list_api_keys(ask, limit=ALL), tenant=tenant)
+        return
 
     async def look(assembled: App) -> tuple[ApiKey, ...]:
         known = await tenant_named(assembled, tenant)

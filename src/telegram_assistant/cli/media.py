@@ -9,8 +9,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.answers import MediaFilesResponse, MediaStatusResponse, MediaTroubleResponse, MediaUsageResponse
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.media import MediaState, SkipReason
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features import media
@@ -20,7 +22,10 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 
 @app.command()
-def status(limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many tenants and errors.")] = 10) -> None:
+def status(
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many tenants and errors.")] = 10,
+    as_json: AsJson = False,
+) -> None:
     """How many files are stored, wanted, skipped or given up, who keeps how much, and what went wrong last."""
 
     async def look(assembled: App) -> tuple[MediaSurvey, str]:
@@ -28,6 +33,9 @@ def status(limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so 
         return await assembled.system.media_upkeep.survey(most=limit), where
 
     survey, where = with_app(look)
+    if as_json:
+        print_json(_response(survey, where))
+        return
     console.print(f"{survey.objects} files, {decimal(survey.object_bytes)}, in the store: {escape(where)}\n")
     table = Table(pad_edge=False)
     for name in ("state", "files", "bytes", "why"):
@@ -45,6 +53,19 @@ def status(limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so 
     for trouble in survey.troubles:
         tried = f"tried {trouble.attempts} times" if trouble.state is MediaState.WANTED else "given up"
         console.print(f"  {trouble.post_id}  {tried}: {escape(trouble.why)}")
+
+
+def _response(survey: MediaSurvey, where: str) -> MediaStatusResponse:
+    return MediaStatusResponse(
+        store=where,
+        objects=survey.objects,
+        object_bytes=survey.object_bytes,
+        items=[
+            MediaFilesResponse(state=state, reason=reason or None, files=files, bytes=size) for (state, reason), (files, size) in survey.files.items()
+        ],
+        usage=[MediaUsageResponse(tenant_name=one.name, media_bytes=one.media_bytes, limit_bytes=one.limit_bytes) for one in survey.usage],
+        troubles=[MediaTroubleResponse(post_id=str(one.post_id), state=one.state, attempts=one.attempts, why=one.why) for one in survey.troubles],
+    )
 
 
 @app.command()

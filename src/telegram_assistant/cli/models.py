@@ -8,7 +8,9 @@ from rich.table import Table
 
 from telegram_assistant.ai.local.models import DEFAULT_MODEL, Installed, installed
 from telegram_assistant.ai.local.models import pull as fetch
+from telegram_assistant.cli.answers import ModelResponse, ModelsResponse
 from telegram_assistant.cli.environment import complaints, console, group_or_exit, refuse
+from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.errors import Rejected
 from telegram_assistant.settings import AiSettings
 
@@ -40,14 +42,19 @@ def pull(
 
 
 @app.command("list")
-def list_models() -> None:
+def list_models(as_json: AsJson = False) -> None:
     """What is here, and which one is in use."""
     settings = group_or_exit(AiSettings)
-    found = list(installed(settings.models))
+    found, used = list(installed(settings.models)), settings.embeddings_model_in_force
+    if as_json:
+        print_json(
+            ModelsResponse(items=[ModelResponse(name=one.card.name, size_bytes=one.size_bytes, in_use=one.card.name == used) for one in found])
+        )
+        return
     if not found:
         console.print(f"There is no model in {settings.models}. Fetch one: tga models pull")
         return
-    console.print(_table(found, settings.embeddings_model_in_force))
+    console.print(_table(found, used))
 
 
 def _table(found: list[Installed], used: str) -> Table:

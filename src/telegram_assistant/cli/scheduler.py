@@ -7,8 +7,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.answers import ParkedChannelResponse, SchedulerResponse
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.ingest.tick import scheduler_status
 from telegram_assistant.stores.redis.marks import delete_all_high_water
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
@@ -19,20 +21,26 @@ COLOURS = {"ok": "green", "stale": "yellow", "down": "red"}
 
 
 @app.command()
-def status() -> None:
+def status(as_json: AsJson = False) -> None:
     """Who plans, when it was last done, and whether channels are really read. Ends with 1 unless all is well."""
 
     async def look(assembled: App) -> bool:
         parser = assembled.settings.parser
         lock = SchedulerLock(assembled.redis, assembled.instance)
         found = await scheduler_status(lock=lock, planning=assembled.system.planning, settings=parser, now=datetime.now(UTC))
+        everything_parked = await assembled.system.schedule.parked()
+        if as_json:
+            parked_channels = [ParkedChannelResponse.model_validate(one, from_attributes=True) for one in everything_parked]
+            facts = {**found.as_json(parser.interval_seconds), "policy": parser.policy.value, "parked": parked_channels}
+            print_json(SchedulerResponse.model_validate(facts))
+            return found.status == "ok"
         table = Table(pad_edge=False, show_header=False)
         for name, value in found.as_json(parser.interval_seconds).items():
             shown = f"[{COLOURS[found.status]}]{value}[/]" if name == "status" else str(value if value is not None else "–")
             table.add_row(name, shown)
         table.add_row("policy", parser.policy.value)
         console.print(table)
-        for parked in await assembled.system.schedule.parked():
+        for parked in everything_parked:
             when = f"until {parked.until:%Y-%m-%d %H:%M} UTC after {parked.failures} failures"
             console.print(f"[yellow]parked[/] {escape(parked.title)} {when}: {escape(parked.reason)}")
         return found.status == "ok"

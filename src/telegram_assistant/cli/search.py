@@ -1,17 +1,17 @@
 """`tga search`: find posts by words and meaning."""
 
-import sys
 from datetime import UTC, datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
 import typer
-from pydantic_core import to_json
 from rich.text import Span, Text
 
+from telegram_assistant.api.search import search_shown
 from telegram_assistant.assembly import App, open_meaning_search
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.facets import Facet, Facets
 from telegram_assistant.domain.snippets import Snippet
 from telegram_assistant.features.search import Answer, Found
@@ -28,7 +28,7 @@ def search(
     tenant: Annotated[str, typer.Option(help="Whose channels.")] = "default",
     limit: Annotated[int, typer.Option(min=1, max=100, help="At most so many.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="The next page: what the last one has told.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find posts by words and meaning among the channels that a tenant follows.
 
@@ -57,7 +57,7 @@ def search(
 
     answer, zone = with_app(look)
     if as_json:
-        sys.stdout.write(to_json(answer, indent=2).decode() + "\n")
+        print_json(search_shown(answer))
     else:
         _show(answer, zone)
     if not answer.found:

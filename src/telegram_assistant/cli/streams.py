@@ -9,8 +9,10 @@ from rich.live import Live
 from rich.table import Table
 
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.answers import StageResponse, StagesResponse
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.pipeline import PIPELINE, WITH_GRAPH, stages_of
 from telegram_assistant.streams.watching import StageState, look, resume
 from telegram_assistant.telemetry.health import Health
@@ -23,6 +25,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Watch the s
 def show(
     context: typer.Context,
     once: Annotated[bool, typer.Option("--once", help="Print the table and end, instead of watching.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Watch the stages at work. Ctrl-C ends it."""
     if context.invoked_subcommand is not None:
@@ -30,7 +33,12 @@ def show(
 
     async def watch(assembled: App) -> None:
         partitions = assembled.settings.streams.partitions
-        table = _table(await look(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting())
+        states, waiting = await look(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting()
+        if as_json:
+            items = [StageResponse.model_validate(one, from_attributes=True) for one in states]
+            print_json(StagesResponse(items=items, on_their_way=waiting))
+            return
+        table = _table(states, waiting)
         if once or not console.is_terminal:
             console.print(table)
             return

@@ -5,9 +5,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from telegram_assistant.api.tags import list_tags as tags_of
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson
 from telegram_assistant.features.tags import choose_tag
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.tenant_tags import TagChoice
@@ -24,8 +27,12 @@ def list_tags(
     tenant: TenantName = "default",
     language: Annotated[str | None, typer.Option("--language", help="Only ru or en.")] = None,
     proposed: Annotated[bool, typer.Option("--proposed", help="Also what channels propose and is no tag yet.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """All tags by topic, with what the tenant has hidden or renamed."""
+    if as_json:
+        print_endpoint(lambda ask: tags_of(ask, language=language), tenant=tenant)
+        return
 
     async def look(assembled: App) -> Table:
         choices = {(one.language, one.tag): one for one in await (await _stores(assembled, tenant)).tags.choices()}

@@ -1,0 +1,190 @@
+"""Every command that prints data prints it for programs too: in the shape that the API describes."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import typer
+from typer.core import TyperGroup
+from typer.testing import CliRunner
+
+from telegram_assistant.api.site import endpoints
+from telegram_assistant.cli import app
+from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts import Derived
+from telegram_assistant.stores.postgres.stores import SystemStores
+from tests.factories import fresh_number, make_channel, make_deleted, make_page, make_post
+
+ENDPOINTS = {
+    "accounts list": "list_all_accounts",
+    "accounts risk": "list_accounts",
+    "ai budget": "list_tenants",
+    "ai policy": "list_policies",
+    "ai usage": "get_usage",
+    "changes": "list_changes",
+    "channels coverage": "list_coverage",
+    "channels list": "list_channels",
+    "channels requests": "list_channel_requests",
+    "dead-letters list": "list_dead_letters",
+    "graph forwards": "list_forwards",
+    "graph spread": "get_spread",
+    "keys create": "create_api_key",
+    "keys list": "list_api_keys",
+    "search": "search_posts",
+    "tags list": "list_tags",
+    "tenants budget": "get_tenant",
+    "tenants create": "create_tenant",
+    "tenants list": "list_tenants",
+    "tenants quota": "get_tenant",
+    "tenants resume": "resume_tenant",
+    "tenants suspend": "suspend_tenant",
+}
+"""Which endpoint answers like the command."""
+NEED_MORE = {"dead-letters show": "get_dead_letter", "graph links": "list_links", "graph similar": "list_similar_channels"}
+"""They need a dead letter or a graph; the same code prints them."""
+WITHOUT_ENDPOINT = {
+    "ai status",
+    "config",
+    "doctor",
+    "folders list",
+    "graph first",
+    "media status",
+    "models list",
+    "scheduler status",
+    "streams",
+}
+"""Their shapes are in cli/answers.py."""
+PRINT_NO_DATA = {
+    "accounts key",
+    "accounts login",
+    "accounts logout",
+    "accounts pause",
+    "accounts quarantine",
+    "accounts reset",
+    "accounts resume",
+    "ai consent",
+    "channels add",
+    "channels export",
+    "channels import",
+    "channels poll",
+    "channels remove",
+    "channels verify",
+    "dead-letters discard",
+    "dead-letters replay",
+    "folders add",
+    "folders remove",
+    "keys operator",
+    "keys revoke",
+    "media sweep",
+    "migrate",
+    "models pull",
+    "rebuild graph",
+    "rebuild text",
+    "rebuild vectors",
+    "retag",
+    "run",
+    "scheduler reset",
+    "streams refill",
+    "streams resume",
+    "tags hide",
+    "tags rename",
+    "tags show",
+}
+
+
+def commands(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, TyperGroup):
+            yield from commands(command, f"{prefix}{name} ")
+            if command.invoke_without_command:
+                yield f"{prefix}{name}", command
+        else:
+            yield f"{prefix}{name}", command
+
+
+def test_every_command_that_prints_data_has_the_option() -> None:
+    root = typer.main.get_command(app)
+    assert isinstance(root, TyperGroup)
+    known = dict(commands(root))
+    with_json = {name for name, command in known.items() if any("--json" in one.opts for one in command.params)}
+    assert with_json == {*ENDPOINTS, *NEED_MORE, *WITHOUT_ENDPOINT}
+    assert known.keys() - with_json == PRINT_NO_DATA
+
+
+@pytest.fixture(scope="module")
+def described() -> dict[str, Any]:
+    return endpoints().openapi()
+
+
+@pytest.fixture(scope="module")
+async def tenant(system: SystemStores) -> tuple[str, int]:
+    """Somebody with something to list everywhere."""
+    name, number = f"acme {fresh_number()}", fresh_number()
+    known = await system.tenants.ensure(name)
+    channel_id = await make_channel(system, username=f"gorod_{number}")
+    await system.channels.subscribe(known.tenant_id, Subscription(channel_id=channel_id))
+    post = make_post(channel_id=channel_id, text="Первый снег")
+    await system.landing.land(make_page(post), Claim(channel_id, 0))
+    await system.posts.save_derived([Derived(post, 1, "ru", ())])
+    await make_deleted(system, channel_id, at=datetime.now(UTC))
+    await system.accounts.add(known.tenant_id)
+    return name, channel_id
+
+
+def words_of(command: str, tenant: str, channel_id: int) -> list[str]:
+    """The command as somebody would type it."""
+    given = {
+        "accounts list": [],
+        "ai budget": ["--tenant", tenant, "--money", "5"],
+        "dead-letters list": [],
+        "graph spread": [f"{channel_id}/1", "--tenant", tenant],
+        "keys create": ["a key", "--tenant", tenant],
+        "search": ["снег", "since:2020-01-01", "--tenant", tenant],
+        "tenants budget": [tenant],
+        "tenants create": [f"new {fresh_number()}"],
+        "tenants list": [],
+        "tenants quota": [tenant],
+        "tenants resume": [tenant],
+        "tenants suspend": [tenant, "--why", "a test"],
+    }
+    return [*command.split(), *given.get(command, ["--tenant", tenant]), "--json"]
+
+
+async def test_where_a_post_was_seen_first_is_printed_for_programs(runner: CliRunner, tenant: tuple[str, int]) -> None:
+    name, channel_id = tenant
+    done = await asyncio.to_thread(runner.invoke, app, ["graph", "first", f"{channel_id}/1", "--tenant", name, "--json"])
+    printed = json.loads(done.stdout)
+    assert (printed["is_original"], printed["answered_by"]) == (printed["post_id"] is not None, "postgres")
+
+
+@pytest.mark.parametrize("command", sorted(ENDPOINTS, key=lambda one: one == "tenants suspend"))  # it comes last
+async def test_what_is_printed_is_what_the_api_describes(runner: CliRunner, described: dict[str, Any], tenant: tuple[str, int], command: str) -> None:
+    done = await asyncio.to_thread(runner.invoke, app, words_of(command, *tenant))
+    assert done.stdout, done.stderr
+    printed = json.loads(done.stdout)
+    schema = schema_of(described, ENDPOINTS[command])
+    jsonschema_rs.validator_for({**schema, "components": described["components"]}).validate(printed)
+    shape = described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    assert printed.keys() == shape["properties"].keys()
+
+
+def schema_of(described: dict[str, Any], operation: str) -> dict[str, Any]:
+    found = next(one for path in described["paths"].values() for one in path.values() if one["operationId"] == operation)
+    success = next(answer for status, answer in found["responses"].items() if status.startswith("2"))
+    schema: dict[str, Any] = success["content"]["application/json"]["schema"]
+    return schema
+
+
+@pytest.mark.parametrize("command", sorted(WITHOUT_ENDPOINT - {"graph first"}))
+async def test_where_the_api_has_no_answer_the_manner_is_the_same(runner: CliRunner, command: str) -> None:
+    done = await asyncio.to_thread(runner.invoke, app, [*command.split(), "--json"])
+    printed = json.loads(done.stdout)
+    assert isinstance(printed.get("items", []), list)
+    assert all(name == name.lower() for name in printed)

@@ -27,6 +27,8 @@ FOLDER_LOOK_SECONDS = 30.0
 """How often it is asked whether a folder is due; each is once an hour."""
 LOOK_UP_SECONDS = 1.0
 """A name is answered no sooner, looked up or not."""
+STORED_NAMES_SECONDS = 15.0
+"""How often names are compared with what is stored, while there are no look-ups."""
 LOOK_UPS = budget_of(METHODS[RequestKind.USERNAME])
 NAMES = Budget("names", LOOK_UPS.limits[:1])
 """Names are answered no faster than an account with budget left may look them up: the limit for a minute."""
@@ -72,6 +74,7 @@ class ChannelResolver:
         self._waits = waits
         self._names = meter_of(NAMES, None, waits.now())
         self._blocked_until: dict[RequestKind, float] = {}
+        self._stored_names_at = waits.now()
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Until told to stop."""
@@ -89,12 +92,15 @@ class ChannelResolver:
     async def turn(self) -> bool:
         """Serve the request that is next; False when there is none for this account now."""
         now = self._waits.now()
-        open_kinds = [kind for kind in RequestKind if self._blocked_until.get(kind, now) <= now]
-        has_look_ups = RequestKind.USERNAME in open_kinds
-        kinds = open_kinds if has_look_ups else [*open_kinds, RequestKind.USERNAME]
-        request = await self._queue.claim(self._account_id, kinds, only_stored_names=not has_look_ups)
+        kinds = [kind for kind in RequestKind if self._blocked_until.get(kind, now) <= now]
+        only_stored_names = RequestKind.USERNAME not in kinds and self._stored_names_at <= now
+        if only_stored_names:
+            kinds.append(RequestKind.USERNAME)
+        request = await self._queue.claim(self._account_id, kinds, only_stored_names=only_stored_names)
         if request is not None:
             await self.serve(request)
+        elif only_stored_names:
+            self._stored_names_at = now + STORED_NAMES_SECONDS
         return request is not None
 
     async def serve(self, request: TakenRequest) -> None:

@@ -18,6 +18,8 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 
 TAKEN_FOR = timedelta(minutes=2)
 """A request that nobody answers in this time is served again."""
+LOOKAHEAD = 1000
+"""Among so many of a tenant's oldest names one that is stored is looked for, while there are no look-ups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +57,30 @@ WHERE t.suspended_at IS NULL AND NOT EXISTS (
     SELECT 1 FROM telegram_accounts a JOIN tenants o USING (tenant_id) WHERE a.state = 'active' AND (o.is_operator OR o.tenant_id = t.tenant_id))
 """
 
-# Two accounts that choose the same request at the same moment: the second finds it taken, and looks again.
+# OFFSET 0 keeps it one probe of an index for each request.
+IS_STORED = "EXISTS (SELECT 1 FROM channels c WHERE lower(c.username) = lower(r.reference) AND NOT c.is_private OFFSET 0)"
+
+# Both lookups are one probe of an index for each party, however many requests it has. Two accounts that choose the same request at the
+# same moment: the second finds it taken, and looks again.
 CLAIM = """
-WITH parties AS ({parties}),
+WITH parties AS MATERIALIZED ({parties}),
 next AS (
     SELECT first.request_id
     FROM parties p
     CROSS JOIN LATERAL (
-        SELECT r.request_id, r.created_at FROM channel_requests r
-        WHERE r.state = 'open' AND coalesce(r.tenant_id, 0) = p.tenant_id AND r.kind = p.kind AND r.next_try_at <= now()
-          AND (r.account_id IS NULL OR r.account_id = $1)
-          AND (NOT $3 OR r.kind <> 'username'
-               OR EXISTS (SELECT 1 FROM channels c WHERE lower(c.username) = lower(r.reference) AND NOT c.is_private))
-        ORDER BY r.created_at, r.request_id LIMIT 1) first
-    CROSS JOIN LATERAL (
-        SELECT max(r.taken_at) AS at FROM channel_requests r WHERE coalesce(r.tenant_id, 0) = p.tenant_id AND r.kind = p.kind) served
-    ORDER BY served.at NULLS FIRST, p.is_own DESC, first.created_at, first.request_id LIMIT 1
+        SELECT r.request_id, r.created_at FROM (
+            SELECT r.request_id, r.created_at, r.kind, r.reference FROM channel_requests r
+            WHERE r.state = 'open' AND r.party = p.tenant_id AND r.kind = p.kind AND r.next_try_at <= now()
+              AND (r.account_id IS NULL OR r.account_id = $1)
+            ORDER BY r.created_at, r.request_id LIMIT {LOOKAHEAD}) r
+        WHERE {condition} ORDER BY r.created_at, r.request_id LIMIT 1) first
+    LEFT JOIN LATERAL (
+        SELECT r.taken_at FROM channel_requests r
+        WHERE r.party = p.tenant_id AND r.kind = p.kind AND r.taken_at IS NOT NULL
+        ORDER BY r.taken_at DESC LIMIT 1) last ON true
+    ORDER BY last.taken_at NULLS FIRST, p.is_own DESC, first.created_at, first.request_id LIMIT 1
 )
-UPDATE channel_requests r SET taken_at = clock_timestamp(), next_try_at = now() + $4, outcome = NULL
+UPDATE channel_requests r SET taken_at = clock_timestamp(), next_try_at = now() + $3, outcome = NULL
 FROM next WHERE r.request_id = next.request_id AND r.state = 'open' AND r.next_try_at <= now()
 RETURNING r.request_id, r.tenant_id, r.kind, r.reference, r.options, r.progress
 """
@@ -86,17 +94,18 @@ class RequestQueue:
 
     async def claim(self, account_id: AccountId, kinds: Collection[RequestKind], *, only_stored_names: bool = False) -> TakenRequest | None:
         """The request of these kinds that this account serves next. It comes back after two minutes unless it is answered."""
-        return await self._claim(OF_ACCOUNT, account_id, kinds, only_stored_names=only_stored_names)
+        return await self._claim(OF_ACCOUNT, account_id, kinds, condition=f"(r.kind <> 'username' OR {IS_STORED})" if only_stored_names else "true")
 
     async def claim_public(self) -> TakenRequest | None:
         """The next public name that no account can look up, for who reads previews; else as `claim`."""
         return await self._claim(OF_PREVIEWS, None, [RequestKind.USERNAME])
 
     async def _claim(
-        self, parties: str, account_id: AccountId | None, kinds: Collection[RequestKind], *, only_stored_names: bool = False
+        self, parties: str, account_id: AccountId | None, kinds: Collection[RequestKind], *, condition: str = "true"
     ) -> TakenRequest | None:
+        query = CLAIM.format(parties=parties, condition=condition, LOOKAHEAD=LOOKAHEAD)
         async with self._transactions.begin() as connection:
-            row = await connection.fetchrow(CLAIM.format(parties=parties), account_id, [one.value for one in kinds], only_stored_names, TAKEN_FOR)
+            row = await connection.fetchrow(query, account_id, [one.value for one in kinds], TAKEN_FOR)
         if row is None:
             return None
         subscription = subscription_of(json.loads(row["options"]))

@@ -1,5 +1,5 @@
 """Ingest under random trouble: every post stored once with its final text, versions in order, tombstones, albums and files;
-no login used twice, no budget exceeded.
+no login used twice, no budget exceeded; `posts_parsed_total` of every process is what it has inserted.
 
 A schedule is drawn from its seed. Channels publish posts, albums and files, edit and delete while three ingest processes follow them with six
 accounts: processes are killed, told to stop, and frozen for longer than their leases; connections are cut, refused and
@@ -22,6 +22,7 @@ from pathlib import Path
 
 import asyncpg
 
+from bench.chaos.counting import WITNESS
 from bench.chaos.ingest import CHANNELS, LAST_KILL_SECONDS, TROUBLE_SECONDS, Fleet, Scene, freeze, live, redis_cli, trouble
 from bench.chaos.judging import MISTAKES, Result, judge
 from bench.harness import arguments, report
@@ -32,6 +33,7 @@ from telegram_assistant.features.media import sweep
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.backfills import BackfillKind
 from telegram_assistant.stores.postgres.migrating import migrate
+from telegram_assistant.supervision import end
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
@@ -41,6 +43,7 @@ from tests.servers import OwnServers, own_servers
 PROCESSES, ACCOUNTS, POSTS = 3, 6, 120
 LEASE_OVER_SECONDS = 80.0
 CALM_SECONDS = 300.0
+LAST_SCRAPE_SECONDS = 5.0
 MIGRATING = asyncio.Lock()
 """Alembic does one at a time."""
 
@@ -136,7 +139,6 @@ async def schedule(seed: int, servers: OwnServers, folder: Path) -> Result:
             "TELEGRAM_DC_PUBLIC_KEY": running.where["key"],
             "SESSION_ENCRYPTION_KEY": key,
             "PARSER_SCHEDULER_INTERVAL_SEC": "5",
-            "INGEST_PORT": "0",
             "WORKER_PORT": "0",
             "FILES_DIR": str(folder / "files"),
             "LOG_LEVEL": "info",
@@ -148,6 +150,7 @@ async def schedule(seed: int, servers: OwnServers, folder: Path) -> Result:
             await furnish(app, control, key)
         fleet = Fleet(environ, folder / f"ingest-{seed}.log")
         stack.callback(fleet.stop)
+        scraping = asyncio.create_task(fleet.counting.run())
         for _ in range(PROCESSES):
             fleet.start()
         fleet.start_worker()
@@ -159,6 +162,8 @@ async def schedule(seed: int, servers: OwnServers, folder: Path) -> Result:
             result.incomplete += 1
             result.examples += ["the verification did not come to an end", *await unfinished(settings)]
         await frozen
+        await asyncio.sleep(LAST_SCRAPE_SECONDS)
+        await end([scraping])
         await judge(scene, settings, result)
     return result
 
@@ -170,6 +175,9 @@ async def _empty_database(settings: Settings) -> None:
     await admin.close()
     async with MIGRATING:
         await migrate(settings.database, tell=lambda _: None)
+    admin = await asyncpg.connect(url)
+    await admin.execute(WITNESS)
+    await admin.close()
 
 
 async def world(seeds: Callable[[], int | None], results: list[Result], keep: Path) -> None:
@@ -181,7 +189,8 @@ async def world(seeds: Callable[[], int | None], results: list[Result], keep: Pa
                 result = await schedule(seed, running, Path(folder))
                 results.append(result)
                 verdict = "right" if result.right else f"WRONG {result.faulty}"
-                print(f"seed {seed}: {verdict}  posts {result.posts}  files {result.files}  {dict(result.faults)}", flush=True)
+                counted = f"counted {result.posts_counted} of {result.posts_inserted}, left out {result.left_out}"
+                print(f"seed {seed}: {verdict}  posts {result.posts}  files {result.files}  {counted}  {dict(result.faults)}", flush=True)
                 if not result.right:
                     print("\n".join(result.examples[:30]), flush=True)
                     log = Path(folder) / f"ingest-{seed}.log"
@@ -204,6 +213,7 @@ async def run(seconds: float | None, schedules: int | None, first_seed: int, par
         **{name: sum(getattr(one, name) for one in results) for name in MISTAKES},
         "posts": sum(one.posts for one in results),
         "files": sum(one.files for one in results),
+        **{name: sum(getattr(one, name) for one in results) for name in ("posts_counted", "posts_inserted", "left_out")},
         "faults": dict(sum((one.faults for one in results), Counter[str]())),
         "failing_seeds": [one.seed for one in results if not one.right],
         "seconds": round(time.monotonic() - began),

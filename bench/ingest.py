@@ -31,6 +31,7 @@ from telegram_assistant.ingest.reading import Reading
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.telegram.client import open_line
+from telegram_assistant.telegram.line import Clock
 from telegram_assistant.telegram.reader import Reader
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
@@ -55,10 +56,14 @@ class Seat:
 async def seats(app: App, control: ControlClient, tenant_id: TenantId, count: int, rounds: int) -> AsyncIterator[list[Seat]]:
     async with AsyncExitStack() as stack:
         turns = [[FIRST_CHANNEL + turn * count + number for turn in range(rounds)] for number in range(count)]
-        yield [await _seat(stack, app, control, tenant_id, f"7999{number:07}", joined) for number, joined in enumerate(turns)]
+        yield [
+            await seat_of(stack, app, control, tenant_id, f"7999{number:07}", joined, clock=Skipping().clock) for number, joined in enumerate(turns)
+        ]
 
 
-async def _seat(stack: AsyncExitStack, app: App, control: ControlClient, tenant_id: TenantId, phone: str, joined: list[int]) -> Seat:
+async def seat_of(
+    stack: AsyncExitStack, app: App, control: ControlClient, tenant_id: TenantId, phone: str, joined: list[int], *, clock: Clock
+) -> Seat:
     system = app.system
     account_id = await system.accounts.add(tenant_id)
     await system.accounts.set_state(account_id, AccountState.ACTIVE)
@@ -70,7 +75,7 @@ async def _seat(stack: AsyncExitStack, app: App, control: ControlClient, tenant_
             mine.lease,
             account_id=account_id,
             limits=system.limits,
-            clock=Skipping().clock,
+            clock=clock,
         )
     )
     reader = Reader(line)

@@ -15,6 +15,8 @@ from typing import Any
 
 import httpx
 
+from bench.chaos.counting import Counting
+from bench.engines import free_port
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
 from tests.servers import OwnServers
@@ -35,15 +37,24 @@ class Fleet:
     def __init__(self, environ: dict[str, str], log: Path) -> None:
         self._environ = environ
         self._log = log
+        self.counting = Counting()
+        self._lives: dict[int, str] = {}
         self.running: list[subprocess.Popen[bytes]] = []
         self.worker: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        self.running.append(self._process("ingest"))
+        environ = self.counting.environ(self._environ, free_port())
+        self.running.append(self._process("ingest", environ))
+        self._lives[self.running[-1].pid] = self.counting.lives[-1].name
+
+    @property
+    def alive(self) -> list[str]:
+        """The lives that have not ended."""
+        return [self._lives[process.pid] for process in self.running if process.poll() is None]
 
     def start_worker(self) -> None:
         """One that nothing happens to: the trouble is ingest's."""
-        self.worker = self._process("worker")
+        self.worker = self._process("worker", self._environ)
 
     def revive(self, processes: int) -> None:
         """As a service manager does: who could not start while a server was away is started again."""
@@ -53,10 +64,10 @@ class Fleet:
         if self.worker is None or self.worker.poll() is not None:
             self.start_worker()
 
-    def _process(self, role: str) -> subprocess.Popen[bytes]:
+    def _process(self, role: str, environ: dict[str, str]) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as lines:
             command = [sys.executable, "-m", "telegram_assistant", "run", "--roles", role]
-            return subprocess.Popen(command, env=self._environ, stdout=lines, stderr=lines)
+            return subprocess.Popen(command, env=environ, stdout=lines, stderr=lines)
 
     def take(self, hand: random.Random) -> subprocess.Popen[bytes]:
         return self.running.pop(hand.randrange(len(self.running)))

@@ -31,6 +31,11 @@ class Result:
     seed: int
     posts: int = 0
     files: int = 0
+    posts_counted: int = 0
+    """By `posts_parsed_total`, at the last scrape of each process."""
+    posts_inserted: int = 0
+    left_out: int = 0
+    """Inserted after the last scrape of processes that were killed or stopped."""
     faults: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     lost: int = 0
@@ -48,6 +53,8 @@ class Result:
     incomplete: int = 0
     budget_violations: int = 0
     double_use: int = 0
+    counted_wrong: int = 0
+    """Processes whose `posts_parsed_total` is not what they have inserted."""
 
     @property
     def faulty(self) -> dict[str, int]:
@@ -62,7 +69,7 @@ class Result:
         self.examples.append(f"{mistake}: {example}")
 
 
-MISTAKES = tuple(one.name for one in fields(Result))[5:]
+MISTAKES = tuple(one.name for one in fields(Result))[8:]
 
 
 async def judge(scene: Scene, settings: Settings, result: Result) -> None:
@@ -78,6 +85,10 @@ async def judge(scene: Scene, settings: Settings, result: Result) -> None:
             coverage = await app.system.coverage.of(channel_id)
             result.incomplete += coverage is None or not coverage.complete
     await _judge_folder(admin, settings, result)
+    counted = await scene.fleet.counting.judge(admin, alive=scene.fleet.alive)
+    result.posts_counted, result.posts_inserted, result.left_out = counted.posts_counted, counted.posts_inserted, counted.left_out
+    for life in counted.wrong:
+        result.note("counted_wrong", life)
     await admin.close()
     state = await asyncio.to_thread(scene.control.state)
     trace = await asyncio.to_thread(scene.control.ask, "GET", "/trace?limit=5000")

@@ -31,6 +31,8 @@ from telegram_assistant.ingest.poll import Poller
 from telegram_assistant.ingest.previews import PART as PREVIEWS
 from telegram_assistant.ingest.previews import PreviewDesk, PreviewReading, PreviewTurns
 from telegram_assistant.ingest.reading import Desk, Reading
+from telegram_assistant.ingest.recounting import PART as RECOUNTING
+from telegram_assistant.ingest.recounting import recount
 from telegram_assistant.ingest.silence import Silence
 from telegram_assistant.ingest.spool import Spool
 from telegram_assistant.ingest.tick import PART as SCHEDULER
@@ -53,10 +55,11 @@ from telegram_assistant.telemetry.health import Health, State
 
 
 def loops(app: App, health: Health) -> tuple[Loop, ...]:
-    """Accounts, previews, who plans for both, and who puts albums together; nothing without a reader."""
+    """Accounts, previews, who plans for both, who puts albums together and who counts once more; nothing without a reader."""
     readers = (*_accounts(app, health), *_previews(app, health))
     albums = partial(close_albums, albums=app.system.albums, clock=_now)
-    return (*readers, Loop(SCHEDULER, scheduler_of(app, health).run), Loop(ALBUMS, albums)) if readers else ()
+    recounting = partial(recount, landing=app.system.landing)
+    return (*readers, Loop(SCHEDULER, scheduler_of(app, health).run), Loop(ALBUMS, albums), Loop(RECOUNTING, recounting)) if readers else ()
 
 
 def _previews(app: App, health: Health) -> tuple[Loop, ...]:

@@ -244,7 +244,9 @@ class ParserSettings(Group):
     policy: SchedulerPolicy = variable(
         "PARSER_SCHEDULER_POLICY", SchedulerPolicy.FRESH, help="fresh: lively channels are read more often. classic: all of them at every tick."
     )
-    concurrency: int = variable("PARSER_MAX_CONCURRENCY", 4, help="Channels read at once by one process.", ge=1, le=1000)
+    concurrency: int = variable(
+        "PARSER_MAX_CONCURRENCY", 4, help="Channels read at once by one process. An account reads one at a time.", ge=1, le=1000
+    )
     attempts: int = variable("PARSER_RETRY_MAX", 3, help="Attempts in all, per channel and run. What Telegram asks to wait for uses none.", ge=1)
     historical_hours: int = variable("PARSER_HISTORICAL_HOURS", 24, help="What a historical run reads at least.", ge=1)
     window_days: int = variable("PARSER_STATS_WINDOW_DAYS", 14, help="How many days of posts tell how silent a channel usually is.", ge=1)

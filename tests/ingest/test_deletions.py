@@ -52,6 +52,25 @@ async def test_a_deleted_post_becomes_a_tombstone_that_keeps_its_text(office: Of
     assert [row["message_id"] for row in await admin.fetch("SELECT message_id FROM outbox WHERE channel_id = $1", channel_id)] == [12]
 
 
+async def test_a_fresh_post_that_is_deleted_is_noticed_by_the_next_poll(office: Office, control: Control, admin: Admin) -> None:
+    _, channel_id = await followed(office, control)
+    control.delete(channel_id, [12, 30], deliver=False)
+    await office.poll(channel_id)
+    assert await tombstones(admin, channel_id) == {12, 30}
+
+
+async def test_a_poll_that_somebody_asks_for_notices_what_is_gone_from_the_newest_page(office: Office, control: Control, admin: Admin) -> None:
+    channel_id = await office.follow(simulated(control, posts=30, newest_age=80_000))
+    await office.poll(channel_id)
+    await admin.execute("UPDATE posts SET stored_at = stored_at - interval '1 hour' WHERE channel_id = $1", channel_id)
+    control.delete(channel_id, [12], deliver=False)
+    await office.poll(channel_id)
+    assert await tombstones(admin, channel_id) == set()  # no longer fresh: the hour's look finds it
+    await office.app.system.schedule.ask(channel_id, mode=None, first=True)
+    await office.reading.turn()
+    assert await tombstones(admin, channel_id) == {12}
+
+
 async def test_the_newest_posts_can_be_gone_too(office: Office, control: Control, admin: Admin) -> None:
     _, channel_id = await followed(office, control)
     control.delete(channel_id, [29, 30], deliver=False)
@@ -67,8 +86,10 @@ async def test_a_newest_post_that_is_not_shown_yet_is_not_gone(office: Office, c
     assert await tombstones(admin, channel_id) == set()
 
 
-async def test_between_two_looks_a_poll_asks_nothing_of_what_is_stored(office: Office, control: Control, admin: Admin) -> None:
+async def test_of_a_joined_channel_a_poll_between_two_looks_asks_nothing_of_what_is_stored(office: Office, control: Control, admin: Admin) -> None:
+    """Telegram tells its account of deletions by itself."""
     _, channel_id = await followed(office, control)
+    await admin.execute("UPDATE account_channels SET joined = true WHERE channel_id = $1", channel_id)
     control.delete(channel_id, [12], deliver=False)
     await office.poll(channel_id)
     assert await tombstones(admin, channel_id) == set()

@@ -158,6 +158,7 @@ async def test_a_run_that_stores_only_an_edit_moves_last_parsed_at_and_its_gauge
 
 async def test_every_channel_has_a_threshold_and_its_statistics_are_in_the_log(office: Office, control: Control) -> None:
     channel_id = await office.follow(simulated(control, posts=40, every=60))
+    await office.poll(channel_id)
     with capture_logs() as told:
         await office.poll(channel_id)
     assert metric("adaptive_threshold_seconds", channel_id) is not None

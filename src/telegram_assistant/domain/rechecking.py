@@ -22,6 +22,8 @@ class Level(NamedTuple):
     depth: timedelta
 
 
+FRESH = timedelta(hours=1)
+"""Posts so young are looked at by every poll of a channel that the account has not joined: the page is there anyway."""
 LEVELS = (
     Level(timedelta(hours=1), timedelta(hours=6)),
     Level(timedelta(hours=6), timedelta(days=2)),

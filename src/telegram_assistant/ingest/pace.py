@@ -53,7 +53,7 @@ class Pace:
             return now + 2 * interval  # the next tick makes it due; this is for when ticks stop
         planned = now + (self._wait(channel, rhythm, now) if self._plan and rhythm else interval)
         if newest_posted_at is None or planned < newest_posted_at + SHORTEST_THRESHOLD:
-            if self._plan is None or self._plan.channels <= CHANNEL_BOUND.channels:
+            if channel.known is not None and (self._plan is None or self._plan.channels <= CHANNEL_BOUND.channels):
                 await self._silence.show_threshold(channel.channel_id, now)
             return planned
         threshold = await self._silence.threshold(channel.channel_id, now, silent_since=newest_posted_at)

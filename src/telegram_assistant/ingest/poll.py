@@ -18,7 +18,7 @@ from telegram_assistant.domain.history import HistoryPage, HistoryReader, Readab
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.parsing import LONGEST_OVERLAP, Mode, start_of
 from telegram_assistant.domain.post import Post
-from telegram_assistant.domain.rechecking import depth_due
+from telegram_assistant.domain.rechecking import FRESH, depth_due
 from telegram_assistant.domain.rhythm import Rhythm, after_posts, begun
 from telegram_assistant.errors import Busy
 from telegram_assistant.ingest.keeping import raw_of
@@ -166,14 +166,17 @@ class Poller:
     async def _recheck(self, run: Run, newest: HistoryPage) -> Shown | None:
         """When it is time to look at young posts again: the page, if something on it is gone, back, or otherwise than it is stored."""
         channel, proven = run.channel, newest.proven
-        depth = depth_due(channel.channel_id, channel.rechecked_at, run.started_at)
         by_preview = channel.username is not None  # a preview does not show everything that is there
-        if depth is None or by_preview or channel.known is None or proven is None or newest.oldest_at is None:
+        if by_preview or channel.known is None or proven is None or newest.oldest_at is None:
             return None
-        since = run.started_at - depth
-        reaches = proven.low <= channel.known.floor_id or newest.oldest_at <= since
-        run.rechecked, run.look_back_to = reaches, None if reaches else since
-        run.seen += newest.posts
+        depth = depth_due(channel.channel_id, channel.rechecked_at, run.started_at)
+        if depth is not None:
+            since = run.started_at - depth
+            reaches = proven.low <= channel.known.floor_id or newest.oldest_at <= since
+            run.rechecked, run.look_back_to = reaches, None if reaches else since
+            run.seen += newest.posts
+        elif not channel.was_asked and not _has_unheard_news(run):
+            return None
         shown = Shown(newest.posts, run.started_at, is_newest=True)
         return shown if await self._landing.differs(channel.channel_id, proven, shown) else None
 
@@ -247,6 +250,12 @@ class _Floor:
 
 def _readable(channel: DueChannel) -> Readable:
     return Readable(channel.channel_id, channel.access_hash, channel.username)
+
+
+def _has_unheard_news(run: Run) -> bool:
+    """Whether something young is stored that nobody would tell us the end of."""
+    newest_at = run.channel.newest_posted_at
+    return not run.channel.joined and newest_at is not None and run.started_at - newest_at <= FRESH
 
 
 def _is_news(run: Run, post: Post, edge: MessageId) -> bool:

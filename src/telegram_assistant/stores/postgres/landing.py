@@ -114,7 +114,6 @@ class Landing:
 
         Landing the same page twice changes nothing the second time.
         """
-        await self._count_unanswered()
         landed = None
         try:
             async with self._transactions.begin() as connection:
@@ -140,7 +139,7 @@ class Landing:
         self._announce(Landed(0, 0, burial.deleted), Mode.INCREMENTAL)
         return burial
 
-    async def _count_unanswered(self) -> None:
+    async def count_unanswered(self) -> None:
         """Count the posts of commits that were made although their answer was lost: `stored_at` tells whose they are."""
         while self._unanswered:
             lost = self._unanswered[0]

@@ -41,6 +41,10 @@ class DueChannel:
     is_parked: bool
     asked_mode: Mode | None
     rechecked_at: datetime
+    was_asked: bool
+    """Somebody has asked for this poll."""
+    joined: bool = False
+    """Telegram tells its account of deletions by itself."""
     username: str | None = None
     """Its public name, where it is read by its preview."""
 
@@ -82,7 +86,8 @@ DUE_COLUMNS = """
        s.channel_id, s.lease_epoch, s.tier, s.weight, greatest(s.due_at, 'epoch') AS due_at, s.last_polled_at,
        c.last_parsed_at, c.newest_posted_at, v.floor_id, p.factors AS profile, s.fail_count,
        (SELECT proven FROM unnest(v.verified) AS proven ORDER BY proven DESC LIMIT 1) AS top,
-       c.parked_until IS NOT NULL AS is_parked, s.asked_mode, s.rechecked_at, s.observed_since, s.level, s.level_at, s.burst, s.burst_at
+       c.parked_until IS NOT NULL AS is_parked, s.asked_mode, s.rechecked_at,
+       coalesce(s.asked_at > s.last_polled_at, false) AS was_asked, s.observed_since, s.level, s.level_at, s.burst, s.burst_at
 """
 
 CLAIM = f"""
@@ -97,7 +102,7 @@ claimed AS (
     FROM due WHERE s.channel_id = due.channel_id
     RETURNING s.*, due.due_at
 )
-SELECT {DUE_COLUMNS}, a.access_hash
+SELECT {DUE_COLUMNS}, a.access_hash, a.joined
 FROM claimed s
 JOIN channels c ON c.channel_id = s.channel_id
 JOIN account_channels a ON a.account_id = $1 AND a.channel_id = s.channel_id

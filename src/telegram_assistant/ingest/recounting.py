@@ -1,0 +1,21 @@
+"""Counting posts whose commit was never answered: PostgreSQL went away at that moment, and knows when it is back."""
+
+import asyncio
+from contextlib import suppress
+
+from telegram_assistant.errors import Busy
+from telegram_assistant.stores.postgres.landing import Landing
+from telegram_assistant.supervision import sleep_unless
+
+PART = "recounting"
+EVERY_SECONDS = 2.0
+
+
+async def recount(stopping: asyncio.Event, *, landing: Landing) -> None:
+    """Until told to stop, and once more then."""
+    while True:
+        with suppress(Busy):
+            await landing.count_unanswered()
+        if stopping.is_set():
+            return
+        await sleep_unless(stopping, EVERY_SECONDS)

@@ -29,6 +29,7 @@ from telegram_simulator.world.demo.plan import Kind, Planned, Role
 from telegram_simulator.world.demo.texts import text_of
 
 NOW = 1_794_700_000
+KEY = b"bench"
 POSTS = 200
 TIMED = 4000
 OURS = {
@@ -88,7 +89,7 @@ def kinds(posts: Sequence[Planned], tags: Sequence[Tags]) -> dict[str, object]:
 
 def copies(posts: Sequence[Planned]) -> dict[str, object]:
     """Of forwards and copies, how many are known as such; of posts about different stories, how many are taken for one."""
-    sketches = {post.key: sketch_of(written(post)) for post in posts}
+    sketches = {post.key: sketch_of(written(post), KEY) for post in posts}
     copied = [post for post in posts if post.role in {Role.FORWARD, Role.COPY} and post.source is not None and post.source.key in sketches]
     known = sum(is_copy(sketches[post.key], sketches[post.source.key]) for post in copied if post.source is not None)
     told: dict[bytes, list[tuple[Planned, Sketch]]] = {}

@@ -16,7 +16,7 @@ from telegram_assistant.ai.prompting import Prompt
 from telegram_assistant.ai.protocols import Picture
 from telegram_assistant.assembly import App, open_gate
 from telegram_assistant.domain.ids import MessageId, PostId
-from telegram_assistant.domain.understanding import AiPolicy, Reason, Tier, Urgency
+from telegram_assistant.domain.understanding import AiPolicy, PostSort, Reason, Tier, Urgency
 from telegram_assistant.settings import read_settings
 from tests.ai.conftest import Opened, fresh_text, make_followed, make_paid_channel, make_payer, tags_of
 from tests.ai.wire import FakeServer, saying
@@ -54,6 +54,22 @@ async def test_the_same_question_three_times_costs_one_call(gate: Gate, app: App
     assert [one.is_cached for one in found] == [False, True, True]
     assert {one.value.tags for one in found if one.value} == {("спорт",)}
     assert [one.calls for one in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)] == [1]
+
+
+async def test_who_copies_a_text_first_does_not_decide_that_the_original_is_advertising(gate: Gate, app: App, server: FakeServer) -> None:
+    copier, original = (await make_paid_channel(app.system))[0], (await make_paid_channel(app.system))[0]
+    server.says = saying(tags=["спорт"], kind="advertising", is_ad=True, channel_id=original)
+    text = fresh_text()
+    first = await tags_of(gate, f"{text}\n\nРеклама. Подписаться: @copier", channel_id=copier)
+    again = await tags_of(gate, text, channel_id=copier)
+    other = await tags_of(gate, text, channel_id=original)
+    assert server.calls == 1
+    assert [(one.value.tags, one.value.kind, one.value.is_ad) for one in (first, again, other) if one.value] == [
+        (("спорт",), PostSort.ADVERTISING, True),
+        (("спорт",), PostSort.ADVERTISING, True),
+        (("спорт",), PostSort.NEWS, False),
+    ]
+    assert (other.is_cached, other.tier) == (True, Tier.PROVIDER)
 
 
 async def test_the_same_question_at_the_same_moment_costs_one_call(gate: Gate, app: App, server: FakeServer) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -299,3 +300,14 @@ print(examine(Path("."), None)[0].remedy)
     assert "telegram-assistant[local-ai]" in remedy
     assert "openai is configured" in key
     assert "telegram-assistant[ai]" in key
+
+
+async def test_words_that_were_made_to_keep_the_dictionary_busy_take_little_time(tmp_path: Path, vocabulary: Vocabulary) -> None:
+    """It takes words apart, prefix by prefix: one of a thousand prefixes ended in a RecursionError."""
+    await read_locally(tmp_path, RUSSIAN, vocabulary)
+    letters = [chr(ord("а") + number) for number in range(32)]
+    strange = " ".join(f"Пере{first}{second}архи{second}" for first in letters for second in letters)[:4096]
+    for text in ("Пере" + "пере" * 1000, strange, "Ж" + "ж" * 4095):
+        started = time.process_time()
+        await read_locally(tmp_path, text, vocabulary)
+        assert time.process_time() - started < 0.25

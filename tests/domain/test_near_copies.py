@@ -1,11 +1,21 @@
+from itertools import pairwise, product
+from zlib import crc32
+
 import pytest
 
-from telegram_assistant.domain.near_copies import folded, is_copy, original_of, sketch_of
+from telegram_assistant.domain.near_copies import Sketch, content_of, folded, is_copy, original_of
+from telegram_assistant.domain.near_copies import sketch_of as keyed_sketch_of
+
+KEY = b"of this installation"
 
 NEWS = (
     "Мост через Неву закрыли на 15 дней после удара баржи, сообщил Иван Петров. Автобусы пойдут в объезд, "
     "водителей просят заранее выбирать другой путь и не ждать открытия раньше срока."
 )
+
+
+def sketch_of(text: str) -> Sketch:
+    return keyed_sketch_of(text, KEY)
 
 
 @pytest.mark.parametrize(
@@ -58,3 +68,24 @@ def test_the_first_known_text_is_the_original() -> None:
     first, second, stranger = sketch_of(NEWS), sketch_of(NEWS.replace("пойдут", "поедут")), sketch_of("Снег")
     assert original_of(second, [stranger, first]) is first
     assert original_of(stranger, [first]) is stranger
+
+
+WORDS = ["".join(letters) for letters in product("бвгдж", "аеиоу", "клмнп", "аеиоу")]
+
+
+def test_words_that_were_chosen_for_their_hashes_make_another_text() -> None:
+    """What the sample sees of a text depends on a key, and added words count by their number as well."""
+    news = f"{NEWS} {' '.join(WORDS[:126])}"
+    words = folded(news).split()
+    seen = sorted(crc32(" ".join(pair).encode()) for pair in pairwise(words))[63]
+    added = [words[-1]]
+    while len(added) <= 41:  # each pair lies outside of what a sample of the smallest known hashes would hold
+        added.append(next(word for word in reversed(WORDS) if word not in added and crc32(f"{added[-1]} {word}".encode()) > seen))
+    assert not is_copy(sketch_of(news), sketch_of(f"{news} {' '.join(added[1:])}"))
+    assert is_copy(sketch_of(news), sketch_of(f"{news} {' '.join(added[1:5])}"))
+
+
+def test_sketches_of_two_keys_cannot_be_compared_and_contents_can() -> None:
+    here, there = sketch_of(NEWS), keyed_sketch_of(NEWS.replace("пойдут", "поедут"), b"of another installation")
+    assert not is_copy(here, there)
+    assert here.content == content_of(f"⚡️ {NEWS}\n@channel")

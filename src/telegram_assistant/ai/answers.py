@@ -8,7 +8,6 @@ from typing import Protocol
 
 from telegram_assistant.ai.protocols import Vector
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.near_copies import Sketch
 from telegram_assistant.domain.understanding import Allowed, Asked, Reason, Tier, Wanted
 
 
@@ -39,7 +38,7 @@ class Later(Protocol):
 class Copies(Protocol):
     """stores.postgres.near_texts."""
 
-    async def originals(self, texts: Sequence[Sketch]) -> Sequence[bytes]: ...
+    async def originals(self, texts: Sequence[str]) -> Sequence[bytes]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class Asker:
             kept = await self._results.find(list(sources))
         for key, source in sources.items():
             if (known := kept.get(key)) is not None:
-                return Found(question.check(question.shape.model_validate_json(known)), source, is_cached=True, cost_micro=0)
+                return Found(question.take(question.shape.model_validate_json(known)), source, is_cached=True, cost_micro=0)
         if only_known and sources:
             return Reason.HISTORY
         reasons = []
@@ -57,7 +57,7 @@ class Asker:
             try:
                 leave_at = min(until, now + TRIAL_SECONDS) if urgency is Urgency.LIVE and self._caller.breaker(order).has_tripped else until
                 value, cost = await self._flights.join(key, order, partial(self._fly, question, order, key), until=leave_at)
-                return Found(question.check(value), source, is_cached=False, cost_micro=cost)
+                return Found(question.take(value), source, is_cached=False, cost_micro=cost)
             except Withheld as withheld:
                 reasons.append(withheld.reason)
             except ProviderFailed as error:
@@ -83,7 +83,7 @@ class Asker:
             value = parse(question.shape, reply.text, ours=question.prompt.text)
         except ProviderFailed:
             value = await self._mended(question, order, reply.text, progress)
-        value = question.check(value)
+        value = question.accept(value)
         await self._results.keep(asked, {key: value.model_dump_json()})
         return value
 

@@ -26,10 +26,9 @@ from telegram_assistant.ai.outputs import Output, PictureFacts, Tags
 from telegram_assistant.ai.prompting import Prompt, harmless, prompt
 from telegram_assistant.ai.protocols import Instruction, Picture, Reply, TextKind, Vector
 from telegram_assistant.ai.providers import Source
-from telegram_assistant.ai.questions import TAGGING, VECTORS, VISION, Found, Question, about_tags, chat, highest_of, listed_by_topic
+from telegram_assistant.ai.questions import TAGGING, VECTORS, VISION, Found, Question, about_tags, chat, highest_of, listed_by_topic, unchanged
 from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.near_copies import sketch_of
 from telegram_assistant.domain.understanding import WORTH_TRYING_AGAIN, AiPolicy, Allowed, Eye, Failure, Reason, Tier, Urgency, Wanted, Work
 from telegram_assistant.domain.vocabulary import Vocabulary, language_for
 from telegram_assistant.errors import ProviderFailed
@@ -105,9 +104,10 @@ class Gate:
     ) -> list[Found[Tags] | Reason]:
         """One look for copies and one for known answers, for all of them."""
         texts = [one.text_for(Tier.PROVIDER) for one in materials]
-        contents = await self._copies.originals([sketch_of(text) for text in texts])
+        contents = await self._copies.originals(texts)
         listed = {language: listed_by_topic(vocabulary.of(language)) for language in set(map(language_for, texts))}
-        questions = [about_tags(text, content, vocabulary, listed) for text, content in zip(texts, contents, strict=True)]
+        asked = zip(materials, texts, contents, strict=True)
+        questions = [about_tags(text, content, vocabulary, listed, channel_id=one.channel_id) for one, text, content in asked]
         chats = [source for source in self.sources if Work.CHAT in source.models]
         kept = await self._results.find(list({question.key(source) for question in questions for source in chats})) if chats else {}
         asking = (
@@ -130,7 +130,7 @@ class Gate:
 
         instruction = Instruction(written.text.format(), PICTURE_SHOWN, PICTURE_TOKENS)
         highest = highest_of(instruction, SEEN_TOKENS)
-        question = Question(Work.VISION, written, instruction, sha256.hex(), PictureFacts, lambda said: said, highest, look)
+        question = Question(Work.VISION, written, instruction, sha256.hex(), PictureFacts, unchanged, unchanged, highest, look)
         return await self._understand(question, await self._policies.of_channel(channel_id), urgency, post_id)
 
     @property
@@ -156,7 +156,7 @@ class Gate:
         """A tenant's own question, at its own cost: digests, answers. There is no local answer; the feature does without."""
         instruction = written.instruct(data, most_tokens=most_tokens, **blanks)
         question = Question(
-            Work.CHAT, written, instruction, instruction.system + harmless(data), shape, lambda said: said, highest_of(instruction), chat
+            Work.CHAT, written, instruction, instruction.system + harmless(data), shape, unchanged, unchanged, highest_of(instruction), chat
         )
         return await self._understand(question, await self._policies.of_tenant(tenant_id), urgency, None)
 
@@ -226,7 +226,9 @@ def _best(local: Tags | None, found: Found[Tags] | Reason) -> Understood[Tags]:
     if isinstance(found, Reason):
         by = ("local", LOCAL_MODEL) if local is not None else ("", "")
         return Understood(local, None if local is None else Tier.LOCAL, *by, written, found, local=local)
-    said = found.value if local is None else found.value.model_copy(update={"is_ad": found.value.is_ad or local.is_ad})
+    said = found.value
+    if local is not None:
+        said = said.model_copy(update={"is_ad": said.is_ad or local.is_ad, "kind": said.kind or local.kind})
     return Understood(
         said, Tier.PROVIDER, found.source.name, found.source.models[Work.CHAT], written, None, found.is_cached, found.cost_micro, local=local
     )

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.json_schema import SkipJsonSchema
 
 from telegram_assistant.domain.language import language_of
 from telegram_assistant.domain.understanding import Failure, PostSort
@@ -55,6 +56,12 @@ class Tags(Output):
     """Tags that the vocabulary lacks."""
     language: str | None = None
     is_ad: bool = False
+    channel_id: SkipJsonSchema[int | None] = None
+    """For whose text a provider gave them; ours to say."""
+
+    def without_sort(self) -> "Tags":
+        """For the copy of another channel: whoever copies a text first must not decide that the original is advertising."""
+        return self.model_copy(update={"kind": None, "is_ad": False})
 
     def within(self, vocabulary: Vocabulary, text: str) -> "Tags":
         """Tags and topics that exist, names that really stand in the text; the rest is dropped. Language is ours to say."""
@@ -72,6 +79,7 @@ class Tags(Output):
             proposed=tuple(proposed)[:MOST_PROPOSALS],
             language=language_of(text),
             is_ad=self.is_ad or self.kind is PostSort.ADVERTISING,
+            channel_id=self.channel_id,
         )
 
 

@@ -8,6 +8,7 @@ from telegram_assistant.ai.outputs import Output, Tags
 from telegram_assistant.ai.prompting import Prompt, prompt
 from telegram_assistant.ai.protocols import Instruction, Reply
 from telegram_assistant.ai.providers import Source
+from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.spending import Tokens
 from telegram_assistant.domain.understanding import Work
 from telegram_assistant.domain.vocabulary import Vocabulary, language_for
@@ -28,7 +29,10 @@ class Question[T: Output]:
     instruction: Instruction
     content: str
     shape: type[T]
-    check: Callable[[T], T]
+    accept: Callable[[T], T]
+    """What is stored of a new answer, for all who ask the same."""
+    take: Callable[[T], T]
+    """What this asker takes of an answer, new or stored."""
     highest: Tokens
     send: Callable[[Source, Instruction, float], Awaitable[Reply]]
 
@@ -46,10 +50,22 @@ class Found[T]:
     cost_micro: int
 
 
-def about_tags(text: str, content: bytes, vocabulary: Vocabulary, listed: Mapping[str, str]) -> Question[Tags]:
+def about_tags(text: str, content: bytes, vocabulary: Vocabulary, listed: Mapping[str, str], *, channel_id: ChannelId) -> Question[Tags]:
+    """Copies share the answer, but for what it says of the sort of the post: that is a channel's own."""
     written = prompt(TAGGING)
     instruction = written.instruct(text, most_tokens=TAGS_TOKENS, vocabulary=listed[language_for(text)])
-    return Question(Work.CHAT, written, instruction, content.hex(), Tags, lambda said: said.within(vocabulary, text), highest_of(instruction), chat)
+
+    def accept(said: Tags) -> Tags:
+        return said.within(vocabulary, text).model_copy(update={"channel_id": channel_id})
+
+    def take(said: Tags) -> Tags:
+        return said.within(vocabulary, text) if said.channel_id == channel_id else said.within(vocabulary, text).without_sort()
+
+    return Question(Work.CHAT, written, instruction, content.hex(), Tags, accept, take, highest_of(instruction), chat)
+
+
+def unchanged[T](said: T) -> T:
+    return said
 
 
 def listed_by_topic(tags: Mapping[str, str]) -> str:

@@ -202,7 +202,7 @@ async def _gathered(
         missing = [one for one in dict.fromkeys((*ranked[:upto], *beside)) if one not in loaded.posts]
         more = await asking.stores.words.load(missing, channel_ids=popular, strict_words=strict_words)
         loaded = Loaded({**loaded.posts, **more.posts}, {**loaded.channels, **more.channels})
-        groups = grouped(loaded.posts[one] for one in ranked[:upto] if one in loaded.posts)
+        groups = await grouped(loaded.posts[one] for one in ranked[:upto] if one in loaded.posts)
         if len(groups) >= enough or upto >= len(ranked):
             return loaded, groups, upto >= len(ranked)
         upto *= 3

@@ -10,7 +10,7 @@ from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.lane import NEWS
-from telegram_assistant.domain.near_copies import sketch_of
+from telegram_assistant.domain.near_copies import content_of
 from telegram_assistant.domain.post import PostKind
 from telegram_assistant.domain.understanding import Tier, Urgency
 from telegram_assistant.domain.vocabulary import language_for
@@ -76,7 +76,7 @@ def _rows(stored: StoredPost, result: Understood[Tags]) -> list[Enrichment]:
 
 
 def _row(stored: StoredPost, tier: Tier, tags: Tags, provider: str, model: str, prompt_version: str) -> Enrichment:
-    data = tags.model_dump(mode="json", exclude={"proposed"})
+    data = tags.model_dump(mode="json", exclude={"proposed", "channel_id"})
     return Enrichment(stored.post.id, stored.revision, Kind.TAGS, tier, data, provider, model, prompt_version)
 
 
@@ -84,5 +84,5 @@ def _proposals(material: Material, result: Understood[Tags]) -> list[Proposal]:
     found = result.value
     if found is None or not found.proposed or found.is_ad or result.is_cached:
         return []
-    text = sketch_of(material.text).content
+    text = content_of(material.text)
     return [Proposal(language_for(material.text), tag, found.topic or "society", material.channel_id, text) for tag in found.proposed]

@@ -50,7 +50,7 @@ type Operation = schemathesis.APIOperation[Any, Any, Any, Any]
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance, response_schema_conformance]
 PER_ROUND = 10
 """So many cases of an operation and a kind, then it is the next one's turn."""
-OPEN = {"per_minute": 1_000_000, "burst": 1_000_000}
+OPEN = {"per_minute": 1_000_000, "burst": 1_000_000, "tenant_per_minute": 1_000_000, "tenant_burst": 1_000_000}
 
 
 @dataclass

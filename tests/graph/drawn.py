@@ -44,7 +44,7 @@ async def land(system: SystemStores, *posts: Post, read_at: Any = None) -> list[
         await system.landing.land(make_page(*own, **({"read_at": read_at} if read_at else {})), Claim(channel_id, 0))
     events = [PostParsed.about(post.id, 1, occurred_at=post.posted_at) for post in posts]
     rules = MediaRules(has_place=False, max_bytes=0, quota_bytes=0)
-    await post_persistence(list(events), posts=system.posts, media=system.media, media_rules=rules, albums=system.albums)
+    await post_persistence(list(events), posts=system.posts, versions=system.versions, media=system.media, media_rules=rules, albums=system.albums)
     return [post.id for post in posts]
 
 

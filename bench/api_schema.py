@@ -42,7 +42,7 @@ from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.features.keys import KeyMaker, make_key
 from telegram_assistant.settings import Settings
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from tests.graph.drawn import land
 
 type Operation = schemathesis.APIOperation[Any, Any, Any, Any]
@@ -79,7 +79,7 @@ async def fill(app: App) -> tuple[str, dict[str, list[str]]]:
     channels = [ChannelId(1_000_000 + number) for number in range(200)]
     for channel_id in channels:
         await app.system.channels.register(Channel(channel_id=channel_id, title=f"Channel {channel_id}", username=f"channel_{channel_id}"))
-        await app.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id, folder="City"))
+        await app.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id, folder="City", history_days=EVERYTHING_DAYS))
         posts = posts_of(writer, channel_id, first_id=1, count=10, newest=now, span=timedelta(days=5))
         await land(app.system, *posts)
     keys = app.tenant(tenant.tenant_id).keys

@@ -105,7 +105,12 @@ def slices(counts: list[int], newest: datetime) -> Iterator[list[tuple[object, .
 
 async def subscribe(admin: Admin, name: str, channels: list[int]) -> None:
     tenant_id = await admin.fetchval("INSERT INTO tenants (name) VALUES ($1) RETURNING tenant_id", name)
-    await admin.execute("INSERT INTO subscriptions (tenant_id, channel_id) SELECT $1, unnest($2::bigint[])", tenant_id, [n + 1 for n in channels])
+    await admin.execute(
+        "INSERT INTO subscriptions (tenant_id, channel_id, history_days) SELECT $1, unnest($2::bigint[]), $3",
+        tenant_id,
+        [n + 1 for n in channels],
+        SPAN.days + 1,
+    )
 
 
 # --- measuring -------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from telegram_assistant.graph.writing import Rows, rows_of
 from telegram_assistant.settings import GraphSettings, read_group
 from telegram_assistant.stages.graph_indexing import graph_indexing
 from telegram_assistant.stores.postgres.bell import Bell
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
 from telegram_assistant.stores.postgres.landing import Claim
@@ -77,7 +77,7 @@ async def land(system: SystemStores, posts: int) -> tuple[TenantId, list[PostId]
     writer, hand, ids = make_writer(1), random.Random(1), []
     for channel_id in map(ChannelId, range(1, CHANNELS + 1)):
         await system.channels.register(Channel(channel_id=channel_id, title="bench"))
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
         made = tuple(posts_of(writer, channel_id, first_id=1, count=posts // CHANNELS, newest=datetime.now(UTC), span=timedelta(days=3)))
         await system.landing.land(page_of(made), Claim(channel_id, 0))
         rows = [Enrichment(post.id, 1, Kind.TAGS, Tier.LOCAL, understood(hand)) for post in made]

@@ -14,7 +14,7 @@ from telegram_assistant.domain.post import Post
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.settings import DatabaseSettings
 from telegram_assistant.stores.postgres.bell import hung_bell
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
@@ -43,7 +43,8 @@ class World:
         await system.spending.set_budget(tenant_id, micro=10**15, tokens=None)
         for number in EVERY_CHANNEL:
             await system.channels.register(Channel(channel_id=ChannelId(number), title=f"bench {number}"))
-            await system.channels.subscribe(tenant_id, Subscription(channel_id=ChannelId(number), ai_policy=self.policy))
+            wanted = Subscription(channel_id=ChannelId(number), ai_policy=self.policy, history_days=EVERYTHING_DAYS)
+            await system.channels.subscribe(tenant_id, wanted)
 
     async def land(self, posts: int) -> int:
         """So many more, in all channels alike."""

@@ -34,7 +34,7 @@ from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.features.search import search
 from telegram_assistant.features.vector_upkeep import rebuild_vectors
 from telegram_assistant.settings import VectorSettings, read_group
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.rebuilds import Projection
 from telegram_assistant.vectors.index import Index
 
@@ -146,7 +146,7 @@ async def both(app: App, world: World, questions: Sequence[str]) -> dict[str, ob
     index = app.index
     tenant_id = (await system.tenants.ensure("asker")).tenant_id
     for number in FOLLOWED:
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=ChannelId(number)))
+        await system.channels.subscribe(tenant_id, Subscription(channel_id=ChannelId(number), history_days=EVERYTHING_DAYS))
     asker = Asker(app, tenant_id, questions)
 
     async def vectors_anew() -> bool:

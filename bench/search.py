@@ -128,7 +128,12 @@ async def land(admin: Admin, written: Written, posts: int, tenant_id: TenantId, 
     """All posts with their understanding; the words of those that the tenant sees, as numbers."""
     newest, hand, ours = datetime.now(UTC).replace(microsecond=0), random.Random(4), frozenset(followed)
     await admin.copy_records_to_table("channels", records=[(n, f"Channel {n}") for n in range(1, CHANNELS + 1)], columns=["channel_id", "title"])
-    await admin.execute("INSERT INTO subscriptions (tenant_id, channel_id) SELECT $1, unnest($2::bigint[])", tenant_id, list(followed))
+    await admin.execute(
+        "INSERT INTO subscriptions (tenant_id, channel_id, history_days) SELECT $1, unnest($2::bigint[]), $3",
+        tenant_id,
+        list(followed),
+        SPAN.days + 1,
+    )
     places = [
         (channel, number) for channel, count in enumerate(heavy_tailed_counts(1, channels=CHANNELS, posts=posts), 1) for number in range(1, count + 1)
     ]

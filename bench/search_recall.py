@@ -18,7 +18,7 @@ from telegram_assistant.domain.fusion import fused
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.understanding import Reason
 from telegram_assistant.features.search_meaning import LEAST_SCORE, NEAREST
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.posts import Derived
 from telegram_assistant.stores.postgres.search import FAR_FUTURE, Limits, Place
@@ -48,7 +48,7 @@ async def land_world(app: App, tenant_id: TenantId, posts: Sequence[Planned]) ->
     for number, (name, its) in enumerate(by_channel.items(), start=1):
         channel_id = ChannelId(number)
         await app.system.channels.register(Channel(channel_id=channel_id, title=name))
-        await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+        await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
         made = {
             MessageId(place): make_post(
                 channel_id=channel_id, message_id=place, text=written(one), posted_at=datetime.fromtimestamp(one.date, UTC), lang=one.channel.language
@@ -102,7 +102,7 @@ async def ranked(app: App, tenant_id: TenantId, question: str) -> dict[str, Sequ
     words = app.tenant(tenant_id).words
     matches = await words.find(question, Limits(), before=Place(FAR_FUTURE))
     by_words = [one.post_id for one in sorted(matches.found, key=lambda one: -one.rank)]
-    reach = Reach(local=frozenset((await words.scope()).policies))
+    reach = Reach(local=frozenset((await words.scope()).in_force.policies))
     hits = await app.index.nearest(question, Sought(reach=reach, limit=NEAREST, without_ads=True), tenant_id=tenant_id)
     assert not isinstance(hits, Reason)
     near = [hit.post_id for hit in hits if hit.score >= LEAST_SCORE]

@@ -22,7 +22,7 @@ from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.near_copies import Sketch, is_copy, sketch_of
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from telegram_simulator.world.demo.demo import DAYS, Demo
 from telegram_simulator.world.demo.links import SITE
 from telegram_simulator.world.demo.plan import Kind, Planned, Role
@@ -56,7 +56,7 @@ async def tagged(texts: Sequence[str]) -> list[Tags]:
         channel_id = ChannelId(1)
         tenant = await app.system.tenants.ensure("bench")
         await app.system.channels.register(Channel(channel_id=channel_id, title="bench"))
-        await app.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id))
+        await app.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
         vocabulary = await app.system.vocabularies.current()
         found = await app.gate.tags([Material(text, channel_id) for text in texts], vocabulary=vocabulary)
         return [one.value for one in found if one.value is not None]

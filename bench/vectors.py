@@ -28,7 +28,7 @@ from telegram_assistant.events import Event, PostEnriched
 from telegram_assistant.settings import Settings, VectorSettings, read_group
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stores.postgres.bell import Bell
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
@@ -97,7 +97,7 @@ async def land(system: SystemStores, posts: int) -> tuple[list[PostId], list[str
     writer, ids, texts = make_writer(1), [], []
     for channel_id in map(ChannelId, range(1, STAGE_CHANNELS + 1)):
         await system.channels.register(Channel(channel_id=channel_id, title="bench"))
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=EVERYTHING_DAYS))
         made = tuple(posts_of(writer, channel_id, first_id=1, count=posts // STAGE_CHANNELS, newest=datetime.now(UTC), span=timedelta(days=3)))
         await system.landing.land(page_of(made), Claim(channel_id, 0))
         ids += [post.id for post in made]

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import asyncpg
+
 from bench.rows import make_writer, page_of, posts_of
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
 from telegram_assistant.domain.post import Post, fingerprint
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.deletions import Shown
 from telegram_assistant.stores.postgres.landing import Claim, Page
@@ -42,6 +44,20 @@ async def make_channel(system: SystemStores, **more: Any) -> ChannelId:
     channel_id = ChannelId(more.pop("channel_id", None) or fresh_number())
     await system.channels.register(Channel(channel_id=channel_id, **{"title": f"Channel {channel_id}", **more}))
     return channel_id
+
+
+def make_subscription(channel_id: ChannelId, **more: Any) -> Subscription:
+    """With everything that was ever posted: tests have days of their own."""
+    return Subscription(channel_id=channel_id, **{"history_days": EVERYTHING_DAYS, **more})
+
+
+async def follow_long_ago(
+    system: SystemStores, admin: "asyncpg.Connection[asyncpg.Record]", tenant_id: TenantId, channel_id: ChannelId, **more: Any
+) -> None:
+    """For tests whose edits and deletions have days of their own: what was noticed before somebody followed, they do not see."""
+    await system.channels.subscribe(tenant_id, make_subscription(channel_id, **more))
+    query = "UPDATE subscriptions SET created_at = '2026-01-01T00:00:00Z' WHERE tenant_id = $1 AND channel_id = $2"
+    await admin.execute(query, tenant_id, channel_id)
 
 
 async def make_deleted(system: SystemStores, channel_id: ChannelId, *, at: datetime) -> None:
@@ -82,9 +98,9 @@ async def make_world(system: SystemStores, pool: Pool, *, posts_per_channel: int
     a, b, nobody = [await make_tenant(system) for _ in range(3)]
     channels = [await make_channel(system) for _ in range(6)]
     for channel_id in channels[:4]:
-        await system.channels.subscribe(a, Subscription(channel_id=channel_id))
+        await system.channels.subscribe(a, make_subscription(channel_id))
     for channel_id in channels[2:]:
-        await system.channels.subscribe(b, Subscription(channel_id=channel_id))
+        await system.channels.subscribe(b, make_subscription(channel_id))
     writer = make_writer(channels[0])
     for channel_id in channels:
         newest = datetime.now(UTC) - timedelta(seconds=writer.hand.randrange(3600))

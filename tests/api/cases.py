@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from tests.api.worlds import MARK, ONLY_B, PAGE, Worlds
+from tests.api.worlds import FIRST, MARK, ONLY_B, PAGE, Worlds
 
 type Named = Callable[[Worlds], Mapping[str, object]]
 
@@ -44,15 +44,15 @@ def channel_of_b(_worlds: Worlds) -> Mapping[str, object]:
 
 
 def own_post(worlds: Worlds) -> Mapping[str, object]:
-    return {"channel_id": worlds.shared[0], "message_id": 2}
+    return {"channel_id": worlds.shared[0], "message_id": FIRST + 1}
 
 
 def forwarding_post(worlds: Worlds) -> Mapping[str, object]:
-    return {"channel_id": worlds.shared[0], "message_id": 3}
+    return {"channel_id": worlds.shared[0], "message_id": FIRST + 2}
 
 
 def post_of_b(_worlds: Worlds) -> Mapping[str, object]:
-    return {"channel_id": ONLY_B[0], "message_id": 1}
+    return {"channel_id": ONLY_B[0], "message_id": FIRST}
 
 
 def own_request(worlds: Worlds) -> Mapping[str, object]:

@@ -9,17 +9,16 @@ from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.streams.entries import Buried, Entry, Source
 from tests.api.asking import OPERATOR, problem_of
-from tests.factories import fresh_number, make_channel
+from tests.factories import fresh_number, make_channel, make_subscription
 
 
 async def test_a_provider_is_refused_until_an_owner_has_consented(
     app: App, client: httpx.AsyncClient, tenant_id: TenantId, key: dict[str, str]
 ) -> None:
     channel_id = await make_channel(app.system)
-    await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    await app.system.channels.subscribe(tenant_id, make_subscription(channel_id))
     wish = {"channel_ids": [channel_id], "policy": "provider"}
     status, why = problem_of(await client.put("/api/v1/ai/policies", json=wish, headers=key))
     assert status == 409

@@ -10,7 +10,7 @@ import pytest
 
 from telegram_assistant.api.site import endpoints
 from tests.api.cases import CASES, Case
-from tests.api.worlds import MARK, ONLY_B, Worlds, made_worlds
+from tests.api.worlds import DEEPEST, FIRST, MARK, ONLY_B, Worlds, made_worlds
 from tests.conftest import Admin
 from tests.stores.postgres.catalogue import tables
 
@@ -62,6 +62,17 @@ async def test_b_itself_sees_what_a_does_not(worlds: Worlds) -> None:
             answer = await client.get(address, headers=worlds.key_of_b)
             assert [mark for mark in marks if mark in answer.text], address
         assert (await client.get(f"/api/v1/channels/{ONLY_B[0]}", headers=worlds.key_of_b)).status_code == 200
+
+
+async def test_b_itself_sees_the_past_that_a_does_not(worlds: Worlds) -> None:
+    async with worlds.asked(worlds.both) as (client, _):
+        for channel_id in worlds.shared:
+            for message_id, statuses in ((DEEPEST, (404, 200)), (FIRST - 1, (404, 200)), (FIRST, (200, 200))):
+                address = f"/api/v1/posts/{channel_id}/{message_id}"
+                answers = [await client.get(address, headers=key) for key in (worlds.key, worlds.key_of_b)]
+                assert tuple(one.status_code for one in answers) == statuses, address
+            ledgers = [await client.get(f"/api/v1/channels/{channel_id}/coverage", headers=key) for key in (worlds.key, worlds.key_of_b)]
+            assert [one.json()["ledger"]["floor_id"] for one in ledgers] == [FIRST, DEEPEST]
 
 
 def paths(case: Case, worlds: Worlds) -> list[dict[str, object]]:

@@ -1,4 +1,7 @@
-"""Two databases that are alike but for one thing: in the second there is also tenant B, who shares half of A's channels."""
+"""Two databases that are alike but for one thing: in the second there is also tenant B, who shares half of A's channels.
+
+B has followed those before A did, with a deeper past; and it has left another one of A's, with its past.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -31,6 +34,12 @@ ONLY_B = (ChannelId(7_700_000_001), ChannelId(7_700_000_002))
 """Channels that exist where B does."""
 STRANGER = Origin(ChannelId(6_600_000_001), MessageId(1))
 PAGE = "https://example.com/shared"
+FIRST = MessageId(101)
+"""The oldest post of a channel that A sees; it was posted before A followed."""
+FOLLOWED_BEFORE = timedelta(days=3)
+"""So long ago A began to follow its channels, with a day of their past."""
+DEEPEST = MessageId(1)
+"""The oldest post that is stored where B has followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +117,7 @@ async def made_worlds(environ: dict[str, str], worker: str) -> AsyncIterator[Wor
         await migrate(known.settings_of(alone).database, tell=lambda _: None)
         a, only_a, shared, key, key_id = await _make_a(known)
         async with database_of(environ, both, template=alone):
-            b, key_of_b, keys_of_b = await _make_b(known, shared)
+            b, key_of_b, keys_of_b = await _make_b(known, shared, only_a)
             accounts = [await _account_of(known, tenant_id) for tenant_id in (a, b)]
             yield Worlds(environ, alone, both, a, b, only_a, shared, key, key_id, key_of_b, keys_of_b, datetime.now(UTC), *accounts)
 
@@ -118,9 +127,10 @@ async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple
         a = (await app.system.tenants.ensure("A")).tenant_id
         channels = [await make_channel(app.system, username=f"channel_of_a_{number}") for number in range(4)]
         for channel_id in channels:
-            await app.system.channels.subscribe(a, Subscription(channel_id=channel_id, folder="City"))
+            await app.system.channels.subscribe(a, Subscription(channel_id=channel_id, folder="City", history_days=1))
         await _land(app, channels)
         admin = await asyncpg.connect(known.environ_of(known.alone)["DATABASE_ADMIN_URL"])
+        await _follow_since(admin, a, FOLLOWED_BEFORE)
         await _account(admin, a, channels)
         await _understand(admin, a, channels)
         await admin.close()
@@ -131,7 +141,7 @@ async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple
     return a, tuple(channels[:2]), tuple(channels[2:]), key, key_id
 
 
-async def _make_b(known: Worlds, shared: tuple[ChannelId, ...]) -> tuple[TenantId, dict[str, str], tuple[UUID, ...]]:
+async def _make_b(known: Worlds, shared: tuple[ChannelId, ...], only_a: tuple[ChannelId, ...]) -> tuple[TenantId, dict[str, str], tuple[UUID, ...]]:
     """B has something in every table there is, follows half of A's channels in another way, and reads them with an account of its own."""
     async with assemble(known.settings_of(known.both)) as app:
         b = (await app.system.tenants.ensure(MARK)).tenant_id
@@ -144,6 +154,12 @@ async def _make_b(known: Worlds, shared: tuple[ChannelId, ...]) -> tuple[TenantI
         key = await key_of(app, b)
         keys = tuple(key.key_id for key in await app.tenant(b).keys.newest())
         admin = await asyncpg.connect(known.environ_of(known.both)["DATABASE_ADMIN_URL"])
+        await _follow_since(admin, b, timedelta(days=30))
+        left = only_a[1]
+        await app.system.channels.subscribe(b, Subscription(channel_id=left, history_days=100))
+        for channel_id in (*shared, left):
+            await _make_past(app, admin, b, channel_id)
+        await app.system.channels.unsubscribe(b, left)
         account_id = await _account(admin, b, [*shared, *ONLY_B])
         await admin.execute("UPDATE poll_schedule SET account_id = $1 WHERE channel_id = ANY($2)", account_id, list(shared))
         for table in await tables(admin):
@@ -163,15 +179,68 @@ async def _one_row(admin: Admin, table: str, table_class: str | None, b: TenantI
 
 
 async def _land(app: App, channels: list[ChannelId], *, text: str = "") -> None:
-    """The third post of each forwards a stranger's; the fourth leads to a page."""
+    """The first post of each was there before anybody followed; the third forwards a stranger's; the fourth leads to a page."""
     writer = make_writer(1)
     for channel_id in channels:
         newest = datetime.now(UTC) - timedelta(hours=2)
-        posts = posts_of(writer, channel_id, first_id=1, count=5, newest=newest, span=timedelta(days=2))
+        posts = posts_of(writer, channel_id, first_id=FIRST, count=5, newest=newest, span=timedelta(days=2))
         marked = [replace(post, text=text or post.text) for post in posts]
+        marked[0] = replace(marked[0], posted_at=newest - FOLLOWED_BEFORE - timedelta(hours=10))
         marked[2] = replace(marked[2], forwarded_from=STRANGER)
         marked[3] = replace(marked[3], entities=(Entity("text_url", 0, 4, PAGE),))
         await land(app.system, *marked)
+
+
+async def _follow_since(admin: Admin, tenant_id: TenantId, ago: timedelta) -> None:
+    """As if the tenant had followed its channels for so long: what was posted before was read at that moment, and all of its window."""
+    await admin.execute("UPDATE subscriptions SET created_at = created_at - $2::interval WHERE tenant_id = $1", tenant_id, ago)
+    await admin.execute(
+        """
+        UPDATE posts p SET stored_at = s.created_at FROM subscriptions s
+        WHERE s.channel_id = p.channel_id AND s.tenant_id = $1 AND p.posted_at < s.created_at
+        """,
+        tenant_id,
+    )
+    await admin.execute(
+        "UPDATE coverage v SET floor_at = s.visible_from FROM subscriptions s WHERE s.channel_id = v.channel_id AND s.tenant_id = $1", tenant_id
+    )
+
+
+async def _make_past(app: App, admin: Admin, b: TenantId, channel_id: ChannelId) -> None:
+    """What is stored of a channel because B followed it before A did: older posts, what became of them, and of those that A has met since.
+
+    One of A's window was deleted before A came, its first one was edited. And B's backfill goes on, and fails.
+    """
+    now, writer = datetime.now(UTC), make_writer(channel_id)
+    before = now - FOLLOWED_BEFORE - timedelta(hours=1)
+    old = posts_of(writer, channel_id, first_id=DEEPEST, count=5, newest=now - timedelta(days=5, hours=1), span=timedelta(hours=20))
+    deep = [replace(post, text=f"{MARK} {post.text}", forwarded_from=STRANGER, entities=(Entity("text_url", 0, 4, PAGE),)) for post in old]
+    gone = replace(deep[-1], message_id=MessageId(FIRST - 1), posted_at=before - timedelta(hours=16))
+    await land(app.system, *deep, gone, read_at=before - timedelta(hours=2))
+    for statement in (
+        f"UPDATE posts SET deleted_at = $2::timestamptz WHERE channel_id = $1 AND message_id IN ({DEEPEST + 1}, {FIRST - 1})",
+        f"DELETE FROM post_search WHERE channel_id = $1 AND message_id IN ({DEEPEST + 1}, {FIRST - 1}) AND $2::timestamptz < now()",
+        f"UPDATE posts SET revision = 2 WHERE channel_id = $1 AND message_id IN ({DEEPEST}, {FIRST}) AND $2::timestamptz < now()",
+        f"UPDATE post_enrichment SET revision = 2 WHERE channel_id = $1 AND message_id = {FIRST} AND $2::timestamptz < now()",
+        f"""
+        INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at)
+        SELECT $1, m, 1, '{MARK}', '', $2::timestamptz FROM unnest(ARRAY[{DEEPEST}, {FIRST}]) m
+        """,
+        f"INSERT INTO post_counts (channel_id, message_id, seen_at, views) SELECT $1, m, $2, 7 FROM unnest(ARRAY[{DEEPEST}, {FIRST}]) m",
+        f"""
+        INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data, made_at)
+        VALUES ($1, {DEEPEST}, 'tags', 'local', 'local', 'rules', '1', 2, '{{"tags": ["спорт"], "topic": "sport"}}', $2)
+        """,
+        f"""
+        UPDATE coverage SET floor_id = {DEEPEST}, floor_at = $2::timestamptz - interval '100 days',
+            verified = int8multirange(int8range({DEEPEST}, {FIRST + 5}))
+        WHERE channel_id = $1
+        """,
+        "UPDATE posts SET stored_at = $2::timestamptz WHERE channel_id = $1 AND posted_at < $2::timestamptz",
+        "UPDATE poll_schedule SET last_polled_at = $2::timestamptz WHERE channel_id = $1",
+    ):
+        await admin.execute(statement, channel_id, before)
+    await insert_row(admin, "backfills", channel_id=channel_id, requested_by=b, kind="history", error=MARK, since=now - timedelta(days=100))
 
 
 async def _account_of(known: Worlds, tenant_id: TenantId) -> UUID:
@@ -187,14 +256,14 @@ async def _understand(admin: Admin, tenant_id: TenantId, channels: list[ChannelI
     await admin.execute(
         """
         INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
-        SELECT c, 1, 'tags', 'local', 'local', 'rules', '1', 1, '{"tags": ["спорт"], "topic": "sport"}' FROM unnest($1::bigint[]) c
+        SELECT c, 101, 'tags', 'local', 'local', 'rules', '1', 1, '{"tags": ["спорт"], "topic": "sport"}' FROM unnest($1::bigint[]) c
         """,
         channels,
     )
     await admin.execute(
         """
         INSERT INTO post_versions (channel_id, message_id, revision, text, content_hash, replaced_at)
-        SELECT c, 2, 0, 'Было иначе', '', now() - interval '1 hour' FROM unnest($1::bigint[]) c
+        SELECT c, 102, 0, 'Было иначе', '', now() - interval '1 hour' FROM unnest($1::bigint[]) c
         """,
         channels,
     )
@@ -213,6 +282,8 @@ async def _account(admin: Admin, tenant_id: TenantId, channels: list[ChannelId])
         channels,
     )
     await admin.execute(
-        "INSERT INTO channel_requests (request_id, tenant_id, reference) VALUES ($1, $2, 'name_of_' || $2)", UUID(int=tenant_id), tenant_id
+        "INSERT INTO channel_requests (request_id, tenant_id, reference) VALUES ($1, $2::bigint, 'name_of_' || $2::bigint)",
+        UUID(int=tenant_id),
+        tenant_id,
     )
     return account_id

@@ -9,9 +9,8 @@ from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.spending import Amount, Call, Outcome, Tokens
 from telegram_assistant.domain.understanding import AiPolicy, Work
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.factories import fresh_number, make_channel
+from tests.factories import fresh_number, make_channel, make_subscription
 
 
 async def tell(runner: CliRunner, words: list[str]) -> Result:
@@ -49,7 +48,7 @@ async def test_consent_is_recorded_with_who_gave_it_and_withdrawn(runner: CliRun
 async def test_policies_are_chosen_for_a_channel_and_for_channels_to_come(runner: CliRunner, system: SystemStores) -> None:
     name, tenant_id = await make_named_tenant(system)
     channel_id = await make_channel(system)
-    await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    await system.channels.subscribe(tenant_id, make_subscription(channel_id))
     assert "may go to a provider only after" in (await tell(runner, ["ai", "policy", "provider", "--tenant", name])).output
     assert "off" in (await tell(runner, ["ai", "policy", "off", "--channel", str(channel_id), "--tenant", name])).output
     shown = (await tell(runner, ["ai", "policy", "--tenant", name])).output

@@ -8,9 +8,8 @@ from typer.testing import CliRunner
 from telegram_assistant.assembly import App
 from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.stores.postgres.channels import Subscription
 from tests.cli.test_channels import connected
-from tests.factories import make_channel
+from tests.factories import make_channel, make_subscription
 from tests.graph.drawn import land, make_linked
 
 NOW = datetime.now(UTC)
@@ -22,7 +21,7 @@ async def tell(assembled: App) -> list[ChannelId]:
     tenant = await assembled.system.tenants.ensure("default")
     first, second, third = channels = [await make_channel(assembled.system, username=f"name{number}") for number in range(3)]
     for channel_id in channels:
-        await assembled.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id))
+        await assembled.system.channels.subscribe(tenant.tenant_id, make_subscription(channel_id))
     await land(
         assembled.system,
         make_linked(first, 1, url=URL, posted_at=NOW - timedelta(hours=1)),

@@ -11,10 +11,9 @@ from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.streams.stage import bind
-from tests.factories import fresh_number, make_channel, make_page, make_post
+from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription
 from tests.streams.conftest import parsed
 
 
@@ -26,7 +25,7 @@ async def publish(assembled: App, tenant: str) -> ChannelId:
     """A photo that is wanted and had trouble, and one that is too large."""
     channel_id = await make_channel(assembled.system)
     tenant_id = (await assembled.system.tenants.ensure(tenant)).tenant_id
-    await assembled.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    await assembled.system.channels.subscribe(tenant_id, make_subscription(channel_id))
     posts = [make_post(channel_id=channel_id, message_id=number, facts=photo(size)) for number, size in ((1, 1_500_000), (2, 10**9))]
     await assembled.system.landing.land(make_page(*posts), Claim(channel_id, 0))
     await post_persistence([parsed(number, channel_id=channel_id) for number in (1, 2)], **bind(post_persistence, assembled.collaborators))

@@ -9,13 +9,12 @@ from typer.testing import CliRunner, Result
 
 from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
 from tests.ai.conftest import minilm
 from tests.ai.models import MINILM
-from tests.factories import fresh_number, make_channel, make_page, make_post
+from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription
 from tests.vectors.indexed import index_of, opened_with_vectors, vectors_in
 
 __all__ = ["minilm"]
@@ -24,7 +23,7 @@ __all__ = ["minilm"]
 async def make_reader(system: SystemStores, *texts: str) -> tuple[str, int]:
     name, channel_id = f"tenant {fresh_number()}", await make_channel(system, username=f"gorod_{fresh_number()}")
     tenant = await system.tenants.ensure(name)
-    await system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=channel_id))
+    await system.channels.subscribe(tenant.tenant_id, make_subscription(channel_id))
     moment = datetime(2026, 11, 1, 12, tzinfo=UTC)
     posts = [make_post(channel_id=channel_id, message_id=1 + place, text=text, posted_at=moment) for place, text in enumerate(texts)]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))

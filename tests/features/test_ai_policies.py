@@ -7,10 +7,9 @@ from telegram_assistant.domain.spending import Amount, Call, Outcome, Tokens
 from telegram_assistant.domain.understanding import AiPolicy, Work
 from telegram_assistant.errors import Conflicting, Missing
 from telegram_assistant.features import ai_policies, spending
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
 from tests.conftest import Admin
-from tests.factories import World, fresh_number, make_channel
+from tests.factories import World, fresh_number, make_channel, make_subscription
 
 
 async def in_force(world: World) -> dict[int, AiPolicy]:
@@ -45,12 +44,12 @@ async def test_channels_to_come_are_understood_as_the_tenant_has_chosen(system: 
     assert (await ai_policies.stance(stores=world.stores_a)).default is AiPolicy.LOCAL
     assert (await ai_policies.choose_default(AiPolicy.OFF, stores=world.stores_a)).default is AiPolicy.OFF
     unsaid, said = await make_channel(system), await make_channel(system)
-    await system.channels.subscribe(world.a, Subscription(channel_id=unsaid))
-    await system.channels.subscribe(world.a, Subscription(channel_id=said, ai_policy=AiPolicy.LOCAL))
-    await system.channels.subscribe(world.b, Subscription(channel_id=unsaid))
+    await system.channels.subscribe(world.a, make_subscription(unsaid))
+    await system.channels.subscribe(world.a, make_subscription(said, ai_policy=AiPolicy.LOCAL))
+    await system.channels.subscribe(world.b, make_subscription(unsaid))
     policies = await in_force(world)
     assert (policies[unsaid], policies[said]) == (AiPolicy.OFF, AiPolicy.LOCAL)
-    await system.channels.subscribe(world.a, Subscription(channel_id=said))  # asked for again without a word: it stays
+    await system.channels.subscribe(world.a, make_subscription(said))  # asked for again without a word: it stays
     assert (await in_force(world))[said] is AiPolicy.LOCAL
     assert [one.chosen for one in await world.stores_b.ai.policies() if one.channel_id == unsaid] == [AiPolicy.LOCAL]
 

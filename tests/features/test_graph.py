@@ -3,7 +3,7 @@
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import pytest
@@ -21,7 +21,7 @@ from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
 from tests.conftest import Admin
-from tests.factories import World, fresh_number, make_channel, make_tenant
+from tests.factories import World, fresh_number, make_channel, make_subscription, make_tenant
 from tests.graph.conftest import graph_index
 from tests.graph.drawn import land, make_linked, opened_graph, understand
 
@@ -118,15 +118,46 @@ async def test_a_tenant_s_answers_are_the_same_whether_or_not_another_exists(
     assert (await who_forwards(asking(pool, await make_tenant(system), graph_index), limit=500)).forwarded == ()
 
 
+async def test_both_engines_tell_of_each_channel_from_the_beginning_of_its_window_on(
+    pool: Pool, system: SystemStores, graph_index: GraphIndex
+) -> None:
+    """Posts of the last five days; one channel is followed with a day of its past, one with three."""
+    tenant_id, url, origin = await make_tenant(system), f"https://page.example/{fresh_number()}", (fresh_number(), 1)
+    today = datetime.combine(datetime.now(UTC).date(), time.min, UTC)
+    short, long = [await make_channel(system) for _ in range(2)]
+    posts = [
+        make_linked(channel_id, 10 - ago, url=url, source=origin, posted_at=today - timedelta(days=ago))
+        for channel_id in (short, long)
+        for ago in range(5)
+    ]
+    await graph_index.write(await land(system, *posts), now=today)
+    for channel_id, days in ((short, 1), (long, 3)):
+        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=days))
+    seen = {(short, 10), (short, 9), (long, 10), (long, 9), (long, 8), (long, 7)}
+    for index in (graph_index, None):
+        one = Asking(tenant_stores(pool, tenant_id), index, today + timedelta(hours=1), 30)
+        assert {(each.channel.channel_id, each.posts) for each in (await who_forwards(one)).forwarded} == {(short, 2), (long, 4)}
+        spreads = await spread(one, PostId(ChannelId(origin[0]), MessageId(1)))
+        assert {(each.post_id.channel_id, each.post_id.message_id) for each in spreads.forwards} == seen
+    one = Asking(tenant_stores(pool, tenant_id), graph_index, today + timedelta(hours=1), 30)
+    assert {(each.post_id.channel_id, each.post_id.message_id) for each in (await who_links(one, url)).posts} == seen
+    (alike,) = (await similar_channels(one, short)).similar
+    assert (alike.channel.channel_id, alike.shared) == (long, 2)
+    await system.channels.subscribe(tenant_id, Subscription(channel_id=(late := await make_channel(system)), history_days=0))
+    old = [make_linked(late, 1, url=url, source=origin, posted_at=today - timedelta(days=2))]
+    await graph_index.write(await land(system, *old), now=today)
+    assert late not in {each.channel.channel_id for each in (await similar_channels(one, short)).similar}
+
+
 async def test_what_a_provider_understood_is_seen_only_by_those_who_may(pool: Pool, system: SystemStores, graph_index: GraphIndex) -> None:
     first, second = [await make_channel(system) for _ in range(2)]
     tenants = {policy: await make_tenant(system) for policy in AiPolicy}
     for policy, tenant_id in tenants.items():
         for channel_id in (first, second):
-            await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, ai_policy=policy))
+            await system.channels.subscribe(tenant_id, make_subscription(channel_id, ai_policy=policy))
     without_consent = await make_tenant(system)
     for channel_id in (first, second):
-        await system.channels.subscribe(without_consent, Subscription(channel_id=channel_id, ai_policy=AiPolicy.PROVIDER))
+        await system.channels.subscribe(without_consent, make_subscription(channel_id, ai_policy=AiPolicy.PROVIDER))
     await system.ai_policies.consent(tenants[AiPolicy.PROVIDER], given_by="tests")
     posts = await land(system, *(make_linked(channel_id, number, posted_at=NOW) for channel_id in (first, second) for number in (1, 2)))
     for post in posts:
@@ -149,7 +180,7 @@ async def test_channels_are_alike_by_what_few_others_share(pool: Pool, system: S
     tenant_id = await make_tenant(system)
     channels = [await make_channel(system) for _ in range(4)]
     for channel_id in channels:
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+        await system.channels.subscribe(tenant_id, make_subscription(channel_id))
     ours, close, far, other = channels
     rare, common = f"https://rare.example/{ours}", f"https://common.example/{ours}"
     posts = [make_linked(channel_id, 1, url=common, posted_at=NOW) for channel_id in (ours, close, far)]
@@ -165,7 +196,7 @@ async def test_links_and_first_seen_tell_when_and_where(pool: Pool, system: Syst
     tenant_id, url = await make_tenant(system), f"https://page.example/{fresh_number()}"
     first, second = [await make_channel(system) for _ in range(2)]
     for channel_id in (first, second):
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+        await system.channels.subscribe(tenant_id, make_subscription(channel_id))
     posts = [make_linked(second, 1, url=f"{url}?utm_medium=x", posted_at=NOW), make_linked(first, 1, url=url, posted_at=NOW - timedelta(hours=2))]
     posts += [make_linked(second, 2, source=(first, 1), posted_at=NOW)]
     await graph_index.write(await land(system, *posts), now=NOW)

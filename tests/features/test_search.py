@@ -17,7 +17,6 @@ from telegram_assistant.features.search import Answer, search
 from telegram_assistant.features.search_meaning import WordsOnly
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.stages.post_persistence import post_persistence
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.rebuilds import Projection
@@ -25,7 +24,7 @@ from telegram_assistant.stores.postgres.tenant_tags import TagChoice
 from telegram_assistant.vectors.index import Index
 from telegram_assistant.vectors.opening import open_vectors
 from tests.conftest import Admin
-from tests.factories import fresh_number, make_channel, make_page, make_post, make_tenant
+from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
 from tests.vectors.indexed import index_of, mark_complete, opened_with_vectors
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -86,7 +85,7 @@ async def reader(app: App) -> Reader:
 
 async def make_reader(app: App, channel_id: ChannelId | None = None, **how: Any) -> Reader:
     tenant_id, channel_id = await make_tenant(app.system), channel_id or await make_channel(app.system)
-    await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, **how))
+    await app.system.channels.subscribe(tenant_id, make_subscription(channel_id, **how))
     return Reader(app, tenant_id, channel_id)
 
 
@@ -190,7 +189,7 @@ async def test_words_are_marked_in_plain_text(reader: Reader) -> None:
 
 async def test_limits_hold_for_words_and_meaning(app: App, reader: Reader) -> None:
     other = ChannelId(await make_channel(app.system, username=f"cats_{fresh_number()}"))
-    await app.system.channels.subscribe(reader.tenant_id, Subscription(channel_id=other))
+    await app.system.channels.subscribe(reader.tenant_id, make_subscription(other))
     photo = {"media": {"kind": "photo", "id": 1, "size_bytes": 10}}
     await reader.says("The cat is asleep", facts=photo, lang="en")
     await reader.says("The cats of the kittens", channel_id=other)

@@ -11,13 +11,12 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.features.graph import Asking, Engine, who_forwards
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.work import loops
-from tests.factories import make_channel, make_page, make_tenant
+from tests.factories import make_channel, make_page, make_subscription, make_tenant
 from tests.graph.drawn import all_of, make_linked
 from tests.servers import OwnServers, own_servers
 
@@ -63,7 +62,7 @@ async def observe(app: App, servers: OwnServers, admin: "asyncpg.Connection[asyn
     tenant_id = await make_tenant(app.system)
     channels = [await make_channel(app.system) for _ in range(CHANNELS)]
     for channel_id in channels:
-        await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+        await app.system.channels.subscribe(tenant_id, make_subscription(channel_id))
     posts: list[PostId] = []
     stopping, ending, health = asyncio.Event(), asyncio.Event(), Health(probes={})
     working = [asyncio.create_task(keep_running(loop, stopping=ending, health=health)) for loop in loops(app, health)]

@@ -18,7 +18,6 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy
 from telegram_assistant.settings import Settings, read_settings
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.media import MediaJob
 from telegram_assistant.stores.postgres.migrating import migrate
@@ -26,7 +25,7 @@ from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.work import loops
 from tests.api.asking import asked, key_of, problem_of
-from tests.factories import fresh_number, make_channel, make_page, make_post, make_tenant
+from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
 from tests.servers import OwnServers, own_servers
 from tests.stages.looking import drawn
 
@@ -147,7 +146,7 @@ async def test_a_server_dies_under_load_and_nothing_is_lost(name: str, tmp_path:
 
 async def observe(app: App, client: httpx.AsyncClient, servers: OwnServers, name: str, seconds: float, folder: Path) -> Load:
     tenant_id, channel_id = await make_tenant(app.system), await make_channel(app.system)
-    await app.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    await app.system.channels.subscribe(tenant_id, make_subscription(channel_id))
     load, key = Load(app, channel_id, folder), await key_of(app, tenant_id)
     async with at_work(app), going_on(load.settle_pictures(), load.ask(client, key)):
         async with going_on(load.land()):

@@ -15,7 +15,7 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.bell import Bell
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.telegram.vault import make_key
@@ -54,7 +54,7 @@ async def subscribe(settings: Settings) -> None:
         await system.tenants.ensure("B")
         for channel_id, title, username in ((CITY, "Городские новости", "gorod_news"), (TECH, "Tech Daily", "tech_daily")):
             await system.channels.register(Channel(channel_id=ChannelId(channel_id), title=title, username=username))
-            await system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=ChannelId(channel_id)))
+            await system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=ChannelId(channel_id), history_days=EVERYTHING_DAYS))
 
 
 async def test_a_post_is_found_although_every_process_is_killed_once(servers: OwnServers, telegram: ControlClient, tmp_path: Path) -> None:

@@ -13,11 +13,10 @@ from telegram_assistant.events import Trigger
 from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.stages.enrichment import enrichment
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool, TenantTransactions
 from telegram_assistant.stores.postgres.stores import SystemStores
 from tests.conftest import Admin
-from tests.factories import make_tenant
+from tests.factories import make_subscription, make_tenant
 from tests.pages.test_extraction import NEWS
 from tests.pages.web import answer, hang, redirect
 from tests.stages.reading import Reading, post_with, reading_posts, wanted
@@ -204,7 +203,7 @@ async def test_what_a_dead_process_was_reading_is_read_by_another(reading: Readi
 async def test_tenants_see_pages_through_their_posts_only(reading: Reading, pool: Pool) -> None:
     follower, stranger = await make_tenant(reading.system), await make_tenant(reading.system)
     post = await post_with(reading.system)
-    await reading.system.channels.subscribe(follower, Subscription(channel_id=post.channel_id))
+    await reading.system.channels.subscribe(follower, make_subscription(post.channel_id))
     await reading.enrich(post, reading.url())
     seen = []
     for tenant in (follower, stranger):

@@ -47,6 +47,21 @@ async def test_nothing_is_found_outside_of_the_channels_that_are_reached(vectors
     assert len(await vectors.search(space, Sought(vector=vector, reach=None, limit=10))) == 4
 
 
+@pytest.mark.parametrize("asked", [{}, {"without_ads": True}, {"since": datetime(2026, 11, 3, tzinfo=UTC)}])
+async def test_each_channel_is_found_from_the_beginning_of_its_window_on(vectors: Vectors, space: Space, asked: dict[str, Any]) -> None:
+    vector, first = next(directions(13)), datetime(2026, 11, 1, tzinfo=UTC)
+    points = [
+        make_point(channel, number, vector, at=int((first + timedelta(days=number)).timestamp())) for channel in (1, 2, 3) for number in range(1, 6)
+    ]
+    await vectors.upsert(space.collection(1), points)
+    begins = {ChannelId(1): first + timedelta(days=2), ChannelId(3): first + timedelta(days=4)}
+    reach = Reach(local=frozenset({ChannelId(1), ChannelId(2)}), provider=frozenset({ChannelId(3)}), since=begins)
+    found = await vectors.search(space, Sought(vector=vector, reach=reach, limit=50, **asked))
+    least = 2 if "since" in asked else 1
+    expected = {(channel, number) for channel, since in ((1, 2), (2, 1), (3, 4)) for number in range(max(least, since), 6)}
+    assert {(hit.post_id.channel_id, hit.post_id.message_id) for hit in found} == expected
+
+
 async def test_what_is_deleted_is_not_found_and_may_be_deleted_again(vectors: Vectors, space: Space) -> None:
     vector = next(directions(4))
     points = [make_point(1, number, vector) for number in (1, 2)]

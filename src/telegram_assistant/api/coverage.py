@@ -34,7 +34,10 @@ LINE_EXAMPLE = {
 
 
 class CoverageLineShown(Shown):
-    """One channel. `summary` is for people; `until` is when the state may change by itself, or since when a channel is unreadable."""
+    """One channel. `summary` is for people; `until` is when the state may change by itself, or since when a channel is unreadable.
+
+    `floor_at` is since when it is to be complete for you; null: everything that was ever posted.
+    """
 
     channel_id: int
     title: str

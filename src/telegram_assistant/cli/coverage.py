@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from telegram_assistant.domain.coverage import CoverageState
-from telegram_assistant.features.coverage import EVERYTHING_BEFORE
 from telegram_assistant.stores.postgres.coverage import ChannelCoverage
 
 COLOURS = {
@@ -51,7 +50,7 @@ def _state(one: ChannelCoverage) -> Text:
 
 
 def _since(one: ChannelCoverage, zone: ZoneInfo) -> str:
-    return "everything" if one.floor_at and one.floor_at.year < EVERYTHING_BEFORE else _when(one.floor_at, zone)
+    return "everything" if one.floor_at is None else _when(one.floor_at, zone)
 
 
 def _why(one: ChannelCoverage, zone: ZoneInfo) -> str:

@@ -113,6 +113,8 @@ class CoverageFacts:
     has_account: bool
     was_read: bool
     missing_ids: int
+    is_in_reach: bool = True
+    """Whether what was read goes back as far as is wanted; what lies below is not counted among the missing ids yet."""
     lost_reason: str | None = None
     lost_at: datetime | None = None
     parked_reason: str | None = None
@@ -125,6 +127,11 @@ class CoverageFacts:
     """Whether previews are read at present, and this channel may have one."""
     was_previewed: bool = False
     previews_blocked_until: datetime | None = None
+
+    @property
+    def is_wanting(self) -> bool:
+        """Whether something is missing of what the follower wants. What others want besides is no matter here."""
+        return bool(self.missing_ids) or not self.is_in_reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +152,10 @@ def status_of(facts: CoverageFacts) -> CoverageStatus:
     why, until = _obstacle(facts)
     if not facts.was_read:
         return CoverageStatus(CoverageState.WAITING, why or "the first poll is to come", until)
-    if not facts.missing_ids:
+    if not facts.is_wanting:
         return CoverageStatus(CoverageState.COMPLETE, why, until)
     if facts.is_filling and not why:
-        return CoverageStatus(CoverageState.FILLING, f"{facts.missing_ids} message ids to read")
+        return CoverageStatus(CoverageState.FILLING, f"{facts.missing_ids} message ids to read" if facts.missing_ids else "the past is to be read")
     return CoverageStatus(CoverageState.MISSING, why or "the next plan fills it", until)
 
 
@@ -166,6 +173,6 @@ def _obstacle(facts: CoverageFacts) -> tuple[str, datetime | None]:
         return facts.parked_reason, facts.parked_until
     if facts.blocked_until:
         return "Telegram asks the account to wait", facts.blocked_until
-    if facts.fill_error:
+    if facts.fill_error and facts.is_wanting:
         return facts.fill_error, facts.fill_again_at
     return "", None

@@ -1,7 +1,7 @@
 """What a post adds to the graph: where it comes from, where it leads, and what it speaks of."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
@@ -122,6 +122,8 @@ class Visible:
     channels: frozenset[ChannelId] = frozenset()
     local: frozenset[ChannelId] = frozenset()
     provider: frozenset[ChannelId] = frozenset()
+    since: Mapping[ChannelId, date] = field(default_factory=dict)
+    """The day on which the window of a channel begins; one that is not named here is seen from its beginning."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,6 @@ from telegram_assistant.errors import Missing
 from telegram_assistant.stores.postgres.coverage import ChannelCoverage, Coverage
 from telegram_assistant.stores.postgres.stores import TenantStores
 
-EVERYTHING_BEFORE = 1980
-"""A floor before that year means: all that there ever was."""
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class CoveragePlace:
@@ -79,8 +76,7 @@ async def coverage_of(channel_id: ChannelId, *, stores: TenantStores) -> Coverag
 def in_words(one: ChannelCoverage) -> str:
     """A sentence for a person; times are UTC."""
     status, checked = one.status, f"last checked {one.last_polled_at:%Y-%m-%d %H:%M}" if one.last_polled_at else "never checked"
-    is_everything = one.floor_at is None or one.floor_at.year < EVERYTHING_BEFORE
-    since = "ever posted" if is_everything else f"posted since {one.floor_at:%Y-%m-%d}"
+    since = "ever posted" if one.floor_at is None else f"posted since {one.floor_at:%Y-%m-%d}"
     why = f": {status.why}" if status.why else ""
     until = "" if status.until is None else f" ({'since' if status.state is CoverageState.UNREADABLE else 'until'} {status.until:%Y-%m-%d %H:%M})"
     said = {

@@ -1,7 +1,7 @@
 """The half of a search that goes by meaning; it may be away, and then says why."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -9,6 +9,7 @@ from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.query import Query
 from telegram_assistant.domain.understanding import AiPolicy, Reason
 from telegram_assistant.errors import Busy
+from telegram_assistant.stores.postgres.policies_in_force import InForce
 from telegram_assistant.stores.postgres.search import Limits, Scope
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.vectors.index import MeaningSearch
@@ -63,10 +64,10 @@ async def nearest_posts(
     patience_seconds: float,
 ) -> tuple[Sequence[PostId], WordsOnly | None]:
     """The nearest first; and why there are none, or not all of them."""
-    policies = scope.policies
-    if index is None or not query.meaning or not policies:
+    followed = scope.in_force
+    if index is None or not query.meaning or not followed.policies:
         return (), WordsOnly.OFF if query.meaning and index is None else None
-    reach = _reach(policies, limits.channels)
+    reach = _reach(followed, limits.channels)
     if not reach.channels:
         return (), WordsOnly.POLICY
     sought = Sought(
@@ -93,8 +94,9 @@ async def nearest_posts(
     return [hit.post_id for hit in near if hit.score >= LEAST_SCORE], None if scope.vectors_are_complete else WordsOnly.FILLING
 
 
-def _reach(policies: Mapping[ChannelId, AiPolicy], channels: Sequence[ChannelId] | None) -> Reach:
+def _reach(followed: InForce, channels: Sequence[ChannelId] | None) -> Reach:
     """A channel whose posts no model may understand for this tenant is not searched by meaning."""
+    policies = followed.policies
     among = policies if channels is None else {one: policies[one] for one in channels if one in policies}
     by_policy = {policy: frozenset(one for one, its in among.items() if its is policy) for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER)}
-    return Reach(by_policy[AiPolicy.LOCAL], by_policy[AiPolicy.PROVIDER])
+    return Reach(by_policy[AiPolicy.LOCAL], by_policy[AiPolicy.PROVIDER], since=followed.since)

@@ -40,11 +40,11 @@ class GraphQuestions:
     def __init__(self, graph: Graph, visible: Visible) -> None:
         self._graph = graph
         self._visible = visible
-        self._channels = sorted(visible.channels)
 
     async def forwardings(self, *, since: date, of: ChannelId | None, limit: int) -> tuple[Forwarding, ...]:
         """The most first; `of` is either side."""
-        rows = await self._graph.ask(FORWARDINGS, channels=self._channels, since=since.isoformat(), of=of, limit=limit)
+        channels = [{"id": one, "since": day.isoformat()} for one, day in self._since(since).items()]
+        rows = await self._graph.ask(FORWARDINGS, channels=channels, of=of, limit=limit)
         return tuple(
             Forwarding(
                 ChannelId(row["channel"]),
@@ -58,13 +58,13 @@ class GraphQuestions:
 
     async def forwards_of(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
         """The first first."""
-        at = micros(datetime.combine(since, time.min, UTC))
-        rows = await self._graph.ask(FORWARDS_OF, origin=str(origin.uuid), channels=self._channels, at=at, limit=limit)
+        moments = {str(one): micros(datetime.combine(day, time.min, UTC)) for one, day in self._since(since).items()}
+        rows = await self._graph.ask(FORWARDS_OF, origin=str(origin.uuid), since=moments, limit=limit)
         return tuple(Appearance(_post(row["channel"], row["message"]), moment(row["at"])) for row in rows)
 
     async def links_to(self, url: str, *, since: date) -> tuple[PostId, ...]:
         """Posts that lead to the page, in no particular order."""
-        rows = await self._graph.ask(LINKS_TO, url=url, channels=self._channels, since=since.isoformat())
+        rows = await self._graph.ask(LINKS_TO, url=url, since=self._days(since))
         return tuple(_post(row["channel"], message) for row in rows for message in row["posts"])
 
     async def similar(self, channel_id: ChannelId, *, since: date, limit: int) -> tuple[Likeness, ...]:
@@ -73,8 +73,7 @@ class GraphQuestions:
         rows = await self._graph.ask(
             SIMILAR,
             channel=channel_id,
-            channels=self._channels,
-            since=since.isoformat(),
+            since=self._days(since),
             local=sorted(seen.local),
             provider=sorted(seen.provider),
             local_sights=[one.value for one in SIGHTS[Tier.LOCAL]],
@@ -84,6 +83,15 @@ class GraphQuestions:
             limit=limit,
         )
         return tuple(Likeness(ChannelId(row["channel"]), round(row["score"], 6), row["shared"], _shared(row["examples"])) for row in rows)
+
+    def _since(self, since: date) -> dict[ChannelId, date]:
+        """From which day on the reader sees each channel."""
+        begins = self._visible.since
+        return {one: max(since, begins.get(one, since)) for one in sorted(self._visible.channels)}
+
+    def _days(self, since: date) -> dict[str, str]:
+        """The same in the words of the query language; a channel that is not in it is not seen."""
+        return {str(one): day.isoformat() for one, day in self._since(since).items()}
 
 
 def _post(channel: int, message: int) -> PostId:
@@ -95,20 +103,20 @@ def _shared(examples: Sequence[Sequence[str]]) -> tuple[Shared, ...]:
 
 
 FORWARDINGS = """
-UNWIND $channels AS channel
-MATCH (:Channel {id: channel})-[:ON]->(d:Day )-[e:FORWARDS]->(s:Channel )
-WHERE d.day >= $since AND ($of IS NULL OR channel = $of OR s.id = $of)
+UNWIND $channels AS seen
+MATCH (:Channel {id: seen.id})-[:ON]->(d:Day )-[e:FORWARDS]->(s:Channel ) WHERE d.day >= seen.since
+WITH seen.id AS channel, d, e, s WHERE $of IS NULL OR channel = $of OR s.id = $of
 RETURN channel, s.id AS source, sum(size(e.posts)) AS posts, min(d.day) AS first_day, max(d.day) AS last_day
 ORDER BY posts DESC, channel, source LIMIT $limit
 """
 
 FORWARDS_OF = """
-MATCH (:Post {id: $origin})<-[:FORWARDED_FROM]-(p:Post ) WHERE p.channel IN $channels AND p.at >= $at
+MATCH (:Post {id: $origin})<-[:FORWARDED_FROM]-(p:Post ) WHERE p.at >= $since[toString(p.channel)]
 RETURN p.channel AS channel, p.message AS message, p.at AS at ORDER BY at, channel, message LIMIT $limit
 """
 
 LINKS_TO = """
-MATCH (:Page {url: $url})<-[e:LINKS]-(d:Day ) WHERE d.channel IN $channels AND d.day >= $since
+MATCH (:Page {url: $url})<-[e:LINKS]-(d:Day ) WHERE d.day >= $since[toString(d.channel)]
 RETURN d.channel AS channel, e.posts AS posts
 """
 
@@ -117,11 +125,11 @@ _SEEN = """({edge}.sight IS NULL OR {day}.channel IN $local AND {edge}.sight IN 
 
 SIMILAR = f"""
 MATCH (:Channel {{id: $channel}})-[:ON]->(d:Day )-[e:FORWARDS|LINKS|MENTIONS]->(t)
-WHERE d.day >= $since AND {_SEEN.format(edge="e", day="d")}
+WHERE d.day >= $since[toString(d.channel)] AND {_SEEN.format(edge="e", day="d")}
 WITH t, sum(size(e.posts)) AS posts, coalesce(t.url, t.key, toString(t.id)) AS what
 ORDER BY posts DESC, what LIMIT $most
 MATCH (t)<-[f:FORWARDS|LINKS|MENTIONS]-(o:Day )
-WHERE o.day >= $since AND o.channel IN $channels AND {_SEEN.format(edge="f", day="o")}
+WHERE o.day >= $since[toString(o.channel)] AND {_SEEN.format(edge="f", day="o")}
 WITH t, what, collect(DISTINCT o.channel) AS channels
 WHERE size(channels) > 1
 UNWIND channels AS channel

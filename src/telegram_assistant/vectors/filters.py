@@ -50,9 +50,10 @@ def where(sought: Sought) -> Where | None:
     must += [_flagged(one.value) for one in sought.has]
     is_about_understanding = bool(sought.tags or sought.topics or sought.kinds or sought.without_ads)
     if not is_about_understanding:
-        if sought.reach is not None:
-            must.append(_in(sought.reach.channels))
-        return Where(tuple(must)) if must else None
+        if sought.reach is None:
+            return Where(tuple(must)) if must else None
+        seen = _within(sought.reach.channels, sought)
+        return Where((*must, *seen[0])) if len(seen) == 1 else Where(tuple(must), either=tuple(map(Where, seen)))
     return Where(tuple(must), either=_by_tier(sought))
 
 
@@ -61,16 +62,16 @@ def _by_tier(sought: Sought) -> tuple[Where, ...]:
     alternatives = []
     reach = sought.reach
     if reach is None or reach.provider:
-        seen = () if reach is None else (_in(reach.provider),)
         better = _understood(sought, Tier.PROVIDER)
         plain = _understood(sought, Tier.LOCAL)
-        alternatives += [
-            Where((*seen, _flagged(BY_PROVIDER), *better.must), better.must_not),
-            Where((*seen, *plain.must), (_flagged(BY_PROVIDER), *plain.must_not)),
-        ]
+        for seen in ((),) if reach is None else _within(reach.provider, sought):
+            alternatives += [
+                Where((*seen, _flagged(BY_PROVIDER), *better.must), better.must_not),
+                Where((*seen, *plain.must), (_flagged(BY_PROVIDER), *plain.must_not)),
+            ]
     if reach is not None and (reach.local or not reach.provider):
         plain = _understood(sought, Tier.LOCAL)
-        alternatives.append(Where((_in(reach.local), *plain.must), plain.must_not))
+        alternatives += [Where((*seen, *plain.must), plain.must_not) for seen in _within(reach.local, sought)]
     return tuple(alternatives)
 
 
@@ -80,8 +81,18 @@ def _understood(sought: Sought, tier: Tier) -> Where:
     return Where(must, (_flagged(f"ad_{tier.value}"),) if sought.without_ads else ())
 
 
-def _in(channels: frozenset[ChannelId]) -> AnyOf:
-    return AnyOf("channel", tuple(sorted(channels)))
+def _within(channels: frozenset[ChannelId], sought: Sought) -> tuple[tuple[AnyOf | Between, ...], ...]:
+    """One alternative for all channels whose windows begin alike; where they begin before what is sought, that is no matter."""
+    begins = sought.reach.since if sought.reach else {}
+    alike: dict[float | None, list[ChannelId]] = {}
+    for channel_id in sorted(channels):
+        since = begins.get(channel_id)
+        is_limit = since is not None and (sought.since is None or since > sought.since)
+        alike.setdefault(since.timestamp() if since and is_limit else None, []).append(channel_id)
+    return tuple(
+        (AnyOf("channel", tuple(some)),) if since is None else (AnyOf("channel", tuple(some)), Between("at", since, None))
+        for since, some in (alike or {None: []}).items()
+    )
 
 
 def _flagged(flag: str) -> AnyOf:

@@ -91,6 +91,8 @@ class Reach:
 
     local: frozenset[ChannelId] = frozenset()
     provider: frozenset[ChannelId] = frozenset()
+    since: Mapping[ChannelId, datetime] = field(default_factory=dict)
+    """Where the window of a channel begins; one that is not named here is seen from its beginning."""
 
     @property
     def channels(self) -> frozenset[ChannelId]:

@@ -45,7 +45,7 @@ async def _words_find(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _words_scope(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return set((await stores.words.scope()).policies)
+    return set((await stores.words.scope()).in_force.policies)
 
 
 async def _words_load(stores: TenantStores, world: World) -> set[ChannelId]:

@@ -8,18 +8,18 @@ import pytest
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.post import fingerprint
 from telegram_assistant.stores.postgres.changes import ChangeKind, ChangeOrder, QuietChange, change_cursor
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
-from tests.factories import make_channel, make_deleted, make_page, make_post, make_tenant
+from tests.conftest import Admin
+from tests.factories import follow_long_ago, make_channel, make_deleted, make_page, make_post, make_tenant
 
 START = datetime(2026, 11, 10, tzinfo=UTC)
 
 
-async def followed(system: SystemStores, pool: Pool) -> tuple[TenantStores, ChannelId]:
+async def followed(system: SystemStores, admin: Admin, pool: Pool) -> tuple[TenantStores, ChannelId]:
     tenant_id, channel_id = await make_tenant(system), await make_channel(system)
-    await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    await follow_long_ago(system, admin, tenant_id, channel_id)
     return tenant_stores(pool, tenant_id), channel_id
 
 
@@ -30,8 +30,8 @@ async def publish(system: SystemStores, channel_id: ChannelId, message_id: int, 
     await system.landing.land(make_page(post, read_at=at), Claim(channel_id, 0))
 
 
-async def test_each_edit_is_told_with_what_stood_there_before_and_after(system: SystemStores, pool: Pool) -> None:
-    stores, channel_id = await followed(system, pool)
+async def test_each_edit_is_told_with_what_stood_there_before_and_after(system: SystemStores, admin: Admin, pool: Pool) -> None:
+    stores, channel_id = await followed(system, admin, pool)
     for hour, text in enumerate(("раз", "два", "три")):
         await publish(system, channel_id, 1, text, at=START + timedelta(hours=hour))
     changes = await stores.changes.since(START)
@@ -39,8 +39,8 @@ async def test_each_edit_is_told_with_what_stood_there_before_and_after(system: 
     assert {one.kind for one in changes} == {ChangeKind.EDITED}
 
 
-async def test_a_revision_that_changed_no_text_stands_between_no_two_texts(system: SystemStores, pool: Pool) -> None:
-    stores, channel_id = await followed(system, pool)
+async def test_a_revision_that_changed_no_text_stands_between_no_two_texts(system: SystemStores, admin: Admin, pool: Pool) -> None:
+    stores, channel_id = await followed(system, admin, pool)
     by_preview = {"source": "preview", "edited": True}
     for hour, (text, facts) in enumerate((("раз", by_preview), ("два", by_preview), ("два", {}), ("три", {}))):
         at = START + timedelta(hours=hour)
@@ -51,8 +51,8 @@ async def test_a_revision_that_changed_no_text_stands_between_no_two_texts(syste
 
 
 @pytest.mark.parametrize("order", ChangeOrder)
-async def test_pages_hold_every_change_once_also_of_one_moment(system: SystemStores, pool: Pool, order: ChangeOrder) -> None:
-    stores, channel_id = await followed(system, pool)
+async def test_pages_hold_every_change_once_also_of_one_moment(system: SystemStores, admin: Admin, pool: Pool, order: ChangeOrder) -> None:
+    stores, channel_id = await followed(system, admin, pool)
     for text in ("раз", "два", "три"):
         for message_id in (1, 2):
             await publish(system, channel_id, message_id, text, at=START + timedelta(hours=len(text)), views=message_id % 2)
@@ -65,8 +65,8 @@ async def test_pages_hold_every_change_once_also_of_one_moment(system: SystemSto
     assert tuple(paged) == everything
 
 
-async def test_a_deletion_is_told_with_what_is_gone(system: SystemStores, pool: Pool) -> None:
-    stores, channel_id = await followed(system, pool)
+async def test_a_deletion_is_told_with_what_is_gone(system: SystemStores, admin: Admin, pool: Pool) -> None:
+    stores, channel_id = await followed(system, admin, pool)
     await publish(system, channel_id, 1, "тайна", at=START)
     await make_deleted(system, channel_id, at=START + timedelta(hours=1))
     (deletion,) = await stores.changes.since(START)
@@ -75,8 +75,8 @@ async def test_a_deletion_is_told_with_what_is_gone(system: SystemStores, pool: 
     assert await stores.changes.since(START + timedelta(hours=2)) == ()
 
 
-async def test_by_reach_the_most_seen_comes_first_by_what_had_been_counted_before_the_change(system: SystemStores, pool: Pool) -> None:
-    stores, channel_id = await followed(system, pool)
+async def test_by_reach_the_most_seen_comes_first_by_what_had_been_counted_before_the_change(system: SystemStores, admin: Admin, pool: Pool) -> None:
+    stores, channel_id = await followed(system, admin, pool)
     for message_id, views in ((1, 900), (2, 50), (3, 400)):
         await publish(system, channel_id, message_id, f"пост {message_id}", at=START, views=views)
     grown = make_post(channel_id=channel_id, message_id=2, facts={"counts": {"views": 7000}})
@@ -88,8 +88,8 @@ async def test_by_reach_the_most_seen_comes_first_by_what_had_been_counted_befor
     assert changes[0].views == 7000
 
 
-async def test_only_the_channels_asked_for_are_told(system: SystemStores, pool: Pool) -> None:
-    stores, channel_id = await followed(system, pool)
+async def test_only_the_channels_asked_for_are_told(system: SystemStores, admin: Admin, pool: Pool) -> None:
+    stores, channel_id = await followed(system, admin, pool)
     await publish(system, channel_id, 1, "раз", at=START)
     await publish(system, channel_id, 1, "два", at=START + timedelta(hours=1))
     assert len(await stores.changes.since(START, channel_ids=[channel_id])) == 1

@@ -4,13 +4,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.feed import Feed, cursor_of
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
 from tests.conftest import Admin
-from tests.factories import World, make_channel, make_page, make_post, make_tenant
+from tests.factories import World, make_channel, make_page, make_post, make_subscription, make_tenant
 
 
 async def read_to_the_end(feed: Feed, *, limit: int) -> list[PostId]:
@@ -29,7 +28,7 @@ async def test_pages_give_every_post_once_newest_first(system: SystemStores, poo
     expected: list[tuple[datetime, int, int]] = []
     for _ in range(8):
         channel_id = await make_channel(system)
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+        await system.channels.subscribe(tenant_id, make_subscription(channel_id))
         # Many posts share a second, as albums and busy channels do: the order must still be exact.
         posts = [
             make_post(channel_id=channel_id, message_id=n, posted_at=datetime(2026, 11, 1, tzinfo=UTC) + timedelta(seconds=hand.randrange(6)))
@@ -49,8 +48,8 @@ async def test_a_post_comes_back_as_it_was_stored(world: World) -> None:
     assert newest.revision == 1
 
 
-async def test_a_deleted_post_stays_in_the_feed_and_is_marked(world: World, admin: Admin, now: datetime) -> None:
-    newest = (await world.stores_a.feed.newest(limit=1))[0].post.id
+async def test_a_deleted_post_stays_in_the_feed_and_is_marked(world: World, admin: Admin) -> None:
+    newest, now = (await world.stores_a.feed.newest(limit=1))[0].post.id, datetime.now(UTC)
     await admin.execute("UPDATE posts SET deleted_at = $3 WHERE channel_id = $1 AND message_id = $2", newest.channel_id, newest.message_id, now)
     again = (await world.stores_a.feed.newest(limit=1))[0]
     assert (again.post.id, again.deleted_at) == (newest, now)

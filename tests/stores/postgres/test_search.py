@@ -9,7 +9,6 @@ import pytest
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
 from telegram_assistant.domain.query import Has
 from telegram_assistant.domain.understanding import AiPolicy, Tier
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
 from telegram_assistant.stores.postgres.landing import Claim
@@ -17,7 +16,7 @@ from telegram_assistant.stores.postgres.posts import Derived
 from telegram_assistant.stores.postgres.search import FAR_FUTURE, Limits, Matches, Place, WordSearch
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
 from tests.conftest import Admin
-from tests.factories import fresh_number, make_channel, make_page, make_post, make_tenant
+from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 EVERYTHING = Place(FAR_FUTURE)
@@ -52,7 +51,7 @@ class Reader:
 @pytest.fixture
 async def reader(system: SystemStores, pool: Pool) -> Reader:
     tenant_id, channel_id = await make_tenant(system), await make_channel(system)
-    await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+    await system.channels.subscribe(tenant_id, make_subscription(channel_id))
     return Reader(system, pool, tenant_id, channel_id)
 
 
@@ -92,7 +91,7 @@ async def test_tags_and_advertising_are_seen_as_the_policy_allows(system: System
     readers = {}
     for policy in AiPolicy:
         tenant_id = await make_tenant(system)
-        await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, ai_policy=policy))
+        await system.channels.subscribe(tenant_id, make_subscription(channel_id, ai_policy=policy))
         await system.ai_policies.consent(tenant_id, given_by="owner")
         readers[policy] = Reader(system, pool, tenant_id, channel_id)
     await readers[AiPolicy.LOCAL].says("снег")
@@ -135,7 +134,7 @@ async def test_rare_and_frequent_words_are_found_alike_over_all_slices(every: in
         await admin.execute("SELECT make_partition('post_search', $1, $2)", begins, ends)
     channels = [await make_channel(system) for _ in range(25)]
     for channel_id in channels:
-        await system.channels.subscribe(reader.tenant_id, Subscription(channel_id=channel_id))
+        await system.channels.subscribe(reader.tenant_id, make_subscription(channel_id))
     posts, newest, apart = 60_000, datetime(2032, 2, 20, tzinfo=UTC), timedelta(minutes=2)
     await admin.execute(
         """

@@ -87,7 +87,7 @@ class PostEnrichments:
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                LOAD, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind.value
+                LOAD_OWN, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind.value
             )
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags") if kind is Kind.TAGS else ()
         choices = _choices(chosen)
@@ -149,11 +149,15 @@ WHERE post_enrichment.revision < excluded.revision
           IS DISTINCT FROM (excluded.data, excluded.provider, excluded.model, excluded.prompt_version)
 """
 
-LOAD_ALL = f"SELECT {COLUMNS} FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = ANY($3)"
+# A revision is counted as the tenant counts those of the post.
+_OWN_REVISION = "CASE WHEN revision > 1 THEN greatest(1, revision - revisions_before(channel_id, message_id)) ELSE revision END AS revision"
+OWN_COLUMNS = COLUMNS.replace("revision", _OWN_REVISION, 1)
+LOAD_ALL = f"SELECT {OWN_COLUMNS} FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = ANY($3)"
 
-LOAD = f"""
+_LOAD = """
 SELECT e.* FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL (
-    SELECT {COLUMNS} FROM post_enrichment WHERE channel_id = w.channel_id AND message_id = w.message_id AND kind = $3 OFFSET 0
+    SELECT {columns} FROM post_enrichment WHERE channel_id = w.channel_id AND message_id = w.message_id AND kind = $3 OFFSET 0
 ) e
 """
+LOAD, LOAD_OWN = _LOAD.format(columns=COLUMNS), _LOAD.format(columns=OWN_COLUMNS)

@@ -7,7 +7,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.spreading import Appearance, Forwarding, Visible
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.stores.postgres.database import TenantTransactions
-from telegram_assistant.stores.postgres.policies_in_force import policies_in_force
+from telegram_assistant.stores.postgres.policies_in_force import in_force
 
 
 class Forwards:
@@ -19,9 +19,10 @@ class Forwards:
     async def visible(self) -> Visible:
         """Who pays for a provider sees its results, the others see the local ones; who wants nothing understood sees none."""
         async with self._transactions.begin() as connection:
-            policies = await policies_in_force(connection)
+            followed = await in_force(connection)
+        policies = followed.policies
         local, provider = (frozenset(one for one, its in policies.items() if its is tier) for tier in (AiPolicy.LOCAL, AiPolicy.PROVIDER))
-        return Visible(frozenset(policies), local, provider)
+        return Visible(frozenset(policies), local, provider, since={one: moment.astimezone(UTC).date() for one, moment in followed.since.items()})
 
     async def forwardings(self, *, since: date, of: ChannelId | None, limit: int) -> tuple[Forwarding, ...]:
         """The most first; `of` is either side."""

@@ -76,8 +76,8 @@ UNDER_WAY = "b.state = 'open' OR b.state = 'failed' AND b.next_try_at > now() - 
 # A floor is lowered by the account of who wants it lower; who has none is served by the operator's reader.
 WANT_HISTORY = f"""
 WITH deepest AS (
-    SELECT DISTINCT ON (s.channel_id) s.channel_id, s.tenant_id, s.created_at - make_interval(days => s.history_days) AS since
-    FROM subscriptions s WHERE s.active ORDER BY s.channel_id, s.created_at - make_interval(days => s.history_days)
+    SELECT DISTINCT ON (s.channel_id) s.channel_id, s.tenant_id, greatest(s.visible_from, 'epoch') AS since
+    FROM subscriptions s WHERE s.active ORDER BY s.channel_id, s.visible_from
 )
 INSERT INTO backfills (channel_id, account_id, requested_by, kind, since)
 SELECT d.channel_id, coalesce(own.account_id, reader.account_id), d.tenant_id, 'history', d.since

@@ -13,7 +13,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.media import MediaKind, MediaState
 from telegram_assistant.domain.post import Json
 from telegram_assistant.stores.postgres.database import TenantTransactions
-from telegram_assistant.stores.postgres.rows import POST_COLUMNS, StoredPost, stored_post
+from telegram_assistant.stores.postgres.rows import OWN_POST_COLUMNS, StoredPost, stored_post
 
 MOST_VERSIONS = 50
 MOST_COUNTS = 500
@@ -93,7 +93,7 @@ class PostDetail:
 
 # The post is named by its whole key everywhere, so each part is one probe of one index. Row-level security decides what exists.
 DETAIL = f"""
-SELECT {", ".join(f"p.{name}" for name in POST_COLUMNS.split(", "))}, c.title, c.username,
+SELECT p.*, c.title, c.username,
        ARRAY(SELECT ROW(seen_at, views, forwards, replies, reactions) FROM (
            SELECT * FROM post_counts WHERE channel_id = $1 AND message_id = $2 ORDER BY seen_at DESC LIMIT {MOST_COUNTS}) n
            ORDER BY seen_at) AS counts,
@@ -101,25 +101,29 @@ SELECT {", ".join(f"p.{name}" for name in POST_COLUMNS.split(", "))}, c.title, c
              FROM post_media WHERE channel_id = $1 AND message_id = $2 ORDER BY ordinal) AS media,
        ARRAY(SELECT url FROM post_links WHERE channel_id = $1 AND message_id = $2 ORDER BY url) AS links,
        (SELECT data FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = 'crawl' AND tier = 'local') AS crawled,
-       (SELECT message_ids FROM media_groups WHERE channel_id = $1 AND grouped_id = p.grouped_id) AS album,
+       ARRAY(SELECT i.message_id FROM media_groups g CROSS JOIN LATERAL unnest(g.message_ids) WITH ORDINALITY AS i(message_id, place)
+             WHERE g.channel_id = $1 AND g.grouped_id = p.grouped_id
+               AND EXISTS (SELECT 1 FROM posts o WHERE o.channel_id = $1 AND o.message_id = i.message_id) ORDER BY i.place) AS album,
        (SELECT title FROM channels WHERE channel_id = p.fwd_channel_id) AS forwarded_title,
        ARRAY(SELECT ROW(f.channel_id, f.message_id, f.title, f.posted_at) FROM (
            SELECT f.*, o.title FROM forwards f JOIN channels o ON o.channel_id = f.channel_id
            WHERE f.from_channel_id = $1 AND f.from_message_id = $2
            ORDER BY f.posted_at, f.channel_id, f.message_id LIMIT {MOST_FORWARDS}) f) AS forwarded_by,
        (SELECT count(*) FROM post_versions WHERE channel_id = $1 AND message_id = $2)::int AS earlier_versions
-FROM posts p JOIN channels c ON c.channel_id = p.channel_id
-WHERE p.channel_id = $1 AND p.message_id = $2
+FROM (SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = $1 AND message_id = $2) p JOIN channels c ON c.channel_id = p.channel_id
 """
 
 VERSIONS = f"""
-SELECT revision, text, edited_at, coalesce(seen_at, stored_at) AS seen_at, replaced_at, difference FROM (
+SELECT revision - b.revisions AS revision, text, edited_at, greatest(coalesce(seen_at, stored_at), s.created_at) AS seen_at, replaced_at,
+       difference
+FROM (
     SELECT v.revision, v.text, v.edited_at, v.seen_at, v.replaced_at, v.difference, p.stored_at
     FROM posts p JOIN post_versions v ON v.channel_id = p.channel_id AND v.message_id = p.message_id
     WHERE p.channel_id = $1 AND p.message_id = $2
     UNION ALL
     SELECT revision, text, edited_at, seen_at, NULL, NULL, stored_at FROM posts WHERE channel_id = $1 AND message_id = $2
-) known ORDER BY revision DESC LIMIT {MOST_VERSIONS}
+) known CROSS JOIN revisions_before($1, $2) AS b(revisions) JOIN subscriptions s ON s.channel_id = $1
+ORDER BY revision DESC LIMIT {MOST_VERSIONS}
 """
 
 
@@ -151,7 +155,7 @@ def _detail(row: asyncpg.Record) -> PostDetail:
         media=tuple(_media(one) for one in row["media"]),
         links=tuple(row["links"]),
         crawled=json.loads(row["crawled"]) if row["crawled"] else {},
-        album=tuple(row["album"] or ()),
+        album=tuple(row["album"]),
         forwarded_title=row["forwarded_title"],
         forwarded_by=tuple(
             NamedPost(PostId(ChannelId(channel_id), MessageId(message_id)), title, at) for channel_id, message_id, title, at in row["forwarded_by"]

@@ -15,6 +15,10 @@ POST_COLUMNS = (
     "channel_id, message_id, posted_at, content_hash, kind, text, entities, edited_at, reply_to, "
     "fwd_channel_id, fwd_message_id, grouped_id, lang, author, facts, stored_at, deleted_at, revision"
 )
+OWN_POST_COLUMNS = POST_COLUMNS.replace(
+    "stored_at", "greatest(stored_at, (SELECT s.created_at FROM subscriptions s WHERE s.channel_id = posts.channel_id)) AS stored_at"
+).replace("revision", "CASE WHEN revision > 1 THEN revision - revisions_before(channel_id, message_id) ELSE revision END AS revision")
+"""Of `posts`, as a tenant sees them: it met none before it followed the channel, and each in its first revision."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.query import Has, bits_of
-from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.stores.postgres.database import TenantTransactions
-from telegram_assistant.stores.postgres.policies_in_force import policies_in_force
-from telegram_assistant.stores.postgres.rows import POST_COLUMNS, StoredPost, stored_post
+from telegram_assistant.stores.postgres.policies_in_force import InForce, in_force
+from telegram_assistant.stores.postgres.rows import OWN_POST_COLUMNS, StoredPost, stored_post
 
 BEGINS, ENDS = "\ue000", "\ue001"
 """Around a word that was looked for; they are taken out of texts before."""
@@ -69,8 +68,7 @@ class Matches:
 class Scope:
     """What a tenant follows and how it calls things."""
 
-    policies: Mapping[ChannelId, AiPolicy]
-    """Of every channel; `provider` without the owner's consent is `local`."""
+    in_force: InForce
     tag_names: Mapping[str, str | None]
     """Where the tenant has chosen one; None: it is hidden."""
     vectors_are_complete: bool
@@ -137,10 +135,10 @@ class WordSearch:
     async def scope(self) -> Scope:
         """Everything that is followed, as far as it matters to a search."""
         async with self._transactions.begin() as connection:
-            policies = await policies_in_force(connection)
+            followed = await in_force(connection)
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
             is_complete = bool(await connection.fetchval("SELECT vectors_are_complete()"))
-        return Scope(policies, {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in chosen}, is_complete)
+        return Scope(followed, {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in chosen}, is_complete)
 
     async def load(self, post_ids: Sequence[PostId], *, channel_ids: Iterable[ChannelId] = (), strict_words: str = "") -> Loaded:
         """Those that are not deleted, and have the words that must be there; with their channels and these."""
@@ -172,7 +170,7 @@ def _match(row: asyncpg.Record) -> Match:
 LOAD = f"""
 SELECT p.* FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL (
-    SELECT {POST_COLUMNS} FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id AND deleted_at IS NULL LIMIT 1) p
+    SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id AND deleted_at IS NULL LIMIT 1) p
 WHERE $3 = '' OR to_tsvector('russian', p.text) @@ websearch_to_tsquery('russian', $3)
 """
 

@@ -16,7 +16,7 @@ from telegram_assistant.stores.postgres.changes import QuietChanges
 from telegram_assistant.stores.postgres.channel_requests import ChannelRequests
 from telegram_assistant.stores.postgres.channels import Channels, Followed
 from telegram_assistant.stores.postgres.counts import Counts
-from telegram_assistant.stores.postgres.coverage import CoverageLedger, CoverageOverview
+from telegram_assistant.stores.postgres.coverage import CoverageLedger, CoverageOverview, OwnCoverage
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
 from telegram_assistant.stores.postgres.dead_letters import DeadLetters
 from telegram_assistant.stores.postgres.enrichments import Enrichments, PostEnrichments
@@ -132,7 +132,7 @@ class TenantStores:
     followed: Followed
     requests: ChannelRequests
     parked: ParkedChannels
-    coverage: CoverageLedger
+    coverage: OwnCoverage
     coverage_overview: CoverageOverview
     words: WordSearch
     enrichments: PostEnrichments
@@ -212,7 +212,7 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         followed=Followed(transactions),
         requests=ChannelRequests(transactions),
         parked=ParkedChannels(transactions),
-        coverage=CoverageLedger(transactions),
+        coverage=OwnCoverage(transactions),
         coverage_overview=CoverageOverview(transactions),
         words=WordSearch(transactions),
         enrichments=PostEnrichments(transactions),

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from telegram_assistant.stores.postgres.database import TenantTransactions
 from telegram_assistant.stores.postgres.feed import Cursor
-from telegram_assistant.stores.postgres.rows import POST_COLUMNS, StoredPost, stored_post
+from telegram_assistant.stores.postgres.rows import OWN_POST_COLUMNS, StoredPost, stored_post
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class TagCount:
 
 CARRYING = f"""
 SELECT p.* FROM posts_with_tags($1, $2, $3, $4, $5, $6) f CROSS JOIN LATERAL (
-    SELECT {POST_COLUMNS} FROM posts WHERE channel_id = f.channel_id AND message_id = f.message_id LIMIT 1) p
+    SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = f.channel_id AND message_id = f.message_id LIMIT 1) p
 ORDER BY p.posted_at DESC, p.channel_id DESC, p.message_id DESC
 """
 

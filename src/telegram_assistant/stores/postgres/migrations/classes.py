@@ -4,7 +4,10 @@
     subscribed   has channel_id; a tenant sees the rows of channels it actively subscribes to
     system       a tenant sees nothing
 
-The comment is read by the catalogue test, which fails for a table without a class.
+Of a subscribed table whose rows are about posts a tenant sees only what lies in its own window (`within_window`, `beside_posts`):
+what is stored from before is there because others asked for it.
+
+The comment is read by the catalogue test, which fails for a table without a class, or without a window.
 """
 
 from alembic import op
@@ -15,6 +18,15 @@ _OWN_ROWS = "tenant_id = (SELECT current_tenant())"
 _SUBSCRIBED_ROWS = """
 EXISTS (SELECT 1 FROM subscriptions s
         WHERE s.tenant_id = (SELECT current_tenant()) AND s.channel_id = {table}.channel_id AND s.active OFFSET 0)
+"""
+
+_WITHIN_WINDOW = """
+EXISTS (SELECT 1 FROM subscriptions s
+        WHERE s.tenant_id = (SELECT current_tenant()) AND s.channel_id = {table}.channel_id AND s.active AND {condition} OFFSET 0)
+"""
+# The probe of posts is itself under row-level security.
+_BESIDE_POST = """
+EXISTS (SELECT 1 FROM posts p WHERE p.channel_id = {table}.channel_id AND p.message_id = {table}.message_id OFFSET 0)
 """
 
 
@@ -28,6 +40,23 @@ def subscribed_table(table: str, about: str) -> None:
     """Read-only for tenants: what a channel said is written by ingest and the workers."""
     _isolate(table, "subscribed", about)
     _let_tenants(table, _SUBSCRIBED_ROWS.format(table=table), ("SELECT",))
+
+
+def within_window(table: str, condition: str) -> None:
+    """Instead of all rows of its channels a tenant sees those for which this holds of its subscription `s`."""
+    _see_instead(table, _WITHIN_WINDOW.format(table=table, condition=condition))
+
+
+def beside_posts(table: str, *, noticed: str | None = None) -> None:
+    """A tenant sees a row where it sees the row's post; where `noticed` names a moment of the row, only since it follows the channel."""
+    beside = _BESIDE_POST.format(table=table)
+    since = _WITHIN_WINDOW.format(table=table, condition=f"{table}.{noticed} >= s.created_at")
+    _see_instead(table, f"{since} AND {beside}" if noticed else beside)
+
+
+def _see_instead(table: str, rows: str) -> None:
+    op.execute(f"DROP POLICY own ON {table}")
+    op.execute(f"CREATE POLICY own ON {table} TO tga_tenant USING ({rows}) WITH CHECK ({rows})")
 
 
 def system_table(table: str, about: str, *, system_may: str = "SELECT, INSERT, UPDATE, DELETE") -> None:

@@ -1,0 +1,134 @@
+"""The pages for newcomers and operators: what they say is done as written, and the installation that comes of it is asked as written.
+
+docs/try-it.md builds the installation, docs/operations/check-status.md looks at it.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from bench.engines import free_port
+from bench.simulator import simulator
+from telegram_simulator.world.demo.packs import packs
+from tests.conftest import scratch_database
+from tests.journeys.programs import program
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+TRY_IT = (DOCS / "try-it.md").read_text(encoding="utf-8")
+CHECK_STATUS = (DOCS / "operations/check-status.md").read_text(encoding="utf-8")
+STARTED_HERE = ("scripts/servers up", "eval ", "tga-sim demo", "tga run")
+"""How lines begin that start what the test has started in its own way."""
+ROW = re.compile(r"^\| [^|]+ \| .+ \| `(?P<ours>.+)` \|$", re.MULTILINE)
+OURS = {found["ours"].replace("\\|", "|") for found in ROW.finditer(CHECK_STATUS)} - {"tga run"}
+
+pytestmark = pytest.mark.serial
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Runs lines of the documentation as they are written; only the ports are others, so that several can run on one machine."""
+
+    folder: Path
+    environ: dict[str, str]
+    ports: dict[str, str]
+
+    def written(self, text: str) -> str:
+        for there, here in self.ports.items():
+            text = text.replace(f"localhost:{there}", f"127.0.0.1:{here}").replace(f":{there}", f":{here}").replace(f"={there}", f"={here}")
+        return text
+
+    def run(self, line: str) -> subprocess.CompletedProcess[str]:
+        command = f'tga() {{ {sys.executable} -m telegram_assistant "$@"; }}; set -o pipefail; {self.written(line)}'
+        return subprocess.run(["bash", "-c", command], env=self.environ, cwd=self.folder, capture_output=True, text=True, check=False, timeout=120)
+
+    def must(self, line: str) -> str:
+        done = self.run(line)
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+
+def lines_of(page: str) -> list[str]:
+    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    return [line.partition("  #")[0].strip() for block in blocks for line in block.splitlines() if not line.startswith(STARTED_HERE)]
+
+
+BEFORE, AFTER = lines_of(TRY_IT.partition("The third one")[0]), lines_of(TRY_IT.partition("The third one")[2])
+
+
+@pytest.fixture(scope="module")
+async def shell(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shell]:
+    folder = tmp_path_factory.mktemp("try-it")
+    with simulator("demo", limits="telegram") as telegram:
+        async with scratch_database(environ, "tga_try_it") as own:
+            own |= {"REDIS_URL": own["REDIS_URL"].removesuffix("/0") + "/13", "PARSER_SCHEDULER_INTERVAL_SEC": "5", "PATH": os.environ["PATH"]}
+            own |= {f"{role}_PORT": str(free_port()) for role in ("INGEST", "WORKER", "API")}
+            ports = {"8011": own["INGEST_PORT"], "8012": own["WORKER_PORT"], "8000": own["API_PORT"]}
+            ports |= {"8443": str(telegram.where["ports"]["2"])}
+            ports |= {there: telegram.where[name].rpartition(":")[2].strip("/") for there, name in (("8445", "control"), ("8446", "web"))}
+            redis = Redis.from_url(own["REDIS_URL"])
+            await redis.flushdb()
+            await redis.aclose()
+            made = Shell(folder, own, ports)
+            settings = re.findall(r"```ini\n(.*?)```", TRY_IT, re.DOTALL)[0]
+            (folder / ".env").write_text(made.written(settings), encoding="utf-8")
+            for line in BEFORE:
+                made.must(line)
+            values = dict(line.split("=", 1) for line in (folder / ".env").read_text(encoding="utf-8").splitlines())
+            values["TELEGRAM_DC_PUBLIC_KEY_FILE"] = str(folder / "simulator.pem")
+            with program("telegram_assistant", "run", environ={**own, **values}, log=folder / "tga.log"):
+                for line in AFTER[:2]:
+                    made.must(line)
+                deadline = time.monotonic() + 120
+                while made.run("tga search склад").returncode:
+                    assert time.monotonic() < deadline, (folder / "tga.log").read_text(encoding="utf-8")[-2000:]
+                yield made
+
+
+def test_the_channels_that_the_page_names_are_there() -> None:
+    named = set(re.findall(r"@(\w+)", TRY_IT))
+    assert named <= {channel.name for channel in packs().channels}
+    assert len(named) > 20
+
+
+@pytest.mark.parametrize("line", AFTER[2:])
+def test_each_line_for_newcomers_works(shell: Shell, line: str) -> None:
+    assert shell.must(line)
+
+
+@pytest.mark.parametrize("line", sorted(OURS - {*AFTER}))
+def test_each_line_for_operators_works(shell: Shell, line: str) -> None:
+    assert shell.must(line) or "--scan" in line
+
+
+def test_the_page_for_operators_has_a_line_for_each_that_they_know() -> None:
+    assert len(OURS) >= 17
+
+
+def test_a_running_installation_is_ready_for_production(shell: Shell) -> None:
+    said = shell.must("tga doctor --production").partition("The running installation:")[2]
+    assert re.findall(r"^. (\d [a-z ]+?)  ", said, re.MULTILINE) == [
+        "1 scheduler",
+        "2 tick",
+        "3 news",
+        "4 no duplicates",
+        "5 crash recovery",
+        "6 dashboard",
+        "7 alerts",
+        "8 stale channels",
+    ]
+    assert "✘" not in said
+
+
+def test_a_role_that_does_not_run_ends_the_check_with_1(shell: Shell) -> None:
+    away = Shell(shell.folder, {**shell.environ, "WORKER_PORT": str(free_port())}, shell.ports)
+    done = away.run("tga doctor --production")
+    assert done.returncode == 1
+    assert re.search(r"✘ role worker .* → start it: tga run --roles worker", done.stdout)

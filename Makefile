@@ -85,6 +85,7 @@ bench: install  ## the benchmarks at their small size
 	$(SERVERS_ENV) && scripts/suite chaos-ingest $(BIN)/python -m bench.chaos_ingest --seconds 150 --json
 	$(SERVERS_ENV) && scripts/suite soak-ingest $(BIN)/python -m bench.soak_ingest --seconds 120 --channels 150 --json
 	$(SERVERS_ENV) && scripts/suite bench-push $(BIN)/python -m bench.push --seconds 20 --channels 20 --accounts 4 --json
+	$(SERVERS_ENV) && scripts/suite bench-hostile $(BIN)/python -m bench.hostile --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-demo $(BIN)/python -m bench.demo --channels 8 --accounts 4 --json
 	$(SERVERS_ENV) && scripts/suite bench-pipeline $(BIN)/python -m bench.pipeline --posts 4000 --json
 	$(SERVERS_ENV) && scripts/suite bench-tagging $(BIN)/python -m bench.tagging --json

@@ -73,10 +73,10 @@ class App:
 
 
 @asynccontextmanager
-async def assemble(settings: Settings, *, with_vectors: bool = False) -> AsyncIterator[App]:
+async def assemble(settings: Settings, *, with_vectors: bool = False, guard: Guard | None = None) -> AsyncIterator[App]:
     """Connect to everything that is needed, or raise CannotStart; disconnect at the end.
 
-    Embedded vectors can be used by one process at a time, so only who says so opens them.
+    Embedded vectors can be used by one process at a time, so only who says so opens them. `guard`: for tests that play the web.
     """
     instance = f"{settings.process.instance_name}#{secrets.token_hex(2)}"
     async with AsyncExitStack() as stack:
@@ -92,7 +92,7 @@ async def assemble(settings: Settings, *, with_vectors: bool = False) -> AsyncIt
         files, rules = _files(settings.files)
         readers = Readers()
         stack.push_async_callback(readers.close)
-        page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, redis, guard=Guard(), readers=readers))
+        page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, redis, guard=guard or Guard(), readers=readers))
         picture_readers = PictureReaders()
         stack.push_async_callback(picture_readers.close)
         gate = await stack.enter_async_context(open_gate(settings, system=system, redis=redis))

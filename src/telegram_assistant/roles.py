@@ -25,6 +25,7 @@ from telegram_assistant.api.status import Pages, role_sites
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.access import weakness_of_operator_key
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.pages.guard import Guard
 from telegram_assistant.settings import HttpSettings, Settings
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.supervision import Loop, keep_running
@@ -110,13 +111,15 @@ class _Running:
     servers: Sequence[Server]
 
 
-async def run_roles(settings: Settings, roles: Sequence[Role], *, told_to_stop: Callable[[], Awaitable[None]] | None = None) -> None:
+async def run_roles(
+    settings: Settings, roles: Sequence[Role], *, told_to_stop: Callable[[], Awaitable[None]] | None = None, guard: Guard | None = None
+) -> None:
     """Run until SIGTERM or SIGINT (or until `told_to_stop` returns), then drain. CannotStart when a role cannot begin."""
     BUILD.info({"version": __version__})
     CHANNEL_BOUND.channels = settings.telemetry.max_channel_series
     _warn_of_weak_key(settings.http)
     with _listening(settings.http, roles) as listeners:
-        async with assemble(settings, with_vectors=any(role.uses_vectors for role in roles)) as app:
+        async with assemble(settings, with_vectors=any(role.uses_vectors for role in roles), guard=guard) as app:
             planned = [_plan(role, app) for role in roles]
             async with asyncio.TaskGroup() as group:
                 running = [_start(one, listeners[one.role.name], app=app, group=group) for one in planned]

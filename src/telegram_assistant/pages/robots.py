@@ -22,7 +22,7 @@ KEPT_AFTER_TROUBLE_SECONDS = 600.0
 """A site whose robots.txt cannot be had, or read, is left alone for so long (RFC 9309)."""
 MAX_FILE_BYTES = 500 * 1024
 """What comes later is ignored, as RFC 9309 allows."""
-MAX_CACHE_BYTES = 20_000_000
+MAX_CACHE_BYTES = 5_000_000
 SITE_BYTES = 2_000
 """What a site costs beside its file."""
 MAX_JUDGING_SECONDS = 5.0

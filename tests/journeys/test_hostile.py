@@ -1,0 +1,44 @@
+"""Contents that were made to stop a program go through a running installation, and nobody else notices."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import hostile_contents as contents
+from bench.engines import free_port
+from bench.hostile import UNLIMITED, measure
+from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.postgres.migrating import migrate
+from tests.conftest import scratch_database
+from tests.servers import OwnServers, own_servers
+
+pytestmark = pytest.mark.serial
+
+SECONDS = 4.0
+"""At twenty a second every content comes by once."""
+MAX_P95_MS = 2_000.0
+"""On a busy machine; how it compares with ordinary contents is measured by bench.hostile."""
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[OwnServers]:
+    with own_servers("postgres", "redis") as running:
+        yield running
+
+
+def test_there_are_enough_hostile_contents_of_every_kind() -> None:
+    kinds = (contents.texts, contents.edits, contents.pages, contents.robots, contents.pictures, contents.lists, contents.bodies)
+    assert all(len(kind()) >= 3 for kind in kinds)
+    assert contents.counted() >= 60
+
+
+async def test_others_are_served_while_hostile_contents_come_by(servers: OwnServers, tmp_path: Path) -> None:
+    async with scratch_database(servers.environ(), "tga_hostile") as environ:
+        ports = {name: str(free_port()) for name in ("WORKER_PORT", "API_PORT")}
+        places = {"FILES_DIR": str(tmp_path / "files"), "VECTORS_DIR": str(tmp_path / "vectors")}
+        await migrate(read_settings(environ).database, tell=lambda _: None)
+        found = await measure({**environ, **UNLIMITED, **ports, **places}, tmp_path, seconds=SECONDS)
+    assert {status for answers in found.answers.values() for status in answers} == {200}
+    assert max(hostile for _, hostile in found.p95_ms.values()) < MAX_P95_MS
+    assert found.left == 0

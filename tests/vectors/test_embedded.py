@@ -111,6 +111,11 @@ async def test_the_doctor_says_what_is_used_by_which_model_and_how_much_is_in_it
     assert finding.what == "no QDRANT_URL and no VECTORS_DIR: posts are found by their words only"
 
 
+async def test_the_folder_is_closed_to_other_users(tmp_path: Path) -> None:
+    async with open_vectors(VectorSettings(folder=tmp_path / "new" / "vectors")):
+        assert (tmp_path / "new" / "vectors").stat().st_mode & 0o777 == 0o700
+
+
 async def test_a_folder_that_cannot_be_used_is_told_in_words(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(CannotStart, match=r"cannot be used .* correct VECTORS_DIR"):

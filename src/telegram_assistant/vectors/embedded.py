@@ -180,7 +180,7 @@ async def _remove(shard: Shard) -> None:
 def _locked(folder: Path) -> TextIO:
     """The engine itself would let a second process make another shard in the same folder."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = (folder / "lock").open("a", encoding="utf-8")
     except OSError as error:
         raise CannotStart(f"the folder {folder} cannot be used ({error.strerror})", remedy="Make it writable, or correct VECTORS_DIR") from error

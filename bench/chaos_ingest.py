@@ -146,7 +146,7 @@ async def schedule(seed: int, servers: OwnServers, folder: Path) -> Result:
         settings = read_settings(environ)
         await _empty_database(settings)
         redis_cli(servers, "FLUSHALL")
-        async with assemble(settings) as app:
+        async with assemble(settings, with_accounts=True) as app:
             await furnish(app, control, key)
         fleet = Fleet(environ, folder / f"ingest-{seed}.log")
         stack.callback(fleet.stop)

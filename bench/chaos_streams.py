@@ -100,7 +100,7 @@ async def run_schedule(bench: Bench, seed: int) -> Found:
     finally:
         await bench.fleet.end()
     for letter in await bench.system.dead_letters.newest(limit=1000):
-        await discard(letter.dead_letter_id, letters=bench.system.dead_letters, outbox=bench.system.outbox, redis=bench.redis)
+        await discard(letter.dead_letter_id, letters=bench.system.dead_letters, redis=bench.redis)
     return found
 
 

@@ -94,7 +94,7 @@ async def run(channels: list[int], accounts: int) -> dict[str, object]:
         database = (await stack.enter_async_context(own_database("tga_bench_demo"))).database
         servers = {"DATABASE_URL": database.url.get_secret_value(), "REDIS_URL": engine.url, "PARSER_SCHEDULER_INTERVAL_SEC": str(TICK_SECONDS)}
         environ = {**os.environ, **telegram_at(running, None), **servers, "INGEST_PORT": str(free_port())}
-        async with assemble(read_settings(environ)) as app:
+        async with assemble(read_settings(environ), with_accounts=True) as app:
             await furnish(app, control, channels, accounts)
         admin = await asyncpg.connect((database.admin_url or database.url).get_secret_value())
         stack.push_async_callback(admin.close)

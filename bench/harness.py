@@ -25,6 +25,10 @@ def arguments(about: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+ONE_LOGIN = {"DATABASE_SYSTEM_URL": "", "DATABASE_INGEST_URL": ""}
+"""Benches do everything with one login, and so does what they start."""
+
+
 @asynccontextmanager
 async def own_database(name: str, *, keep: bool = False) -> AsyncIterator[Settings]:
     """A fresh migrated database on the server of DATABASE_ADMIN_URL; dropped at the end unless it is kept. Without a graph."""
@@ -36,7 +40,8 @@ async def own_database(name: str, *, keep: bool = False) -> AsyncIterator[Settin
     if not (exists and keep):
         await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         await admin.execute(f"CREATE DATABASE {name}")
-    urls = {key: _in_database(os.environ[key], name) for key in ("DATABASE_URL", "DATABASE_ADMIN_URL")}
+    os.environ |= ONE_LOGIN
+    urls = {"DATABASE_URL": _with_login(_in_database(os.environ["DATABASE_URL"], name)), "DATABASE_ADMIN_URL": _in_database(admin_url, name)}
     settings = read_settings({**os.environ, "NEO4J_URI": "", **urls})
     await migrate(settings.database, tell=lambda _: None)
     try:
@@ -45,6 +50,11 @@ async def own_database(name: str, *, keep: bool = False) -> AsyncIterator[Settin
         if not keep:
             await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
         await admin.close()
+
+
+def _with_login(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"tga_bench:tga@{parts.hostname}:{parts.port}"))
 
 
 def _in_database(url: str, name: str) -> str:

@@ -27,7 +27,7 @@ from bench.harness import Versions, arguments, cpu_seconds, own_cpu_seconds, own
 from bench.instant import SPACE, Drawn, InstantLocal, InstantModel
 from bench.landing_world import CHANNELS, World, land_elsewhere
 from telegram_assistant.ai.providers import Source
-from telegram_assistant.assembly import App, assemble, gate_before, open_index
+from telegram_assistant.assembly import App, Models, assemble, open_gate, open_questions
 from telegram_assistant.domain.understanding import AiPolicy, Work
 from telegram_assistant.pipeline import ENDS, PIPELINE
 from telegram_assistant.settings import Settings, VectorSettings, read_group
@@ -36,6 +36,8 @@ from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import Stage
 from telegram_assistant.streams.watching import look
 from telegram_assistant.telemetry.health import Health
+from telegram_assistant.vectors.index import Index, MeaningSearch
+from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.work import loops_of, relay_of, runner_of
 
 HALF_LOAD_SECONDS = 15.0
@@ -83,13 +85,17 @@ async def understanding_at_once(
     local = local or InstantLocal(Drawn())
     settings = app.settings.model_copy(update={"vectors": vectors or VectorSettings()})
     async with AsyncExitStack() as stack:
-        opened = gate_before(sources, settings, system=app.system, redis=app.redis, local=local, local_model=SPACE.model if vectors else None)
-        gate = await stack.enter_async_context(opened)
-        index = await stack.enter_async_context(open_index(settings, system=app.system, gate=gate))
+        models = Models(sources, local, SPACE.model if vectors else None)
+        gate = await stack.enter_async_context(open_gate(models, settings, system=app.system, redis=app.redis))
+        questions = await stack.enter_async_context(open_questions(models, settings, api=app.api, tenant=app.tenant, redis=app.redis))
+        opened = await stack.enter_async_context(open_vectors(settings.vectors))
+        index = None if opened is None else Index(opened, gate=gate, states=app.system.post_states)
+        meaning_search = None if opened is None else MeaningSearch(opened, questions=questions)
         tagger = Tagger(gate, app.system.enrichments, app.system.vocabularies)
         looker = replace(app.looker, gate=gate)
         changed = {"tagger": tagger, "looker": looker, "index": index}
-        yield replace(app, gate=gate, tagger=tagger, looker=looker, index=index, collaborators={**app.collaborators, **changed})
+        collaborators = {**app.collaborators, **changed}
+        yield replace(app, gate=gate, tagger=tagger, looker=looker, index=index, meaning_search=meaning_search, collaborators=collaborators)
 
 
 async def measured(meter: Meter, work: Callable[[], Awaitable[None]]) -> Used:

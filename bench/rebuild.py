@@ -36,7 +36,7 @@ from telegram_assistant.features.vector_upkeep import rebuild_vectors
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.rebuilds import Projection
-from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.index import MeaningSearch
 
 BEST = 10
 FOLLOWED, BUSY = EVERY_CHANNEL[: CHANNELS // 2], EVERY_CHANNEL[CHANNELS // 2 :]
@@ -70,17 +70,17 @@ class Asker:
         self.took_ms: list[float] = []
         self.failed = 0
 
-    async def found(self, question: str, index: Index | None) -> Ids:
+    async def found(self, question: str, index: MeaningSearch | None) -> Ids:
         stores = self._app.tenant(self._tenant_id)
         answer = await search(question, tenant_id=self._tenant_id, stores=stores, index=index, now=datetime.now(UTC), limit=BEST)
         if index is not None and answer.words_only is not None:
             raise RuntimeError(answer.words_only.words)
         return [one.post_id for one in answer.found]
 
-    async def all_found(self, index: Index | None) -> list[Ids]:
+    async def all_found(self, index: MeaningSearch | None) -> list[Ids]:
         return [await self.found(question, index) for question in self._questions]
 
-    async def keep_asking(self, index: Index | None) -> None:
+    async def keep_asking(self, index: MeaningSearch | None) -> None:
         while True:
             for question in self._questions:
                 began = time.perf_counter()
@@ -97,7 +97,7 @@ def recall(before: Sequence[Ids], after: Sequence[Ids]) -> float:
     return sum(shares) / len(shares)
 
 
-async def rebuilt(world: World, asker: Asker, index: Index | None, make_anew: Callable[[], Awaitable[bool]]) -> dict[str, float]:
+async def rebuilt(world: World, asker: Asker, index: MeaningSearch | None, make_anew: Callable[[], Awaitable[bool]]) -> dict[str, float]:
     """Ask, make anew under load while asking, let everything pass, ask again."""
     before = await asker.all_found(index)
     asker.took_ms, asker.failed = [], 0
@@ -156,7 +156,7 @@ async def both(app: App, world: World, questions: Sequence[str]) -> dict[str, ob
         )
 
     words = await rebuilt(world, asker, None, partial(make_words, app))
-    return {"text": words, "vectors": await rebuilt(world, asker, index, vectors_anew)}
+    return {"text": words, "vectors": await rebuilt(world, asker, app.meaning_search, vectors_anew)}
 
 
 def _questions(texts: Sequence[str]) -> list[str]:

@@ -24,7 +24,7 @@ from bench.harness import Versions, arguments, median, own_cpu_seconds, own_data
 from bench.rows import heavy_tailed_counts
 from bench.search_recall import recall
 from bench.search_texts import Written, as_post, make_texts, moment_in, questions, some_texts
-from telegram_assistant.ai.protocols import TextKind, Vector
+from telegram_assistant.ai.protocols import Vector
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.features.search import search
@@ -33,7 +33,7 @@ from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.rebuilds import Projection
 from telegram_assistant.stores.postgres.rows import LANDED, as_columns
 from telegram_assistant.vectors.embedded import EmbeddedVectors
-from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.index import MeaningSearch
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.vectors.protocol import Point, Space, Vectors
 from tests.ai.models import MINILM, packaged_models
@@ -65,7 +65,7 @@ async def run(posts: int, rounds: int, recall_posts: int) -> dict[str, object]:
             settings = await stack.enter_async_context(own_database("tga_bench_search"))
             app = await stack.enter_async_context(assemble(_with(settings, **more)))
             vectors = await stack.enter_async_context(opened_vectors(app.settings, Path(scratch) / "timing"))
-            timed = await timing(app, Index(vectors, gate=app.gate, states=app.system.post_states), posts, rounds)
+            timed = await timing(app, vectors, posts, rounds)
     return {"bench": "search", "posts": posts, **timed, **found}
 
 
@@ -96,7 +96,7 @@ async def _tenant(app: App) -> TenantId:
 # --- loading ---------------------------------------------------------------------------------
 
 
-async def timing(app: App, index: Index, posts: int, rounds: int) -> dict[str, object]:
+async def timing(app: App, vectors: Vectors, posts: int, rounds: int) -> dict[str, object]:
     url = os.environ["DATABASE_ADMIN_URL"].rsplit("/", 1)[0] + "/tga_bench_search"
     admin = await asyncpg.connect(url, command_timeout=3600)
     tenant_id, written = await _tenant(app), make_texts(1)
@@ -107,12 +107,12 @@ async def timing(app: App, index: Index, posts: int, rounds: int) -> dict[str, o
     words_per_s = round(posts / (time.perf_counter() - began))
     await admin.execute("VACUUM ANALYZE post_search, posts, post_enrichment, subscriptions, channels")
     asked = questions(written, read, posts, rounds)
-    await make_points(app, index.vectors, asked)
-    figures = await measure(app, index, admin, url, tenant_id, followed, asked)
+    await make_points(app, vectors, asked)
+    figures = await measure(app, MeaningSearch(vectors, questions=app.questions), admin, url, tenant_id, followed, asked)
     versions = await Versions.read(admin)
     slices = await admin.fetchval("SELECT count(*) FROM pg_inherits WHERE inhparent = 'post_search'::regclass")
     await admin.close()
-    where = index.vectors.where.split(",")[0].split(" at ")[0]
+    where = vectors.where.split(",")[0].split(" at ")[0]
     return {
         **figures,
         "channels": CHANNELS,
@@ -169,7 +169,7 @@ async def make_words(app: App) -> bool:
 
 async def make_points(app: App, vectors: Vectors, asked: Sequence[tuple[str, str]]) -> None:
     """In heaps around questions, so that each has near ones."""
-    made = await app.gate.vectors([question for _, question in asked[:HEAPS]], kind=TextKind.QUERY, tenant_id=await _tenant(app))
+    made = await app.questions.vectors([question for _, question in asked[:HEAPS]], tenant_id=await _tenant(app))
     assert made.value is not None
     heaps, hand = np.array(made.value), np.random.default_rng(6)
     space = Space(made.model, heaps.shape[1])
@@ -196,13 +196,13 @@ def _point(post_id: PostId, vector: Vector) -> Point:
 
 
 async def measure(
-    app: App, index: Index, admin: Admin, url: str, tenant_id: TenantId, followed: Sequence[int], asked: Sequence[tuple[str, str]]
+    app: App, index: MeaningSearch, admin: Admin, url: str, tenant_id: TenantId, followed: Sequence[int], asked: Sequence[tuple[str, str]]
 ) -> dict[str, object]:
     postmaster = await postmaster_of(admin)
     bare = await asyncpg.create_pool(url, min_size=USERS, max_size=USERS)
     channels, now = list(followed), datetime.now(UTC)
 
-    def through(either: Index | None) -> Ask:
+    def through(either: MeaningSearch | None) -> Ask:
         async def ask(question: str) -> object:
             return await search(question, tenant_id=tenant_id, stores=app.tenant(tenant_id), index=either, now=now)
 

@@ -98,12 +98,12 @@ async def recall(app: App, tenant_id: TenantId, *, posts: int, questions: int) -
 
 async def ranked(app: App, tenant_id: TenantId, question: str) -> dict[str, Sequence[PostId]]:
     """As the feature ranks them, before copies are folded: each side in its own order, and both together."""
-    assert app.index is not None
+    assert app.meaning_search is not None
     words = app.tenant(tenant_id).words
     matches = await words.find(question, Limits(), before=Place(FAR_FUTURE))
     by_words = [one.post_id for one in sorted(matches.found, key=lambda one: -one.rank)]
     reach = Reach(local=frozenset((await words.scope()).in_force.policies))
-    hits = await app.index.nearest(question, Sought(reach=reach, limit=NEAREST, without_ads=True), tenant_id=tenant_id)
+    hits = await app.meaning_search.nearest(question, Sought(reach=reach, limit=NEAREST, without_ads=True), tenant_id=tenant_id)
     assert not isinstance(hits, Reason)
     near = [hit.post_id for hit in hits if hit.score >= LEAST_SCORE]
     return {"fused": fused(by_words, near), "fulltext": by_words, "vectors": near}

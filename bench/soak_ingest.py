@@ -97,9 +97,10 @@ async def furnish(app: App, control: ControlClient, size: Size) -> None:
 
 async def add_joined(app: App, tenant_id: TenantId, session: str, *, history_days: int) -> None:
     """An account, and subscriptions to every channel that it has joined."""
+    assert app.ingest is not None
     system = app.system
     vault = vault_of(app.settings.telegram.encryption_key.get_secret_value())
-    account_id = await add_account(session, tenant_id, accounts=system.accounts, vault=vault)
+    account_id = await add_account(session, tenant_id, accounts=app.ingest.accounts, vault=vault)
     for found in await _joined(app, account_id, session):
         await system.channels.open_to(account_id, found.channel, found.access_hash, joined=True, read_at=datetime.now(UTC))
         await system.channels.subscribe(tenant_id, Subscription(channel_id=found.channel.channel_id, history_days=history_days, wants_media=False))
@@ -187,7 +188,7 @@ async def run(size: Size) -> dict[str, object]:
         proxy = await stack.enter_async_context(proxy_server()) if size.proxy else None
         servers = {"DATABASE_URL": database.url.get_secret_value(), "REDIS_URL": engine.url}
         environ = {**os.environ, **servers, **telegram_at(running, proxy), "INGEST_PORT": str(free_port())}
-        async with assemble(read_settings(environ)) as app:
+        async with assemble(read_settings(environ), with_accounts=True) as app:
             await furnish(app, control, size)
         admin = await asyncpg.connect((database.admin_url or database.url).get_secret_value())
         stack.push_async_callback(admin.close)

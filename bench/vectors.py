@@ -21,7 +21,7 @@ from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.local.models import folder_of
 from telegram_assistant.ai.local.sentence_model import SentenceModel
 from telegram_assistant.ai.protocols import TextKind, Vector
-from telegram_assistant.assembly import gate_before
+from telegram_assistant.assembly import Models, open_gate
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.events import Event, PostEnriched
@@ -108,8 +108,8 @@ async def land(system: SystemStores, posts: int) -> tuple[list[PostId], list[str
 
 @asynccontextmanager
 async def opened_gate(settings: Settings, system: SystemStores, drawn: Drawn) -> AsyncIterator[Gate]:
-    local, model = InstantLocal(drawn), SPACE.model
-    async with open_redis(settings.redis) as redis, gate_before((), settings, system=system, redis=redis, local=local, local_model=model) as gate:
+    models = Models((), InstantLocal(drawn), SPACE.model)
+    async with open_redis(settings.redis) as redis, open_gate(models, settings, system=system, redis=redis) as gate:
         yield gate
 
 

@@ -11,11 +11,11 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.settings import Login, Settings, read_settings
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.migrating import migrate
-from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
+from telegram_assistant.stores.postgres.stores import ApiStores, IngestStores, SystemStores, api_stores, ingest_stores, system_stores
 from tests.factories import World, make_world
 
 settings.register_profile("ci", max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
@@ -35,9 +35,15 @@ def named_database(url: str, name: str) -> str:
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
 
 
+def in_database(environ: dict[str, str], name: str) -> dict[str, str]:
+    """All addresses of PostgreSQL, with another database."""
+    urls = ("DATABASE_URL", "DATABASE_SYSTEM_URL", "DATABASE_INGEST_URL", "DATABASE_ADMIN_URL")
+    return {key: named_database(environ[key], name) for key in urls}
+
+
 @pytest.fixture(scope="session")
 def environ() -> dict[str, str]:
-    if "DATABASE_ADMIN_URL" not in os.environ:
+    if "DATABASE_INGEST_URL" not in os.environ:
         pytest.exit('the servers are not running: scripts/servers up && eval "$(scripts/servers env)"', returncode=2)
     return dict(os.environ)
 
@@ -53,7 +59,7 @@ async def scratch_database(environ: dict[str, str], name: str) -> AsyncIterator[
             **environ,
             "NEO4J_URI": "",
             "QDRANT_URL": "",
-            **{key: named_database(environ[key], name) for key in ("DATABASE_URL", "DATABASE_ADMIN_URL")},
+            **in_database(environ, name),
         }
         await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:
@@ -87,13 +93,33 @@ def installation(database: dict[str, str]) -> Settings:
 
 @pytest.fixture(scope="session")
 async def pool(installation: Settings) -> AsyncIterator[Pool]:
+    """With the login of requests."""
     async with open_pool(installation.database) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
-def system(pool: Pool) -> SystemStores:
-    return system_stores(pool, Bell())
+def api(pool: Pool) -> ApiStores:
+    return api_stores(pool)
+
+
+@pytest.fixture(scope="session")
+async def system_pool(installation: Settings) -> AsyncIterator[Pool]:
+    """With the login of the worker."""
+    async with open_pool(installation.database, Login.SYSTEM) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def system(system_pool: Pool) -> SystemStores:
+    return system_stores(system_pool, Bell())
+
+
+@pytest.fixture(scope="session")
+async def ingest(installation: Settings) -> AsyncIterator[IngestStores]:
+    """With the login of ingest."""
+    async with open_pool(installation.database, Login.INGEST) as opened:
+        yield ingest_stores(opened)
 
 
 @pytest.fixture

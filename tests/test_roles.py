@@ -10,17 +10,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import asyncpg
 import httpx
 import pytest
 
 from bench.engines import free_port
+from telegram_assistant.assembly import App
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.roles import ROLES, Role, RoleName, run_roles
 from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.supervision import Loop
+from telegram_assistant.telegram.vault import make_key
 from telegram_assistant.telemetry.metrics import CHANNEL_BOUND, CHANNEL_LAST_POST, REGISTRY
 
-API = (Role(RoleName.API, lambda http: http.api_port, lambda _app, _health: ()),)
+API: tuple[Role[App], ...] = (Role(RoleName.API, lambda http: http.api_port, lambda _app, _health: ()),)
 
 
 @dataclass
@@ -84,6 +88,55 @@ async def test_one_role_can_run_alone(database: dict[str, str]) -> None:
         await running.until_ready("worker")
         with pytest.raises(httpx.ConnectError):
             await client.get(running.url("api", "/health"))
+
+
+async def jobs_on(running: Program, role: RoleName) -> set[str]:
+    """The periodic jobs on a role's page of health."""
+    await running.until_ready(role)
+    async with httpx.AsyncClient() as client:
+        return {part for part in (await client.get(running.url(role, "/health/details"))).json()["parts"] if part.startswith("job ")}
+
+
+async def test_the_api_alone_answers_with_the_login_of_requests_and_nothing_else(database: dict[str, str]) -> None:
+    only_requests = {**database, "DATABASE_SYSTEM_URL": "", "DATABASE_INGEST_URL": "", "DATABASE_ADMIN_URL": ""}
+    key = {"Authorization": "Bearer the-operators-own-key"}
+    async with program(only_requests, "--roles", "api", OPERATOR_KEY="the-operators-own-key") as running, httpx.AsyncClient(headers=key) as client:
+        await running.until_ready()
+        for path in ("me", "channels", "channels/requests", "feed", "search?q=snow", "coverage", "usage", "tenants", "dead-letters"):
+            answer = await client.get(running.url("api", f"/api/v1/{path}"))
+            assert answer.status_code == 200, (path, answer.text)
+        health = (await client.get(running.url("api", "/health/details"))).json()
+        assert not [part for part in health["parts"] if part.startswith("job ")]
+        running.process.terminate()
+        _, logged = await running.process.communicate()
+    assert "InsufficientPrivilege" not in logged.decode()
+
+
+async def test_periodic_jobs_run_in_the_worker_where_requests_have_a_login_of_their_own(database: dict[str, str]) -> None:
+    async with program(database, "--roles", "worker,api") as running:
+        assert await jobs_on(running, RoleName.API) == set()
+        assert {"job make_partitions", "job settle_lost_calls"} <= await jobs_on(running, RoleName.WORKER)
+
+
+async def test_one_login_does_everything_for_one_person_and_the_api_runs_the_jobs(empty_database: dict[str, str], worker: str) -> None:
+    name = f"person_{worker}"
+    own = {
+        **empty_database,
+        "DATABASE_URL": empty_database["DATABASE_URL"].replace("tga:tga@", f"{name}:x@"),
+        "DATABASE_SYSTEM_URL": "",
+        "DATABASE_INGEST_URL": "",
+    }
+    await migrate(read_settings(own).database, tell=lambda _: None)
+    try:
+        async with program({**own, "DATABASE_ADMIN_URL": "", "SESSION_ENCRYPTION_KEY": make_key()}) as running:
+            for role in RoleName:
+                await running.until_ready(role)
+            assert await jobs_on(running, RoleName.WORKER) == set()
+            assert {"job make_partitions", "job settle_lost_calls"} <= await jobs_on(running, RoleName.API)
+    finally:
+        admin = await asyncpg.connect(empty_database["DATABASE_ADMIN_URL"])
+        await admin.execute(f"DROP ROLE IF EXISTS {name}")
+        await admin.close()
 
 
 @pytest.mark.turns("OPERATOR_KEY")
@@ -178,7 +231,7 @@ async def test_work_in_hand_may_finish_within_the_grace(database: dict[str, str]
         await asyncio.sleep(0.5)
         done.append("page")
 
-    role = Role(RoleName.WORKER, lambda http: http.worker_port, lambda _app, _health: (Loop("work", work),))
+    role: Role[App] = Role(RoleName.WORKER, lambda http: http.worker_port, lambda _app, _health: (Loop("work", work),))
 
     async def told() -> None:
         await working.wait()
@@ -191,7 +244,7 @@ async def test_work_in_hand_may_finish_within_the_grace(database: dict[str, str]
 async def test_roles_drain_in_order(database: dict[str, str]) -> None:
     order: list[str] = []
 
-    def role(name: RoleName, port: int) -> Role:
+    def role(name: RoleName, port: int) -> Role[App]:
         async def work(stopping: asyncio.Event) -> None:
             await stopping.wait()
             await asyncio.sleep(0.02)
@@ -217,7 +270,7 @@ async def test_a_crashed_loop_is_restarted_and_the_process_lives(database: dict[
             again.set()
         raise RuntimeError("boom")
 
-    role = Role(RoleName.WORKER, lambda _http: 0, lambda _app, _health: (Loop("crashing in a role", crash),))
+    role: Role[App] = Role(RoleName.WORKER, lambda _http: 0, lambda _app, _health: (Loop("crashing in a role", crash),))
 
     async def told() -> None:
         await again.wait()

@@ -11,6 +11,8 @@ NEEDED = {"DATABASE_URL": "postgresql://u:p4ss@db/x", "REDIS_URL": "redis://:r3d
 TESTS = Path(__file__).parent
 EXAMPLES = {
     "DATABASE_ADMIN_URL": "postgresql://a@db/x",
+    "DATABASE_SYSTEM_URL": "postgresql://w@db/x",
+    "DATABASE_INGEST_URL": "postgresql://i@db/x",
     "TZ": "Asia/Tokyo",
     "QUIET_HOURS_TZ": "Asia/Tokyo",
     "TELEGRAM_DC_ADDR": "127.0.0.1",

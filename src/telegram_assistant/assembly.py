@@ -1,4 +1,4 @@
-"""The only place that builds things: Settings in, App out."""
+"""The only place that builds things: Settings in, App out. It is long because it is the only one."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -8,33 +8,47 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from telegram_assistant.ai.calling import Caller
+from telegram_assistant.ai.flights import Flights
 from telegram_assistant.ai.gate import WAIT_SECONDS, Gate
 from telegram_assistant.ai.local.understanding import Local
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.ai.picture_readers import PictureReaders
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.providers import Source, open_sources
+from telegram_assistant.ai.tenant_questions import RecentResults, TenantQuestions
+from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.crawling import CrawlRules
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.media import MediaRules
-from telegram_assistant.domain.understanding import Urgency
+from telegram_assistant.domain.understanding import Urgency, Work
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.opening import name_of, opened_graph
+from telegram_assistant.graph.store import Graph
 from telegram_assistant.pages.fetching import Fetcher
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Renderer
 from telegram_assistant.pages.robots import Robots
-from telegram_assistant.settings import CrawlSettings, EmbeddingsBy, FilesSettings, Settings
+from telegram_assistant.settings import CrawlSettings, DatabaseSettings, EmbeddingsBy, FilesSettings, Login, Settings
 from telegram_assistant.stages.sights import Looker
 from telegram_assistant.stages.tags import Tagger
 from telegram_assistant.stores.files import Files, open_files
+from telegram_assistant.stores.postgres.access import ROLES_OF, TENANT
 from telegram_assistant.stores.postgres.bell import hung_bell
-from telegram_assistant.stores.postgres.database import open_pool
+from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.schema import require_schema
-from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, system_stores, tenant_stores
+from telegram_assistant.stores.postgres.stores import (
+    ApiStores,
+    IngestStores,
+    SystemStores,
+    TenantStores,
+    api_stores,
+    ingest_stores,
+    system_stores,
+    tenant_stores,
+)
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 from telegram_assistant.stores.redis.ai_token import AiToken
 from telegram_assistant.stores.redis.album_states import AlbumStates
@@ -44,18 +58,34 @@ from telegram_assistant.telemetry.health import Probe
 from telegram_assistant.telemetry.tracing import start_tracing
 from telegram_assistant.vectors.index import Index, MeaningSearch
 from telegram_assistant.vectors.opening import open_searchable, open_vectors
+from telegram_assistant.vectors.protocol import Searchable
 
 
 @dataclass(frozen=True, slots=True)
-class App:
-    """Everything a role needs, built once per process."""
+class ApiApp:
+    """What requests are answered with. Nothing of it can act as tga_system."""
 
     settings: Settings
     instance: str
     """`HOSTNAME#xxxx`, different for every start: the value of locks and the name of consumers."""
-    system: SystemStores
     tenant: Callable[[TenantId], TenantStores]
+    api: ApiStores
     redis: Redis
+    questions: TenantQuestions
+    meaning_search: MeaningSearch | None
+    """None: vectors are off, or nobody said that this process uses them."""
+    graph: Graph | None
+    """None: the graph is off."""
+    probes: Mapping[str, Probe]
+
+
+@dataclass(frozen=True, slots=True)
+class App(ApiApp):
+    """Everything a role needs, built once per process."""
+
+    system: SystemStores
+    ingest: IngestStores | None
+    """None: nobody said that this process uses accounts."""
     files: Files | None
     """None: no place for media is set, and none are kept."""
     media_rules: MediaRules
@@ -64,48 +94,80 @@ class App:
     tagger: Tagger
     looker: Looker
     index: Index | None
-    """None: vectors are off, or nobody said that this process uses them."""
     graph_index: GraphIndex | None
-    """None: the graph is off."""
     collaborators: Mapping[str, object]
     """What stages may ask for, by name."""
-    probes: Mapping[str, Probe]
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Providers and what is understood on this machine. Large, so one per process, behind whatever asks them."""
+
+    sources: Sequence[Source]
+    local: Local
+    local_model: str | None
+    """It makes the vectors; None when a provider does."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Clients:
+    """What is connected once per process."""
+
+    instance: str
+    pools: Mapping[Login, Pool]
+    redis: Redis
+    models: Models
+    graph: Graph | None
 
 
 @asynccontextmanager
-async def assemble(settings: Settings, *, with_vectors: bool = False, guard: Guard | None = None) -> AsyncIterator[App]:
+async def assemble_api(settings: Settings) -> AsyncIterator[ApiApp]:
+    """Connect to what requests need, with the login of requests alone; otherwise as `assemble`."""
+    async with AsyncExitStack() as stack:
+        clients = await _connect(stack, settings, [Login.API])
+        searchable = await stack.enter_async_context(open_searchable(settings.vectors))
+        yield await _api_app(stack, settings, clients, searchable)
+
+
+@asynccontextmanager
+async def assemble(settings: Settings, *, with_vectors: bool = False, with_accounts: bool = False, guard: Guard | None = None) -> AsyncIterator[App]:
     """Connect to everything that is needed, or raise CannotStart; disconnect at the end.
 
-    Embedded vectors can be used by one process at a time, so only who says so opens them. `guard`: for tests that play the web.
+    Embedded vectors can be used by one process at a time, so only who says so opens them. Sessions are open to ingest only. `guard`: for
+    tests that play the web.
     """
-    instance = f"{settings.process.instance_name}#{secrets.token_hex(2)}"
+    logins = [Login.API, Login.SYSTEM, *([Login.INGEST] if with_accounts else [])]
     async with AsyncExitStack() as stack:
-        tracing = start_tracing(settings.telemetry, instance=instance)
-        if tracing is not None:
-            stack.callback(tracing.shutdown)
-        pool = await stack.enter_async_context(open_pool(settings.database))
-        await require_schema(pool)
-        redis = await stack.enter_async_context(open_redis(settings.redis))
+        clients = await _connect(stack, settings, logins)
+        vectors = await stack.enter_async_context(open_vectors(settings.vectors)) if with_vectors else None
+        front = await _api_app(stack, settings, clients, vectors)
         bell = await stack.enter_async_context(hung_bell(settings.database))
-        system = system_stores(pool, bell)
+        system = system_stores(clients.pools[Login.SYSTEM], bell)
         await system.vocabularies.seed(packaged_vocabulary())
         files, rules = _files(settings.files)
         readers = Readers()
         stack.push_async_callback(readers.close)
-        page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, redis, guard=guard or Guard(), readers=readers))
+        guard = guard or Guard()
+        page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, front.redis, guard=guard, readers=readers))
         picture_readers = PictureReaders()
         stack.push_async_callback(picture_readers.close)
-        gate = await stack.enter_async_context(open_gate(settings, system=system, redis=redis))
+        gate = await stack.enter_async_context(open_gate(clients.models, settings, system=system, redis=front.redis))
         tagger = Tagger(gate, system.enrichments, system.vocabularies)
         looker = Looker(system.ai_policies, system.enrichments, system.media_results, files, picture_readers, gate)
-        index = await stack.enter_async_context(open_index(settings, system=system, gate=gate)) if with_vectors else None
-        graph_index = await stack.enter_async_context(open_graph(settings, system=system))
+        index = None if vectors is None else Index(vectors, gate=gate, states=system.post_states)
+        graph_index = None if front.graph is None else GraphIndex(front.graph, states=system.post_states)
         yield App(
             settings=settings,
-            instance=instance,
+            instance=front.instance,
+            tenant=front.tenant,
+            api=front.api,
+            redis=front.redis,
+            questions=front.questions,
+            meaning_search=front.meaning_search,
+            graph=front.graph,
+            probes={**front.probes, "postgres": system.tenants.answers},
             system=system,
-            tenant=partial(tenant_stores, pool),
-            redis=redis,
+            ingest=ingest_stores(clients.pools[Login.INGEST]) if with_accounts else None,
             files=files,
             media_rules=rules,
             gate=gate,
@@ -120,7 +182,7 @@ async def assemble(settings: Settings, *, with_vectors: bool = False, guard: Gua
                 "media_rules": rules,
                 "albums": system.albums,
                 "album_summaries": system.album_summaries,
-                "album_states": AlbumStates(redis),
+                "album_states": AlbumStates(front.redis),
                 "pages": system.pages,
                 "page_reader": page_reader,
                 "crawl_rules": crawl_rules(settings.crawl),
@@ -134,8 +196,51 @@ async def assemble(settings: Settings, *, with_vectors: bool = False, guard: Gua
                 "graph_index": graph_index,
                 "rebuilds": system.rebuilds,
             },
-            probes={"postgres": system.tenants.answers, "redis": redis.ping},
         )
+
+
+async def _connect(stack: AsyncExitStack, settings: Settings, logins: Sequence[Login]) -> _Clients:
+    instance = f"{settings.process.instance_name}#{secrets.token_hex(2)}"
+    tracing = start_tracing(settings.telemetry, instance=instance)
+    if tracing is not None:
+        stack.callback(tracing.shutdown)
+    pools = await _open_pools(stack, settings.database, logins)
+    redis = await stack.enter_async_context(open_redis(settings.redis))
+    models = await stack.enter_async_context(open_models(settings, redis=redis))
+    name = name_of(urlsplit(settings.database.url.get_secret_value()).path)
+    graph = await stack.enter_async_context(opened_graph(settings.graph, name=name))
+    return _Clients(instance, pools, redis, models, graph)
+
+
+async def _open_pools(stack: AsyncExitStack, settings: DatabaseSettings, logins: Sequence[Login]) -> Mapping[Login, Pool]:
+    """Logins with the same address share a pool."""
+    by_url: dict[str, Pool] = {}
+    pools: dict[Login, Pool] = {}
+    for login in logins:
+        url = settings.url_of(login).get_secret_value()
+        if url not in by_url:
+            by_url[url] = await stack.enter_async_context(open_pool(settings, login))
+        pools[login] = by_url[url]
+        for role in sorted(ROLES_OF[login] - {TENANT}):
+            await require_schema(pools[login], role=role)
+    return pools
+
+
+async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients, searchable: Searchable | None) -> ApiApp:
+    pool, redis = clients.pools[Login.API], clients.redis
+    api, tenant = api_stores(pool), partial(tenant_stores, pool)
+    questions = await stack.enter_async_context(open_questions(clients.models, settings, api=api, tenant=tenant, redis=redis))
+    return ApiApp(
+        settings=settings,
+        instance=clients.instance,
+        tenant=tenant,
+        api=api,
+        redis=redis,
+        questions=questions,
+        meaning_search=None if searchable is None else MeaningSearch(searchable, questions=questions),
+        graph=clients.graph,
+        probes={"postgres": api.key_directory.answers, "redis": redis.ping},
+    )
 
 
 def _files(settings: FilesSettings) -> tuple[Files | None, MediaRules]:
@@ -174,34 +279,23 @@ async def open_page_reader(settings: CrawlSettings, redis: Redis, *, guard: Guar
 
 
 @asynccontextmanager
-async def open_gate(
-    settings: Settings, *, system: SystemStores, redis: Redis, wait_seconds: Mapping[Urgency, float] = WAIT_SECONDS
-) -> AsyncIterator[Gate]:
-    """The gate with everything behind it; at its end, what was not sent is called off."""
+async def open_models(settings: Settings, *, redis: Redis) -> AsyncIterator[Models]:
+    """The providers that are set, and the local understanding; it loads nothing before the first text."""
     token = AiToken(redis, credentials=settings.gigachat.credentials.get_secret_value(), scope=settings.gigachat.scope.value)
     async with open_sources(settings, token=token) as sources:
         model = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingsBy.LOCAL else None
-        local = Local(models=settings.ai.models)
-        async with gate_before(sources, settings, system=system, redis=redis, local=local, local_model=model, wait_seconds=wait_seconds) as gate:
-            yield gate
+        yield Models(sources, Local(models=settings.ai.models), model)
 
 
 @asynccontextmanager
-async def gate_before(
-    sources: Sequence[Source],
-    settings: Settings,
-    *,
-    system: SystemStores,
-    redis: Redis,
-    local: Local,
-    local_model: str | None,
-    wait_seconds: Mapping[Urgency, float] = WAIT_SECONDS,
+async def open_gate(
+    models: Models, settings: Settings, *, system: SystemStores, redis: Redis, wait_seconds: Mapping[Urgency, float] = WAIT_SECONDS
 ) -> AsyncIterator[Gate]:
-    """The same before these providers and this local understanding."""
+    """The gate before these models; at its end, what was not sent is called off."""
     gate = Gate(
-        sources,
-        local=local,
-        local_model=local_model,
+        models.sources,
+        local=models.local,
+        local_model=models.local_model,
         caller=Caller(ledger=system.spending, streams=AiStreams(redis), prices=read_prices(settings.ai.prices)),
         policies=system.ai_policies,
         results=system.ai_results,
@@ -216,22 +310,33 @@ async def gate_before(
 
 
 @asynccontextmanager
-async def open_index(settings: Settings, *, system: SystemStores, gate: Gate) -> AsyncIterator[Index | None]:
-    """Posts by meaning; None where vectors are off."""
-    async with open_vectors(settings.vectors) as vectors:
-        yield None if vectors is None else Index(vectors, gate=gate, states=system.post_states)
+async def open_questions(
+    models: Models, settings: Settings, *, api: ApiStores, tenant: Callable[[TenantId], TenantStores], redis: Redis
+) -> AsyncIterator[TenantQuestions]:
+    """What tenants ask of the same models; at its end, what was not sent is called off."""
+    caller = Caller(ledger=api.questions, streams=AiStreams(redis), prices=read_prices(settings.ai.prices))
+    flights = Flights(caller)
+    maker = VectorMaker(
+        next((source for source in models.sources if Work.EMBEDDINGS in source.models), None),
+        local=models.local,
+        local_model=models.local_model,
+        caller=caller,
+        flights=flights,
+        results=RecentResults(),
+        wait_seconds=WAIT_SECONDS,
+    )
+
+    async def has_consented(tenant_id: TenantId) -> bool:
+        return (await tenant(tenant_id).ai.stance()).consent is not None
+
+    try:
+        yield TenantQuestions(maker, has_consented=has_consented)
+    finally:
+        await flights.close()
 
 
 @asynccontextmanager
-async def open_meaning_search(settings: Settings, *, gate: Gate) -> AsyncIterator[MeaningSearch | None]:
+async def open_meaning_search(settings: Settings, *, questions: TenantQuestions) -> AsyncIterator[MeaningSearch | None]:
     """Questions by meaning, from a process that writes no vectors; None where vectors are off."""
     async with open_searchable(settings.vectors) as searchable:
-        yield None if searchable is None else MeaningSearch(searchable, gate=gate)
-
-
-@asynccontextmanager
-async def open_graph(settings: Settings, *, system: SystemStores) -> AsyncIterator[GraphIndex | None]:
-    """Who forwards whom; None where the graph is off."""
-    name = name_of(urlsplit(settings.database.url.get_secret_value()).path)
-    async with opened_graph(settings.graph, name=name) as graph:
-        yield None if graph is None else GraphIndex(graph, states=system.post_states)
+        yield None if searchable is None else MeaningSearch(searchable, questions=questions)

@@ -108,8 +108,18 @@ PERIODIC = (
 )
 
 
+def jobs_of_api(app: App, health: Health) -> tuple[Loop, ...]:
+    """The api role runs the jobs where one login does everything."""
+    return () if app.settings.database.separates_system else (keep_time(app, health),)
+
+
+def jobs_of_worker(app: App, health: Health) -> tuple[Loop, ...]:
+    """Where requests have a login of their own the worker runs them: jobs see every tenant."""
+    return (keep_time(app, health),) if app.settings.database.separates_system else ()
+
+
 def keep_time(app: App, health: Health, *, jobs: tuple[Job, ...] = PERIODIC) -> Loop:
-    """The loop of the api role that runs the jobs."""
+    """The loop that runs the jobs."""
 
     async def run(stopping: asyncio.Event) -> None:
         scheduler = AsyncIOScheduler(timezone=UTC)

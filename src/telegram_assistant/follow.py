@@ -40,7 +40,7 @@ from telegram_assistant.ingest.tick import Scheduler
 from telegram_assistant.previews.reader import PreviewReader
 from telegram_assistant.previews.site import Site, open_site
 from telegram_assistant.stores.postgres.accounts import HeldAccount
-from telegram_assistant.stores.postgres.logins import Owner
+from telegram_assistant.stores.postgres.logins import Logins, Owner
 from telegram_assistant.stores.postgres.previews import NO_ACCOUNT
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
@@ -75,7 +75,8 @@ def _previews(app: App, health: Health) -> tuple[Loop, ...]:
 
 def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
     """Nothing to do without a key for sessions; CannotStart when there is a session and no key to keep it under."""
-    telegram, system = app.settings.telegram, app.system
+    telegram, system, ingest = app.settings.telegram, app.system, app.ingest
+    assert ingest is not None  # the role says that it uses accounts
     given = telegram.session_string.get_secret_value()
     key = telegram.encryption_key.get_secret_value()
     if not (key or given):
@@ -91,7 +92,7 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
         ear = Ear()
         async with line_of(held, session, lease, ear) as line:
             if held.user_id is None:
-                await _identify(held.account_id, line, vault=vault, app=app)
+                await _identify(held.account_id, line, vault=vault, logins=ingest.logins)
             await at_work(app, Mine(held.account_id, held.lease_epoch, lease), line, ear, slots=slots, stopping=stopping)
 
     async def leave(held: HeldAccount, session: str, lease: Lease) -> None:
@@ -101,22 +102,22 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
     def login_to(account_id: AccountId) -> AbstractAsyncContextManager[Login]:
         return open_login(telegram, account_id=account_id, limits=system.limits)
 
-    holder = Holder(use, leave, owner=app.instance, accounts=system.accounts, vault=vault, health=health)
-    logins = LoginDesk(login_to, owner=app.instance, logins=system.logins, accounts=system.accounts, vault=vault, health=health)
+    holder = Holder(use, leave, owner=app.instance, accounts=ingest.accounts, vault=vault, health=health)
+    logins = LoginDesk(login_to, owner=app.instance, logins=ingest.logins, accounts=ingest.accounts, vault=vault, health=health)
 
     async def run(stopping: asyncio.Event) -> None:
         if given:
-            await adopt(given, accounts=system.accounts, tenants=system.tenants, vault=vault)
+            await adopt(given, accounts=ingest.accounts, tenants=system.tenants, vault=vault)
         await holder.run(stopping)
 
     return (Loop(PART, run), Loop(LOGINS, logins.run))
 
 
-async def _identify(account_id: AccountId, line: Line, *, vault: Vault, app: App) -> None:
+async def _identify(account_id: AccountId, line: Line, *, vault: Vault, logins: Logins) -> None:
     """An adopted session does not say whose it is. Known, it is found again when the same number logs in."""
     me = await whoami(line)
     try:
-        await app.system.logins.identify(account_id, Owner(me.user_id, masked(me.phone), vault.prints(me.phone)[0]))
+        await logins.identify(account_id, Owner(me.user_id, masked(me.phone), vault.prints(me.phone)[0]))
     except Rejected as error:
         raise AccountRefused(str(error), state=AccountState.QUARANTINED) from error
 

@@ -2,7 +2,7 @@
 
     ingest   follows Telegram
     worker   runs the stages between a post and its index
-    api      answers people, and runs the periodic jobs
+    api      answers people, and runs the periodic jobs; where requests have a login of their own, the worker runs the jobs
 
 SIGTERM drains them in that order: nothing new comes in, what is under way goes through, people are served last.
 """
@@ -10,8 +10,8 @@ SIGTERM drains them in that order: nothing new comes in, what is under way goes 
 import asyncio
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -22,11 +22,12 @@ from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
 from telegram_assistant.api.server import Server
 from telegram_assistant.api.site import api_pages
 from telegram_assistant.api.status import Pages, role_sites
-from telegram_assistant.assembly import App, assemble
+from telegram_assistant.assembly import ApiApp, App, assemble, assemble_api
 from telegram_assistant.domain.access import weakness_of_operator_key
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.pages.guard import Guard
-from telegram_assistant.settings import HttpSettings, Settings
+from telegram_assistant.settings import HttpSettings, Login, Settings
+from telegram_assistant.stores.postgres.access import requests_may_act_as_system
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.supervision import Loop, keep_running
 from telegram_assistant.telemetry.health import Health
@@ -45,18 +46,18 @@ class RoleName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class Role[A: ApiApp]:
     """A port, and the loops that run behind it. `operations_port`: a port of its own for the operator's pages."""
 
     name: RoleName
     port: Callable[[HttpSettings], int]
-    loops: Callable[[App, Health], tuple[Loop, ...]]
-    pages: Callable[[App], Pages] = lambda _app: Pages()
+    loops: Callable[[A, Health], tuple[Loop, ...]]
+    pages: Callable[[A], Pages] = lambda _app: Pages()
     operations_port: Callable[[HttpSettings], int | None] = lambda _http: None
     uses_vectors: bool = False
 
 
-ROLES = (
+ROLES: tuple[Role[App], ...] = (
     Role(
         RoleName.INGEST,
         lambda http: http.ingest_port,
@@ -67,14 +68,14 @@ ROLES = (
     Role(
         RoleName.WORKER,
         lambda http: http.worker_port,
-        work.loops,
+        lambda app, health: (*work.loops(app, health), *clock.jobs_of_worker(app, health)),
         operations_port=lambda http: http.worker_operations_port,
         uses_vectors=True,
     ),
     Role(
         RoleName.API,
         lambda http: http.api_port,
-        lambda app, health: (clock.keep_time(app, health),),
+        clock.jobs_of_api,
         api_pages,
         operations_port=lambda http: http.api_operations_port,
         uses_vectors=True,
@@ -82,14 +83,18 @@ ROLES = (
 )
 """In the order in which they drain."""
 
+REQUESTS_ONLY: Role[ApiApp] = Role(RoleName.API, lambda http: http.api_port, lambda _app, _health: (), api_pages, uses_vectors=True)
+"""The api role with a login that cannot act as the system."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
     """One role with all that it will run."""
 
-    role: Role
+    name: RoleName
     health: Health
     loops: tuple[Loop, ...]
+    pages: Pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ class _Listeners:
 class _Running:
     """One role at work."""
 
-    role: Role
+    name: RoleName
     health: Health
     stopping: asyncio.Event
     loops: list[asyncio.Task[None]]
@@ -112,21 +117,19 @@ class _Running:
 
 
 async def run_roles(
-    settings: Settings, roles: Sequence[Role], *, told_to_stop: Callable[[], Awaitable[None]] | None = None, guard: Guard | None = None
+    settings: Settings, roles: Sequence[Role[App]], *, told_to_stop: Callable[[], Awaitable[None]] | None = None, guard: Guard | None = None
 ) -> None:
     """Run until SIGTERM or SIGINT (or until `told_to_stop` returns), then drain. CannotStart when a role cannot begin."""
     BUILD.info({"version": __version__})
     CHANNEL_BOUND.channels = settings.telemetry.max_channel_series
     _warn_of_weak_key(settings.http)
     with _listening(settings.http, roles) as listeners:
-        async with assemble(settings, with_vectors=any(role.uses_vectors for role in roles), guard=guard) as app:
-            planned = [_plan(role, app) for role in roles]
-            async with asyncio.TaskGroup() as group:
-                running = [_start(one, listeners[one.role.name], app=app, group=group) for one in planned]
-                log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
-                await (told_to_stop or _signalled)()
-                log.info("stopping")
-                await _drain(running, grace_seconds=settings.process.shutdown_grace_seconds)
+        async with _assembled(settings, roles, guard=guard) as (app, planned), asyncio.TaskGroup() as group:
+            running = [_start(one, listeners[one.name], app=app, group=group) for one in planned]
+            log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
+            await (told_to_stop or _signalled)()
+            log.info("stopping")
+            await _drain(running, grace_seconds=settings.process.shutdown_grace_seconds)
     log.info("stopped")
 
 
@@ -136,22 +139,37 @@ def _warn_of_weak_key(http: HttpSettings) -> None:
         log.warning("operator_key_is_weak", why=f"OPERATOR_KEY {weakness}", remedy="set it to what `tga keys operator` prints")
 
 
-def _plan(role: Role, app: App) -> _Planned:
+@asynccontextmanager
+async def _assembled(settings: Settings, roles: Sequence[Role[App]], *, guard: Guard | None) -> AsyncIterator[tuple[ApiApp, list[_Planned]]]:
+    """What these roles need and no more: requests alone do without the system, ingest alone does everything with its own login."""
+    names = {role.name for role in roles}
+    if names == {RoleName.API} and not await requests_may_act_as_system(settings.database):
+        async with assemble_api(settings) as front:
+            yield front, [_plan(REQUESTS_ONLY, front)]
+        return
+    database = settings.database
+    if names == {RoleName.INGEST}:
+        database = database.model_copy(update={"system_url": database.url_of(Login.INGEST)})
+    own, with_vectors = settings.model_copy(update={"database": database}), any(role.uses_vectors for role in roles)
+    async with assemble(own, with_vectors=with_vectors, with_accounts=RoleName.INGEST in names, guard=guard) as app:
+        yield app, [_plan(role, app) for role in roles]
+
+
+def _plan[A: ApiApp](role: Role[A], app: A) -> _Planned:
     """Before any role has begun: CannotStart where one of them lacks what it needs."""
     health = Health(probes=app.probes)
-    return _Planned(role, health, role.loops(app, health))
+    return _Planned(role.name, health, role.loops(app, health), role.pages(app))
 
 
-def _start(planned: _Planned, listeners: _Listeners, *, app: App, group: asyncio.TaskGroup) -> _Running:
-    role, health = planned.role, planned.health
-    stopping = asyncio.Event()
+def _start(planned: _Planned, listeners: _Listeners, *, app: ApiApp, group: asyncio.TaskGroup) -> _Running:
+    health, stopping = planned.health, asyncio.Event()
     loops = [group.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in planned.loops]
     sites = role_sites(
-        role=role.name,
+        role=planned.name,
         instance=app.instance,
         health=health,
         access=OperatorAccess(app.settings.http, FailedKeys(Limiter(RateLimits(app.redis)))),
-        pages=role.pages(app),
+        pages=planned.pages,
         has_operations_port=listeners.operations is not None,
     )
     served = [(sites.public, listeners.public), *([(sites.operations, listeners.operations)] if listeners.operations else [])]
@@ -160,7 +178,7 @@ def _start(planned: _Planned, listeners: _Listeners, *, app: App, group: asyncio
         servers.append(Server(site, request_timeout_seconds=app.settings.http.request_timeout_seconds))
         group.create_task(servers[-1].serve(sockets=[listener]))
     health.take_traffic()
-    return _Running(role, health, stopping, loops, servers)
+    return _Running(planned.name, health, stopping, loops, servers)
 
 
 async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
@@ -172,7 +190,7 @@ async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
         if one.loops:
             _, late = await asyncio.wait(one.loops, timeout=max(0.0, deadline - asyncio.get_running_loop().time()))
             for task in late:
-                log.warning("cut_off", role=one.role.name.value, why="its work in hand took longer than SHUTDOWN_GRACE_SECONDS")
+                log.warning("cut_off", role=one.name.value, why="its work in hand took longer than SHUTDOWN_GRACE_SECONDS")
                 task.cancel()
     for server in (server for one in running for server in one.servers):
         server.should_exit = True
@@ -189,11 +207,11 @@ async def _signalled() -> None:
 
 
 @contextmanager
-def _listening(http: HttpSettings, roles: Sequence[Role]) -> Iterator[dict[RoleName, _Listeners]]:
+def _listening(http: HttpSettings, roles: Sequence[Role[App]]) -> Iterator[dict[RoleName, _Listeners]]:
     """Take all ports first: a role that cannot have its own must not have begun to work."""
     with ExitStack() as opened:
 
-        def listen(role: Role, host: str, port: int, remedy: str) -> socket.socket:
+        def listen(role: Role[App], host: str, port: int, remedy: str) -> socket.socket:
             try:
                 return opened.enter_context(_listen(host, port))
             except OSError as error:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
@@ -182,19 +182,56 @@ class Group(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
+class Login(StrEnum):
+    """Who connects to PostgreSQL. Each may have a login of its own, or all share one."""
+
+    API = "api"
+    SYSTEM = "system"
+    INGEST = "ingest"
+
+    @property
+    def variable(self) -> str:
+        """The name of the setting that holds its address."""
+        return "DATABASE_URL" if self is Login.API else f"DATABASE_{self.name}_URL"
+
+
 class DatabaseSettings(Group):
     """PostgreSQL: the log and the truth."""
 
     url: PostgresUrl = variable(
         "DATABASE_URL",
-        help="PostgreSQL, for the running program. The login must be a plain one: no superuser, no owner. A session-pooled or direct port.",
+        help="PostgreSQL, for requests. The login must be a plain one: no superuser, no owner. A session-pooled or direct port.",
+    )
+    system_url: PostgresUrl | None = variable(
+        "DATABASE_SYSTEM_URL",
+        None,
+        help="The same database with the login of the worker and of periodic jobs, which sees every tenant. Empty: DATABASE_URL.",
+    )
+    ingest_url: PostgresUrl | None = variable(
+        "DATABASE_INGEST_URL",
+        None,
+        help="The same database with the login of ingest, which alone reads sessions. Empty: DATABASE_SYSTEM_URL.",
     )
     admin_url: PostgresUrl | None = variable(
         "DATABASE_ADMIN_URL",
         None,
         help="PostgreSQL as somebody who may create roles and tables. Used by `tga migrate` only; DATABASE_URL when empty.",
     )
-    pool_size: int = variable("DATABASE_POOL_SIZE", 10, help="Connections one process may hold.", ge=1, le=1000)
+    pool_size: int = variable("DATABASE_POOL_SIZE", 10, help="Connections that one process may hold with each login.", ge=1, le=1000)
+
+    def url_of(self, login: Login) -> SecretStr:
+        """The address with this login; a login that is not set is the one before it."""
+        system_url = self.system_url or self.url
+        return {Login.API: self.url, Login.SYSTEM: system_url, Login.INGEST: self.ingest_url or system_url}[login]
+
+    def name_of(self, login: Login) -> str:
+        """The database user of this login."""
+        return unquote(urlsplit(self.url_of(login).get_secret_value()).username or "")
+
+    @property
+    def separates_system(self) -> bool:
+        """Whether requests have a login that is not the worker's."""
+        return self.name_of(Login.API) != self.name_of(Login.SYSTEM)
 
 
 class RedisSettings(Group):

@@ -14,7 +14,7 @@ from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.outputs import Output, PictureFacts
 from telegram_assistant.ai.prompting import Prompt
 from telegram_assistant.ai.protocols import Picture
-from telegram_assistant.assembly import App, open_gate
+from telegram_assistant.assembly import App, open_gate, open_models
 from telegram_assistant.domain.ids import MessageId, PostId
 from telegram_assistant.domain.understanding import AiPolicy, PostSort, Reason, Tier, Urgency
 from telegram_assistant.settings import read_settings
@@ -242,7 +242,10 @@ async def test_a_tenants_own_question_is_paid_by_it_alone(gate: Gate, app: App, 
 async def test_live_work_that_gave_up_before_its_turn_pays_nothing(app: App, database: dict[str, str], server: FakeServer, admin: Admin) -> None:
     server.hangs = True
     one_stream = read_settings({**database, **server.gigachat()})
-    async with open_gate(one_stream, system=app.system, redis=app.redis, wait_seconds=HURRIED) as gate:
+    async with (
+        open_models(one_stream, redis=app.redis) as models,
+        open_gate(models, one_stream, system=app.system, redis=app.redis, wait_seconds=HURRIED) as gate,
+    ):
         channel_id, tenant_id = await make_paid_channel(app.system)
         texts = [fresh_text() for _ in range(3)]
         found = await asyncio.gather(*(tags_of(gate, text, channel_id=channel_id) for text in texts))
@@ -257,7 +260,10 @@ async def test_what_arrives_after_live_work_has_left_is_kept(app: App, server: F
     channel_id, _ = await make_paid_channel(app.system)
     server.says, server.seconds = saying(tags=["спорт"]), 2 * HURRIED[Urgency.LIVE]
     text = fresh_text()
-    async with open_gate(app.settings, system=app.system, redis=app.redis, wait_seconds=HURRIED) as gate:
+    async with (
+        open_models(app.settings, redis=app.redis) as models,
+        open_gate(models, app.settings, system=app.system, redis=app.redis, wait_seconds=HURRIED) as gate,
+    ):
         late = await tags_of(gate, text, channel_id=channel_id)
         assert (late.tier, late.reason) == (Tier.LOCAL, Reason.AWAY)
         async with asyncio.timeout(10):

@@ -3,7 +3,6 @@
 from datetime import timedelta
 from pathlib import Path
 
-from telegram_assistant.ai.protocols import TextKind
 from telegram_assistant.domain.ids import MessageId, PostId
 from telegram_assistant.domain.understanding import AiPolicy, Reason, Tier, Wanted
 from tests.ai.conftest import Opened, fresh_text, make_followed, make_paid_channel, make_payer
@@ -34,7 +33,7 @@ async def test_vectors_are_made_here_for_everybody_who_does_not_forbid_it(opened
         tenant_id = await make_payer(app.system, consents=False)
         channel_id = await make_followed(app.system, (tenant_id, AiPolicy.LOCAL))
         made = await app.gate.vectors(["snow"], channel_id=channel_id)
-        asked = await app.gate.vectors(["snow"], tenant_id=tenant_id, kind=TextKind.QUERY)
+        asked = await app.questions.vectors(["snow"], tenant_id=tenant_id)
         assert made.value == asked.value
         assert (made.tier, made.model) == (Tier.LOCAL, MINILM)
     async with opened() as app:

@@ -9,6 +9,7 @@ from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
+from telegram_assistant.stores.postgres.stores import IngestStores
 from telegram_assistant.streams.entries import Buried, Entry, Source
 from tests.api.asking import OPERATOR, problem_of
 from tests.factories import fresh_number, make_channel, make_subscription
@@ -35,10 +36,10 @@ async def test_a_provider_is_refused_until_an_owner_has_consented(
 
 
 async def test_whoever_pauses_an_account_is_named_and_no_secret_is_told(
-    app: App, client: httpx.AsyncClient, tenant_id: TenantId, key: dict[str, str]
+    app: App, client: httpx.AsyncClient, tenant_id: TenantId, key: dict[str, str], ingest: IngestStores
 ) -> None:
     account_id = await app.system.accounts.add(tenant_id)
-    await app.system.accounts.save_session(account_id, key_id="the key", session=b"a sealed session")
+    await ingest.accounts.save_session(account_id, key_id="the key", session=b"a sealed session")
     await app.system.accounts.set_state(account_id, AccountState.ACTIVE)
     listed = await client.get("/api/v1/accounts", headers=key)
     assert "sealed" not in listed.text

@@ -24,7 +24,7 @@ from telegram_assistant.stores.postgres.audit import Change
 from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.migrating import migrate
 from tests.api.asking import UNLIMITED, client_of, key_of, with_operator_key
-from tests.conftest import Admin, named_database
+from tests.conftest import Admin, in_database, named_database
 from tests.factories import make_channel
 from tests.graph.drawn import land
 from tests.stores.postgres.catalogue import insert_row, tables
@@ -64,7 +64,7 @@ class Worlds:
 
     def environ_of(self, database: str, *, with_graph: bool = False) -> dict[str, str]:
         graph = {} if with_graph else {"NEO4J_URI": ""}
-        return {**self.environ, **graph, **{name: named_database(self.environ[name], database) for name in ("DATABASE_URL", "DATABASE_ADMIN_URL")}}
+        return {**self.environ, **graph, **in_database(self.environ, database)}
 
     def settings_of(self, database: str, *, with_graph: bool = False) -> Settings:
         return with_operator_key(read_settings(self.environ_of(database, with_graph=with_graph)), **UNLIMITED)
@@ -159,7 +159,7 @@ async def _make_b(known: Worlds, shared: tuple[ChannelId, ...], only_a: tuple[Ch
         await app.system.channels.subscribe(b, Subscription(channel_id=left, history_days=100))
         for channel_id in (*shared, left):
             await _make_past(app, admin, b, channel_id)
-        await app.system.channels.unsubscribe(b, left)
+        await app.tenant(b).followed.leave(left)
         account_id = await _account(admin, b, [*shared, *ONLY_B])
         await admin.execute("UPDATE poll_schedule SET account_id = $1 WHERE channel_id = ANY($2)", account_id, list(shared))
         for table in await tables(admin):

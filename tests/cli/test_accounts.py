@@ -20,7 +20,7 @@ type Ask = Callable[..., tuple[int, str]]
 
 def done[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) -> T:
     async def run() -> T:
-        async with assemble(read_settings(database)) as assembled:
+        async with assemble(read_settings(database), with_accounts=True) as assembled:
             return await work(assembled)
 
     return asyncio.run(run())
@@ -29,7 +29,8 @@ def done[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) -> T:
 @pytest.fixture
 def account_id(database: dict[str, str]) -> AccountId:
     async def make(assembled: App) -> AccountId:
-        accounts = assembled.system.accounts
+        assert assembled.ingest is not None
+        accounts = assembled.ingest.accounts
         account_id = await accounts.add(await make_tenant(assembled.system))
         await accounts.save_session(account_id, key_id="k", session=b"sealed")
         await accounts.set_state(account_id, AccountState.BANNED, "Telegram says so")

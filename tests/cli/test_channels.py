@@ -22,7 +22,7 @@ from tests.factories import fresh_number, make_tenant
 
 def connected[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) -> T:
     async def run() -> T:
-        async with assemble(read_settings(database)) as assembled:
+        async with assemble(read_settings(database), with_accounts=True) as assembled:
             return await work(assembled)
 
     return asyncio.run(run())
@@ -113,11 +113,12 @@ def test_a_long_list_is_summed_up_with_its_estimated_end(runner: CliRunner, data
     """2,000 names at about 100 look-ups a day of one account."""
 
     async def log_in(assembled: App) -> None:
-        known = await assembled.system.tenants.ensure(tenant)
-        account_id = await assembled.system.accounts.add(known.tenant_id)
-        await assembled.system.accounts.save_session(account_id, key_id="k", session=b"s")
-        await assembled.system.accounts.set_state(account_id, AccountState.ACTIVE)
-        await assembled.system.accounts.take("the ingest role")
+        assert assembled.ingest is not None
+        known, accounts = await assembled.system.tenants.ensure(tenant), assembled.ingest.accounts
+        account_id = await accounts.add(known.tenant_id)
+        await accounts.save_session(account_id, key_id="k", session=b"s")
+        await accounts.set_state(account_id, AccountState.ACTIVE)
+        await accounts.take("the ingest role")
 
     connected(database, log_in)
     name = followed_channel(database, tenant)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from telegram_assistant.cli import app
 from telegram_assistant.features.vector_upkeep import keep_vectors
-from telegram_assistant.settings import read_settings
+from telegram_assistant.settings import Login, read_settings
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.migrating import migrate
@@ -75,7 +75,7 @@ async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, empty
 async def test_words_are_made_anew_by_the_command(empty_database: dict[str, str], runner: CliRunner) -> None:
     settings = read_settings(empty_database)
     await migrate(settings.database, tell=lambda _: None)
-    async with open_pool(settings.database) as pool:
+    async with open_pool(settings.database, Login.SYSTEM) as pool:
         system = system_stores(pool, Bell())
         channel_id, _ = await make_followed_channel(system)
         await land(system, channel_id, "Snow", "Rain", "Ice")

@@ -10,13 +10,13 @@ from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.accounts import account_health, one_account, pause_account, resume_account
-from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from tests.factories import World
 
 
-async def make_account(system: SystemStores, world: World) -> AccountId:
+async def make_account(system: SystemStores, ingest: IngestStores, world: World) -> AccountId:
     account_id = await system.accounts.add(world.a)
-    await system.accounts.save_session(account_id, key_id="k", session=b"sealed")
+    await ingest.accounts.save_session(account_id, key_id="k", session=b"sealed")
     await system.accounts.set_state(account_id, AccountState.ACTIVE)
     return account_id
 
@@ -25,8 +25,8 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-async def test_a_tenant_sees_what_is_left_of_its_accounts_budgets(system: SystemStores, world: World) -> None:
-    account_id = await make_account(system, world)
+async def test_a_tenant_sees_what_is_left_of_its_accounts_budgets(system: SystemStores, ingest: IngestStores, world: World) -> None:
+    account_id = await make_account(system, ingest, world)
     await system.limits.keep(account_id, "contacts.resolveUsername", Kept(tokens=(1.0, 15.0, 90.0)))
     await system.limits.keep(account_id, "messages.getHistory", Kept(blocked_seconds=3600, pace=0.49))
     (health,) = await account_health(stores=world.stores_a, now=now())
@@ -42,9 +42,9 @@ async def test_a_tenant_sees_what_is_left_of_its_accounts_budgets(system: System
     assert await account_health(stores=world.stores_b, now=now()) == ()
 
 
-async def test_who_holds_an_account_and_how_much_it_reads_is_seen(system: SystemStores, world: World) -> None:
-    account_id = await make_account(system, world)
-    await system.accounts.take("reader-1#ab")
+async def test_who_holds_an_account_and_how_much_it_reads_is_seen(system: SystemStores, ingest: IngestStores, world: World) -> None:
+    account_id = await make_account(system, ingest, world)
+    await ingest.accounts.take("reader-1#ab")
     channel = Channel(channel_id=world.only_a[0], title="One")
     await system.channels.open_to(account_id, channel, 1, joined=False, read_at=now())
     (health,) = await account_health(stores=world.stores_a, now=now())
@@ -54,12 +54,12 @@ async def test_who_holds_an_account_and_how_much_it_reads_is_seen(system: System
     assert (health.account.channels, health.account.lost_channels) == (0, 1)
 
 
-async def test_an_account_is_paused_and_resumed_by_its_own_tenant_only(system: SystemStores, world: World) -> None:
-    account_id = await make_account(system, world)
+async def test_an_account_is_paused_and_resumed_by_its_own_tenant_only(system: SystemStores, ingest: IngestStores, world: World) -> None:
+    account_id = await make_account(system, ingest, world)
     (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
     paused = await pause_account(public_id, by="anna", stores=world.stores_a, now=now())
     assert (paused.account.state, paused.account.state_reason) == (AccountState.PAUSED, "paused by anna")
-    assert account_id not in {one.account_id for one in await system.accounts.take("somebody")}
+    assert account_id not in {one.account_id for one in await ingest.accounts.take("somebody")}
     resumed = await resume_account(public_id, stores=world.stores_a, now=now())
     assert (resumed.account.state, resumed.account.state_reason) == (AccountState.ACTIVE, None)
     for foreign in (public_id, uuid4()):
@@ -71,8 +71,8 @@ async def test_an_account_is_paused_and_resumed_by_its_own_tenant_only(system: S
             await one_account(foreign, stores=world.stores_b, now=now())
 
 
-async def test_what_telegram_has_ended_is_not_resumed_here(system: SystemStores, world: World) -> None:
-    account_id = await make_account(system, world)
+async def test_what_telegram_has_ended_is_not_resumed_here(system: SystemStores, ingest: IngestStores, world: World) -> None:
+    account_id = await make_account(system, ingest, world)
     (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
     await system.accounts.set_state(account_id, AccountState.BANNED, "Telegram says so")
     with pytest.raises(Rejected, match="is banned"):

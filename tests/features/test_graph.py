@@ -33,7 +33,7 @@ NAMES = ["Anna", "Boris", "Vera", "Gleb"]
 
 
 def asking(pool: Pool, tenant_id: TenantId, index: GraphIndex | None, days: int = 30) -> Asking:
-    return Asking(tenant_stores(pool, tenant_id), index, NOW, days)
+    return Asking(tenant_stores(pool, tenant_id), index.graph if index else None, NOW, days)
 
 
 def drawn_posts(hand: random.Random, channels: list[ChannelId], outside: int) -> list[Post]:
@@ -111,7 +111,7 @@ async def test_a_tenant_s_answers_are_the_same_whether_or_not_another_exists(
     for channel_id in world.only_b:
         assert str(channel_id).encode() in before  # as a number that the tenant's own posts show
         assert f"Channel {channel_id}".encode() not in before
-        await system.channels.unsubscribe(world.b, channel_id)
+        await world.stores_b.followed.leave(channel_id)
     theirs = [PostId(channel_id, MessageId(number)) for channel_id in world.only_b for number in range(200)]
     await graph_index.graph.write([], theirs)
     assert await answers() == before
@@ -134,12 +134,12 @@ async def test_both_engines_tell_of_each_channel_from_the_beginning_of_its_windo
     for channel_id, days in ((short, 1), (long, 3)):
         await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=days))
     seen = {(short, 10), (short, 9), (long, 10), (long, 9), (long, 8), (long, 7)}
-    for index in (graph_index, None):
-        one = Asking(tenant_stores(pool, tenant_id), index, today + timedelta(hours=1), 30)
+    for graph in (graph_index.graph, None):
+        one = Asking(tenant_stores(pool, tenant_id), graph, today + timedelta(hours=1), 30)
         assert {(each.channel.channel_id, each.posts) for each in (await who_forwards(one)).forwarded} == {(short, 2), (long, 4)}
         spreads = await spread(one, PostId(ChannelId(origin[0]), MessageId(1)))
         assert {(each.post_id.channel_id, each.post_id.message_id) for each in spreads.forwards} == seen
-    one = Asking(tenant_stores(pool, tenant_id), graph_index, today + timedelta(hours=1), 30)
+    one = Asking(tenant_stores(pool, tenant_id), graph_index.graph, today + timedelta(hours=1), 30)
     assert {(each.post_id.channel_id, each.post_id.message_id) for each in (await who_links(one, url)).posts} == seen
     (alike,) = (await similar_channels(one, short)).similar
     assert (alike.channel.channel_id, alike.shared) == (long, 2)

@@ -12,7 +12,7 @@ from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.features.graph_upkeep import keep_graph, rebuild_graph
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.store import Generations
-from telegram_assistant.settings import read_settings
+from telegram_assistant.settings import Login, read_settings
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.landing import Claim
@@ -47,7 +47,7 @@ async def admin(own: dict[str, str]) -> AsyncIterator[Admin]:
 @pytest.fixture
 async def system(own: dict[str, str], admin: Admin) -> AsyncIterator[SystemStores]:
     assert admin is not None  # the tables are empty now
-    async with open_pool(read_settings(own).database) as pool:
+    async with open_pool(read_settings(own).database, Login.SYSTEM) as pool:
         yield system_stores(pool, Bell())
 
 

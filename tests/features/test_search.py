@@ -21,7 +21,7 @@ from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.rebuilds import Projection
 from telegram_assistant.stores.postgres.tenant_tags import TagChoice
-from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.index import MeaningSearch
 from telegram_assistant.vectors.opening import open_vectors
 from tests.conftest import Admin
 from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
@@ -70,7 +70,7 @@ class Reader:
         return posts
 
     async def asks(self, typed: str, *, by_meaning: bool = True, **more: Any) -> Answer:
-        index = self.app.index if by_meaning else None
+        index = self.app.meaning_search if by_meaning else None
         asked = {"now": NOW, "stores": self.app.tenant(self.tenant_id), "index": index, "tenant_id": self.tenant_id, **more}
         return await search(typed, **asked)
 
@@ -126,7 +126,7 @@ async def test_while_the_server_of_the_vectors_is_away_words_answer(reader: Read
     await reader.says("The cat is asleep")
     async with open_vectors(read_group(VectorSettings, {"QDRANT_URL": "http://127.0.0.1:1"})) as away:
         assert away is not None
-        index = Index(away, gate=reader.app.gate, states=reader.app.system.post_states)
+        index = MeaningSearch(away, questions=reader.app.questions)
         answer = await reader.asks("cat", index=index)
     assert (len(answer.found), answer.words_only) == (1, WordsOnly.AWAY)
 

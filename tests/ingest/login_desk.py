@@ -9,7 +9,7 @@ import pytest
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.ingest.logins import LoginDesk
 from telegram_assistant.settings import TelegramSettings
-from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.login import open_login
 from telegram_assistant.telegram.vault import Vault, make_key, vault_of
 from telegram_assistant.telemetry.health import Health
@@ -38,19 +38,23 @@ async def tenant_id(system: SystemStores) -> TenantId:
 
 
 @pytest.fixture
-async def desk(account: TelegramSettings, sim: Simulator, system: SystemStores, vault: Vault, skipping: Skipping) -> AsyncIterator[asyncio.Event]:
-    async with serving(account, sim, system, vault, skipping) as stopping:
+async def desk(
+    account: TelegramSettings, sim: Simulator, system: SystemStores, ingest: IngestStores, vault: Vault, skipping: Skipping
+) -> AsyncIterator[asyncio.Event]:
+    async with serving(account, sim, system, ingest, vault, skipping) as stopping:
         yield stopping
 
 
 @asynccontextmanager
-async def serving(account: TelegramSettings, sim: Simulator, system: SystemStores, vault: Vault, skipping: Skipping) -> AsyncIterator[asyncio.Event]:
+async def serving(
+    account: TelegramSettings, sim: Simulator, system: SystemStores, ingest: IngestStores, vault: Vault, skipping: Skipping
+) -> AsyncIterator[asyncio.Event]:
     at = account.model_copy(update={"dc_addr": sim.host, "dc_port": sim.ports[HOME_DC]})
     running = LoginDesk(
         lambda number: open_login(at, account_id=number, limits=system.limits, clock=skipping.clock),
         owner="first#1",
-        logins=system.logins,
-        accounts=system.accounts,
+        logins=ingest.logins,
+        accounts=ingest.accounts,
         vault=vault,
         health=Health(probes={}),
         look_seconds=0.02,

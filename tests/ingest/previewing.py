@@ -41,7 +41,7 @@ class Window:
     async def add(self, name: str) -> ChannelRequest:
         """`tga channels add`, as far as it comes with one look."""
         system, stores = self.app.system, self.app.tenant(self.tenant_id)
-        (requested,) = await follow([Listed(name)], WANTED, tenant_id=self.tenant_id, stores=stores, channels=system.channels)
+        (requested,) = await follow([Listed(name)], WANTED, stores=stores)
         assert requested.request_id is not None
         taken = await system.request_queue.claim_public()
         assert taken is not None

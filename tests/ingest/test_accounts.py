@@ -12,7 +12,7 @@ from telegram_assistant.domain.account import LEASE_SECONDS, AccountState, Lease
 from telegram_assistant.errors import AccountRefused, CannotStart
 from telegram_assistant.ingest.accounts import Holder, Leave, Use, adopt
 from telegram_assistant.stores.postgres.accounts import Account, HeldAccount
-from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.vault import Sealed, Vault, make_key, vault_of
 from telegram_assistant.telemetry.health import Health
 from tests.conftest import Admin
@@ -35,9 +35,9 @@ async def nobody_leaves(held: HeldAccount, session: str, lease: Lease) -> None:
 
 
 @asynccontextmanager
-async def holding(use: Use, system: SystemStores, vault: Vault, owner: str = "first#1", leave: Leave = nobody_leaves) -> AsyncIterator[asyncio.Event]:
+async def holding(use: Use, ingest: IngestStores, vault: Vault, owner: str = "first#1", leave: Leave = nobody_leaves) -> AsyncIterator[asyncio.Event]:
     stopping = asyncio.Event()
-    holder = Holder(use, leave, owner=owner, accounts=system.accounts, vault=vault, health=Health(probes={}), look_seconds=0.05, finish_seconds=0.5)
+    holder = Holder(use, leave, owner=owner, accounts=ingest.accounts, vault=vault, health=Health(probes={}), look_seconds=0.05, finish_seconds=0.5)
     task = asyncio.create_task(holder.run(stopping))
     try:
         yield stopping
@@ -51,9 +51,9 @@ async def only_account(system: SystemStores) -> Account:
     return account
 
 
-async def test_a_session_string_is_taken_over_once_and_kept_sealed(system: SystemStores, vault: Vault, admin: Admin) -> None:
+async def test_a_session_string_is_taken_over_once_and_kept_sealed(system: SystemStores, ingest: IngestStores, vault: Vault, admin: Admin) -> None:
     for session in ("the session", "another one"):
-        await adopt(session, accounts=system.accounts, tenants=system.tenants, vault=vault)
+        await adopt(session, accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     account = await only_account(system)
     assert (account.tenant, account.state) == ("default", AccountState.ACTIVE)
     row = await admin.fetchrow("SELECT key_id, session FROM telegram_accounts")
@@ -62,8 +62,8 @@ async def test_a_session_string_is_taken_over_once_and_kept_sealed(system: Syste
     assert vault.open(Sealed(row["key_id"], row["session"]), account_id=account.account_id) == "the session"
 
 
-async def test_an_account_is_used_by_one_process_and_handed_over_when_it_stops(system: SystemStores, vault: Vault) -> None:
-    await adopt("the session", accounts=system.accounts, tenants=system.tenants, vault=vault)
+async def test_an_account_is_used_by_one_process_and_handed_over_when_it_stops(system: SystemStores, ingest: IngestStores, vault: Vault) -> None:
+    await adopt("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     using: list[str] = []
 
     def user(name: str) -> Use:
@@ -75,18 +75,20 @@ async def test_an_account_is_used_by_one_process_and_handed_over_when_it_stops(s
 
         return use
 
-    async with holding(user("first"), system, vault):
+    async with holding(user("first"), ingest, vault):
         await until(lambda: _is(using, ["first the session"]))
-        async with holding(user("second"), system, vault, owner="second#2"):
+        async with holding(user("second"), ingest, vault, owner="second#2"):
             await asyncio.sleep(0.3)
             assert using == ["first the session"]
-    async with holding(user("third"), system, vault, owner="third#3"):
+    async with holding(user("third"), ingest, vault, owner="third#3"):
         await until(lambda: _is(using, ["first the session", "third the session"]))
     assert (await only_account(system)).lease_owner is None
 
 
-async def test_who_is_told_to_stop_finishes_what_is_in_hand_before_the_account_is_given_back(system: SystemStores, vault: Vault) -> None:
-    await adopt("the session", accounts=system.accounts, tenants=system.tenants, vault=vault)
+async def test_who_is_told_to_stop_finishes_what_is_in_hand_before_the_account_is_given_back(
+    system: SystemStores, ingest: IngestStores, vault: Vault
+) -> None:
+    await adopt("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     begun, done = asyncio.Event(), list[str | None]()
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
@@ -96,18 +98,20 @@ async def test_who_is_told_to_stop_finishes_what_is_in_hand_before_the_account_i
         await asyncio.sleep(0.1)
         done.append((await only_account(system)).lease_owner)
 
-    async with holding(use, system, vault):
+    async with holding(use, ingest, vault):
         await asyncio.wait_for(begun.wait(), 5)
     assert done == ["first#1"]
     assert (await only_account(system)).lease_owner is None
 
 
-async def test_who_does_not_stop_in_time_is_cut_off_and_holds_up_no_other_account(system: SystemStores, vault: Vault, admin: Admin) -> None:
+async def test_who_does_not_stop_in_time_is_cut_off_and_holds_up_no_other_account(
+    system: SystemStores, ingest: IngestStores, vault: Vault, admin: Admin
+) -> None:
     tenant = await system.tenants.ensure("default", is_operator=True)
     for _ in range(2):
         account_id = await system.accounts.add(tenant.tenant_id)
         sealed = vault.seal("the session", account_id=account_id)
-        await system.accounts.save_session(account_id, key_id=sealed.key_id, session=sealed.content)
+        await ingest.accounts.save_session(account_id, key_id=sealed.key_id, session=sealed.content)
         await system.accounts.set_state(account_id, AccountState.ACTIVE)
     slow_one, using, free_meanwhile = account_id, set[int](), list[int]()
 
@@ -121,7 +125,7 @@ async def test_who_does_not_stop_in_time_is_cut_off_and_holds_up_no_other_accoun
             finally:
                 free_meanwhile.append(await admin.fetchval("SELECT count(*) FROM telegram_accounts WHERE lease_owner IS NULL"))
 
-    async with holding(use, system, vault):
+    async with holding(use, ingest, vault):
         await until(lambda: _used(lambda: len(using) == 2))
     assert free_meanwhile == [1]
     assert {account.lease_owner for account in await system.accounts.all()} == {None}
@@ -138,9 +142,9 @@ async def test_who_does_not_stop_in_time_is_cut_off_and_holds_up_no_other_accoun
     ids=["banned", "frozen", "logged out", "no settings"],
 )
 async def test_an_account_of_no_use_is_parked_says_why_once_and_is_not_tried_again(
-    system: SystemStores, vault: Vault, raised: Exception, state: AccountState
+    system: SystemStores, ingest: IngestStores, vault: Vault, raised: Exception, state: AccountState
 ) -> None:
-    await adopt("the session", accounts=system.accounts, tenants=system.tenants, vault=vault)
+    await adopt("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     tries: list[str] = []
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
@@ -149,7 +153,7 @@ async def test_an_account_of_no_use_is_parked_says_why_once_and_is_not_tried_aga
         raise raised
 
     with structlog.testing.capture_logs() as logged:
-        async with holding(use, system, vault):
+        async with holding(use, ingest, vault):
             await until(lambda: _in_state(system, state))
             await asyncio.sleep(0.3)
     assert (await only_account(system)).state_reason == str(raised)
@@ -157,8 +161,10 @@ async def test_an_account_of_no_use_is_parked_says_why_once_and_is_not_tried_aga
     assert [one["why"] for one in logged if one["event"] == "account_parked"] == [str(raised)]
 
 
-async def test_an_account_is_logged_out_by_whoever_holds_it_and_its_session_is_forgotten(system: SystemStores, vault: Vault, admin: Admin) -> None:
-    await adopt("the session", accounts=system.accounts, tenants=system.tenants, vault=vault)
+async def test_an_account_is_logged_out_by_whoever_holds_it_and_its_session_is_forgotten(
+    system: SystemStores, ingest: IngestStores, vault: Vault, admin: Admin
+) -> None:
+    await adopt("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     account = await only_account(system)
     await system.accounts.change(account.account_id, AccountState.LOGGING_OUT)
     left: list[str] = []
@@ -171,15 +177,17 @@ async def test_an_account_is_logged_out_by_whoever_holds_it_and_its_session_is_f
         assert held.account_id == account.account_id
         left.append(session)
 
-    async with holding(use, system, vault, leave=leave):
+    async with holding(use, ingest, vault, leave=leave):
         await until(lambda: _in_state(system, AccountState.LOGGED_OUT))
     assert left == ["the session"]
     assert await admin.fetchval("SELECT session FROM telegram_accounts") is None
 
 
-async def test_a_lease_that_was_lost_ends_the_work_before_the_account_is_taken_again(system: SystemStores, vault: Vault, admin: Admin) -> None:
+async def test_a_lease_that_was_lost_ends_the_work_before_the_account_is_taken_again(
+    system: SystemStores, ingest: IngestStores, vault: Vault, admin: Admin
+) -> None:
     """As after a database that was away for long: the same process may get the account back."""
-    await adopt("the session", accounts=system.accounts, tenants=system.tenants, vault=vault)
+    await adopt("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     using = most = 0
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
@@ -193,7 +201,7 @@ async def test_a_lease_that_was_lost_ends_the_work_before_the_account_is_taken_a
         finally:
             using -= 1
 
-    async with holding(use, system, vault):
+    async with holding(use, ingest, vault):
         for _ in range(3):
             await until(lambda: _used(lambda: using))
             await admin.execute("UPDATE telegram_accounts SET lease_until = now() - interval '16 seconds' WHERE lease_until IS NOT NULL")
@@ -201,9 +209,9 @@ async def test_a_lease_that_was_lost_ends_the_work_before_the_account_is_taken_a
     assert most == 1
 
 
-async def test_a_session_under_an_old_key_is_sealed_anew_when_it_is_used(system: SystemStores, admin: Admin) -> None:
+async def test_a_session_under_an_old_key_is_sealed_anew_when_it_is_used(system: SystemStores, ingest: IngestStores, admin: Admin) -> None:
     old, new = make_key(), make_key()
-    await adopt("the session", accounts=system.accounts, tenants=system.tenants, vault=vault_of(old))
+    await adopt("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault_of(old))
     used = asyncio.Event()
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
@@ -212,7 +220,7 @@ async def test_a_session_under_an_old_key_is_sealed_anew_when_it_is_used(system:
         used.set()
         await stopping.wait()
 
-    async with holding(use, system, vault_of(f"{new},{old}")):
+    async with holding(use, ingest, vault_of(f"{new},{old}")):
         await asyncio.wait_for(used.wait(), 5)
     row = await admin.fetchrow("SELECT account_id, key_id, session FROM telegram_accounts")
     assert row is not None

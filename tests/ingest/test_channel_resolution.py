@@ -40,14 +40,12 @@ def people(sim: Simulator) -> People:
 async def store(office: Office, channel: SimulatedChannel) -> ChannelId:
     """As the account has found it for somebody who follows it no more."""
     channel_id = await office.follow(channel)
-    await office.app.system.channels.unsubscribe(office.tenant_id, channel_id)
+    await office.app.tenant(office.tenant_id).followed.leave(channel_id)
     return channel_id
 
 
 async def ask(office: Office, reference: str, *, tenant_id: TenantId | None = None) -> UUID:
-    tenant_id = tenant_id or office.tenant_id
-    stores, channels = office.app.tenant(tenant_id), office.app.system.channels
-    (requested,) = await follow([Listed(reference)], WANTED, tenant_id=tenant_id, stores=stores, channels=channels)
+    (requested,) = await follow([Listed(reference)], WANTED, stores=office.app.tenant(tenant_id or office.tenant_id))
     assert requested.request_id is not None
     return requested.request_id
 

@@ -54,7 +54,7 @@ async def test_a_link_to_a_folder_is_followed_without_joining(office: Office, co
     group = control.add_channel("Соседи", "sosedi_chat", group=True)
     link = people.share_folder(SLUG, "Новости", [first.channel_id, group.channel_id, CLUB, second.channel_id])
     stores, before = office.app.tenant(office.tenant_id), set(sim.world.account(PHONE).joined)
-    (requested,) = await follow([Listed(link)], WANTED, tenant_id=office.tenant_id, stores=stores, channels=office.app.system.channels)
+    (requested,) = await follow([Listed(link)], WANTED, stores=stores)
     assert requested.written == "https://t.me/addlist/AbCd…"
     assert requested.request_id is not None
     answer = await office.served(requested.request_id)
@@ -104,7 +104,7 @@ async def test_a_channel_that_was_left_by_hand_is_not_followed_again(office: Off
     left, kept = simulated(control, posts=1), simulated(control, posts=1)
     people.put_into_folder(PHONE, "Новости", [left.channel_id, kept.channel_id])
     await served(office, RequestKind.FOLDER, "Новости")
-    await office.app.system.channels.unsubscribe(office.tenant_id, ChannelId(left.channel_id))
+    await office.app.tenant(office.tenant_id).followed.leave(ChannelId(left.channel_id))
     await look(office, admin)
     assert await followed(office) == {kept.channel_id}
 

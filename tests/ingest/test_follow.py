@@ -39,7 +39,7 @@ async def following(account: TelegramSettings, database: dict[str, str]) -> Asyn
         "SESSION_ENCRYPTION_KEY": make_key(),
     }
     stopping, health = asyncio.Event(), Health(probes={})
-    async with assemble(read_settings(environ)) as app, asyncio.TaskGroup() as group:
+    async with assemble(read_settings(environ), with_accounts=True) as app, asyncio.TaskGroup() as group:
         for loop in follow.loops(app, health):
             group.create_task(keep_running(loop, stopping=stopping, health=health))
         yield

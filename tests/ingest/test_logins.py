@@ -8,7 +8,7 @@ from telethon.tl import functions, types
 from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.login import LoginState
 from telegram_assistant.settings import TelegramSettings
-from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.answers import seal
 from telegram_assistant.telegram.vault import Sealed, Vault
 from telegram_simulator.control.operations import Control
@@ -28,11 +28,11 @@ ME = functions.users.GetUsersRequest([types.InputUserSelf()])
 
 @pytest.mark.usefixtures("desk")
 async def test_phone_and_code_make_an_account_that_is_used(
-    person: Person, system: SystemStores, vault: Vault, admin: Admin, lines: Lines, sim: Simulator
+    person: Person, ingest: IngestStores, vault: Vault, admin: Admin, lines: Lines, sim: Simulator
 ) -> None:
     done = await person.log_in()
     assert (done.state, done.phone_masked, person.told) == (LoginState.DONE, "+7999*****01", [])
-    (held,) = await system.accounts.take("holder#1")
+    (held,) = await ingest.accounts.take("holder#1")
     assert (held.account_id, held.state) == (done.account_id, AccountState.ACTIVE)
     session = vault.open(Sealed(held.key_id, held.session), account_id=held.account_id)
     async with lines(session_string=SecretStr(session), number=held.account_id) as line:
@@ -69,11 +69,11 @@ async def test_a_number_that_telegram_does_not_know_is_asked_for_again(person: P
 
 @pytest.mark.usefixtures("desk")
 async def test_an_account_that_lives_in_another_data_centre_is_logged_in_there(
-    person: Person, control: Control, system: SystemStores, vault: Vault, sim: Simulator
+    person: Person, control: Control, system: SystemStores, ingest: IngestStores, vault: Vault, sim: Simulator
 ) -> None:
     control.account(DIGITS, home_dc=4)
     assert (await person.log_in()).state is LoginState.DONE
-    (held,) = await system.accounts.take("holder#1")
+    (held,) = await ingest.accounts.take("holder#1")
     session = StringSession(vault.open(Sealed(held.key_id, held.session), account_id=held.account_id))
     assert (session.dc_id, session.port) == (4, sim.ports[4])
     kept = (await system.limits.of(held.account_id))["auth.sendCode"]
@@ -109,12 +109,12 @@ async def test_a_banned_number_is_parked(person: Person, control: Control, syste
 
 
 @pytest.mark.usefixtures("desk")
-async def test_a_number_gets_few_codes_a_day(person: Person, sim: Simulator) -> None:
+async def test_a_number_gets_few_codes_a_day(person: Person, sim: Simulator, ingest: IngestStores) -> None:
     only_phone = knowing(person, phone_wanted=[PHONE])
     for _ in range(3):
         waiting = await only_phone.log_in()
         assert waiting.state is LoginState.CODE_SENT
-        await person.system.logins.finish(waiting.attempt_id, LoginState.FAILED)
+        await ingest.logins.finish(waiting.attempt_id, LoginState.FAILED)
     refused = await person.log_in()
     assert "auth.sendCode is used up" in (refused.error or "")
     assert sim.counters.calls["", "auth.sendCode"] == 3
@@ -163,10 +163,10 @@ async def test_two_logins_to_one_account_at_once_do_not_mix(person: Person) -> N
 
 
 @pytest.mark.usefixtures("desk")
-async def test_a_login_that_is_given_up_leaves_nothing_open(person: Person, sim: Simulator) -> None:
+async def test_a_login_that_is_given_up_leaves_nothing_open(person: Person, sim: Simulator, ingest: IngestStores) -> None:
     waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
     assert sim.connections
-    await person.system.logins.finish(waiting.attempt_id, LoginState.FAILED, error="given up")
+    await ingest.logins.finish(waiting.attempt_id, LoginState.FAILED, error="given up")
     await until(lambda: _nobody(sim))
 
 
@@ -182,9 +182,9 @@ async def test_an_answer_to_an_earlier_question_or_sealed_for_another_is_not_use
 
 
 async def test_a_login_is_told_when_the_role_stops(
-    person: Person, account: TelegramSettings, sim: Simulator, system: SystemStores, vault: Vault, skipping: Skipping
+    person: Person, account: TelegramSettings, sim: Simulator, system: SystemStores, ingest: IngestStores, vault: Vault, skipping: Skipping
 ) -> None:
-    async with serving(account, sim, system, vault, skipping):
+    async with serving(account, sim, system, ingest, vault, skipping):
         waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
     over = await system.logins.get(waiting.attempt_id)
     assert (over.state, over.error) == (LoginState.FAILED, "the ingest role was stopped; begin again")

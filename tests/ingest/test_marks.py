@@ -50,7 +50,7 @@ async def test_unfollowing_deletes_the_marks_of_a_channel(office: Office, contro
     await marks.lock_backfill(channel_id, "somebody#0001", instead_of=None)
     await office.tick()
     assert len(await kept(office, channel_id)) >= 3
-    await office.app.system.channels.unsubscribe(office.tenant_id, channel_id)
+    await office.app.tenant(office.tenant_id).followed.leave(channel_id)
     await office.tick()
     assert await kept(office, channel_id) == []
     await office.follow(channel)
@@ -71,7 +71,7 @@ async def test_a_channel_that_is_unfollowed_while_it_is_read_is_not_read_again(o
     polling, calls = asyncio.create_task(office.poll(channel_id)), office.calls()
     while office.calls() == calls:
         await asyncio.sleep(0.01)
-    await office.app.system.channels.unsubscribe(office.tenant_id, channel_id)
+    await office.app.tenant(office.tenant_id).followed.leave(channel_id)
     await polling
     office.sim.faults.latency_seconds = 0.0
     never = await office.admin.fetchval("SELECT next_poll_at = 'infinity' FROM poll_schedule WHERE channel_id = $1", channel_id)

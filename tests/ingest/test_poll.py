@@ -109,7 +109,7 @@ async def _poll_until_trouble(office: Office, control: Control, channel_id: Chan
 async def test_a_channel_that_is_no_longer_read_alarms_nobody(office: Office, control: Control) -> None:
     channel_id = await office.follow(simulated(control, posts=3))
     await office.poll(channel_id)
-    await office.app.system.channels.unsubscribe(office.tenant_id, channel_id)
+    await office.app.tenant(office.tenant_id).followed.leave(channel_id)
     await office.app.system.planning.give_accounts()
     assert await office.app.system.known_channels.gone(office.mine.account_id, {channel_id}) == {channel_id}
     shown = {"channel_id": str(channel_id)}

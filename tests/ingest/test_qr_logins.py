@@ -12,7 +12,7 @@ from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.login import LoginState, LoginWay
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.logins import LoginAttempt
-from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.answers import Asker
 from telegram_assistant.telegram.login import QrCode
 from telegram_assistant.telegram.vault import Sealed, Vault
@@ -63,13 +63,13 @@ def scanner(person: Person, sim: Simulator) -> Scanner:
 
 
 async def test_a_scanned_code_makes_an_account_that_is_used(
-    scanner: Scanner, system: SystemStores, vault: Vault, lines: Lines, sim: Simulator
+    scanner: Scanner, ingest: IngestStores, vault: Vault, lines: Lines, sim: Simulator
 ) -> None:
     shown = await scanner.begin()
     assert (shown.state, scanner.link(shown).startswith("tg://login?token=")) == (LoginState.QR_SHOWN, True)
     done = await scanner.scan(shown)
     assert (done.state, done.error, done.phone_masked) == (LoginState.DONE, None, "+7999*****01")
-    (held,) = await system.accounts.take("holder#1")
+    (held,) = await ingest.accounts.take("holder#1")
     assert (held.account_id, held.user_id) == (done.account_id, sim.world.account(DIGITS).user_id)
     session = vault.open(Sealed(held.key_id, held.session), account_id=held.account_id)
     async with lines(number=held.account_id, session_string=SecretStr(session)) as line:
@@ -119,7 +119,7 @@ async def test_a_code_that_expires_is_replaced(scanner: Scanner, sim: Simulator)
 
 @pytest.mark.parametrize("password", ["", PASSWORD])
 async def test_who_lives_in_another_data_centre_is_logged_in_there(
-    scanner: Scanner, control: Control, sim: Simulator, system: SystemStores, vault: Vault, password: str
+    scanner: Scanner, control: Control, sim: Simulator, ingest: IngestStores, vault: Vault, password: str
 ) -> None:
     control.account(DIGITS, home_dc=4, password=password)
     done = await scanner.log_in()
@@ -128,7 +128,7 @@ async def test_who_lives_in_another_data_centre_is_logged_in_there(
         await scanner.person.answer(done, password)
         done = await scanner.person.next(done.attempt_id, done.question)
     assert (done.state, done.error) == (LoginState.DONE, None)
-    (held,) = await system.accounts.take("holder#1")
+    (held,) = await ingest.accounts.take("holder#1")
     session = StringSession(vault.open(Sealed(held.key_id, held.session), account_id=held.account_id))
     assert (session.dc_id, session.port) == (4, sim.ports[4])
 
@@ -163,10 +163,10 @@ async def test_a_login_that_is_refused_is_ended_at_telegram_too(scanner: Scanner
     assert len(await system.accounts.all()) == 1
 
 
-async def test_who_goes_away_leaves_nothing_open_and_no_account(scanner: Scanner, system: SystemStores, sim: Simulator) -> None:
+async def test_who_goes_away_leaves_nothing_open_and_no_account(scanner: Scanner, system: SystemStores, ingest: IngestStores, sim: Simulator) -> None:
     shown = await scanner.begin()
     assert sim.connections
-    await system.logins.finish(shown.attempt_id, LoginState.FAILED, error="given up")
+    await ingest.logins.finish(shown.attempt_id, LoginState.FAILED, error="given up")
 
     async def nothing() -> bool:
         return not sim.connections and not await system.accounts.all()

@@ -121,7 +121,7 @@ async def installed(servers: OwnServers, telegram: ControlClient, folder: Path, 
         settings = read_settings(environ)
         await migrate(settings.database, tell=lambda _: None)
         admin = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
-        async with assemble(settings) as app:
+        async with assemble(settings, with_accounts=True) as app:
             with ExitStack() as programs:
                 yield Installation(environ, telegram, folder, app, admin, programs, FIRST_CHANNEL + 10 * number)
         await admin.close()

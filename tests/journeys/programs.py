@@ -60,9 +60,10 @@ def until(happened: Callable[[], bool], what: str, seconds: float = 60) -> None:
 
 async def add_account(name: str, session: str, *, key: str, app: App) -> AccountId:
     """An account of the tenant of that name, who wants to follow everything that the account has joined."""
+    assert app.ingest is not None
     system = app.system
     tenant_id = (await system.tenants.ensure(name)).tenant_id
-    account_id = await accounts.add_account(session, tenant_id, accounts=system.accounts, vault=vault_of(key))
+    account_id = await accounts.add_account(session, tenant_id, accounts=app.ingest.accounts, vault=vault_of(key))
     wanted = Subscription(channel_id=NOT_KNOWN_YET, history_days=EVERYTHING_DAYS)
     await app.tenant(tenant_id).requests.add([NewRequest(RequestKind.DIALOGS, "", wanted, account_id)])
     return account_id

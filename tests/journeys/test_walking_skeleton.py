@@ -13,7 +13,7 @@ import pytest
 from telegram_assistant.domain.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import CannotStart
-from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.settings import Login, Settings, read_settings
 from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
@@ -42,13 +42,13 @@ def telegram() -> Iterator[ControlClient]:
 
 
 async def ask(settings: Settings, query: str) -> Any:
-    async with open_pool(settings.database) as pool, pool.acquire() as connection, connection.transaction():
+    async with open_pool(settings.database, Login.SYSTEM) as pool, pool.acquire() as connection, connection.transaction():
         await connection.execute("SET LOCAL ROLE tga_system")
         return await connection.fetchval(query)
 
 
 async def subscribe(settings: Settings) -> None:
-    async with open_pool(settings.database) as pool:
+    async with open_pool(settings.database, Login.SYSTEM) as pool:
         system = system_stores(pool, Bell())
         tenant = await system.tenants.ensure("A")
         await system.tenants.ensure("B")

@@ -13,8 +13,9 @@ from telegram_assistant.features.media import reconsider
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
 from tests.conftest import Admin
 from tests.factories import fresh_number, make_channel, make_page, make_post, make_tenant
 from tests.stages.test_post_persistence import collaborators
@@ -128,7 +129,7 @@ async def test_protected_channels_and_messages_keep_none_unless_a_subscription_s
 
 @pytest.mark.turns("MEDIA_QUOTA_BYTES")
 async def test_over_the_quota_files_are_skipped_until_there_is_room(
-    system: SystemStores, admin: Admin, database: dict[str, str], tmp_path: Any
+    system: SystemStores, pool: Pool, admin: Admin, database: dict[str, str], tmp_path: Any
 ) -> None:
     tenant_id = await make_tenant(system)
     channels = [await followed(system, tenant_id=tenant_id) for _ in range(3)]
@@ -140,7 +141,7 @@ async def test_over_the_quota_files_are_skipped_until_there_is_room(
     assert [await file_of(admin, one) for one in channels] == [("wanted", None), ("wanted", None), ("skipped", "quota")]
     used = "SELECT media_bytes FROM quotas WHERE tenant_id = $1"
     assert await admin.fetchval(used, tenant_id) == 2000
-    await system.channels.unsubscribe(tenant_id, channels[0])
+    await tenant_stores(pool, tenant_id).followed.leave(channels[0])
     await system.media_upkeep.count()
     assert await admin.fetchval(used, tenant_id) == 1000
     await reconsider(media=system.media, upkeep=system.media_upkeep, rules=rules)

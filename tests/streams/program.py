@@ -37,7 +37,7 @@ def slow(redis: Redis, seconds: float, **how: Any) -> Stage:
 
 async def main(url: str, seconds: str, how: str, options: str) -> None:
     redis = Redis.from_url(url)
-    settings = DatabaseSettings(url=SecretStr(os.environ["DATABASE_URL"]))
+    settings = DatabaseSettings(url=SecretStr(os.environ["DATABASE_SYSTEM_URL"]))
     stopping, health = asyncio.Event(), Health(probes={})
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
     async with open_pool(settings) as pool:

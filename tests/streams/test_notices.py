@@ -44,8 +44,8 @@ def event(number: int, *media: str) -> PostVisionUploaded:
     return PostVisionUploaded.about(PostId(ChannelId(fresh_number()), MessageId(number)), 1, occurred_at=datetime.now(UTC), media=media)
 
 
-async def write(pool: Pool, *events: PostVisionUploaded, lane: Lane = Lane.LIVE) -> None:
-    async with SystemTransactions(pool).begin() as connection:
+async def write(system_pool: Pool, *events: PostVisionUploaded, lane: Lane = Lane.LIVE) -> None:
+    async with SystemTransactions(system_pool).begin() as connection:
         await write_notices(connection, [Told(one, lane) for one in events])
 
 
@@ -54,19 +54,19 @@ async def announced(redis: Redis, lane: Lane = Lane.LIVE) -> list[PostVisionUplo
     return [PostVisionUploaded.model_validate_json(fields[PAYLOAD]) for _, fields in entries]
 
 
-async def test_notices_are_announced_once_each_in_its_lane(redis: Redis, system: SystemStores, pool: Pool) -> None:
+async def test_notices_are_announced_once_each_in_its_lane(redis: Redis, system: SystemStores, system_pool: Pool) -> None:
     live, bulk = event(1), event(2)
-    await write(pool, live)
-    await write(pool, bulk, lane=Lane.BULK)
+    await write(system_pool, live)
+    await write(system_pool, bulk, lane=Lane.BULK)
     relays = [relay_of(redis, system) for _ in range(4)]
     await asyncio.gather(*(relay.step() for relay in relays))
     assert (await announced(redis), await announced(redis, Lane.BULK)) == ([live], [bulk])
     assert await relays[0].step() == 0
 
 
-async def test_what_was_rolled_back_is_never_told(redis: Redis, system: SystemStores, pool: Pool) -> None:
+async def test_what_was_rolled_back_is_never_told(redis: Redis, system: SystemStores, system_pool: Pool) -> None:
     async def fail() -> None:
-        async with SystemTransactions(pool).begin() as connection:
+        async with SystemTransactions(system_pool).begin() as connection:
             await write_notices(connection, [Told(event(1), Lane.LIVE)])
             raise RuntimeError("after all not")
 
@@ -75,17 +75,17 @@ async def test_what_was_rolled_back_is_never_told(redis: Redis, system: SystemSt
     assert await relay_of(redis, system).step() == 0
 
 
-async def test_the_same_event_is_told_again_only_when_it_says_something_else(redis: Redis, system: SystemStores, pool: Pool) -> None:
+async def test_the_same_event_is_told_again_only_when_it_says_something_else(redis: Redis, system: SystemStores, system_pool: Pool) -> None:
     relay, told = relay_of(redis, system), event(1)
     for one in (told, told, told.model_copy(update={"media": ("ab",)})):
-        await write(pool, one)
+        await write(system_pool, one)
         await relay.step()
     assert [one.media for one in await announced(redis)] == [(), ("ab",)]
 
 
-async def test_what_redis_has_lost_is_told_again_with_the_outbox(redis: Redis, system: SystemStores, pool: Pool) -> None:
+async def test_what_redis_has_lost_is_told_again_with_the_outbox(redis: Redis, system: SystemStores, system_pool: Pool) -> None:
     relay = relay_of(redis, system)
-    await write(pool, event(1))
+    await write(system_pool, event(1))
     await relay.step()
     await redis.flushdb()
     for again in (system.outbox.again_all, system.outbox.again_recent):
@@ -93,15 +93,15 @@ async def test_what_redis_has_lost_is_told_again_with_the_outbox(redis: Redis, s
         assert await relay.step() == 1
 
 
-async def test_a_full_stream_is_waited_for(redis: Redis, system: SystemStores, pool: Pool) -> None:
-    await write(pool, event(1))
+async def test_a_full_stream_is_waited_for(redis: Redis, system: SystemStores, system_pool: Pool) -> None:
+    await write(system_pool, event(1))
     await redis.xadd(KEYS[Lane.BULK], {"x": "y"})
     assert await relay_of(redis, system, most_entries=1).step() == 0
     assert await relay_of(redis, system).step() == 1
 
 
-async def test_notices_are_forgotten_after_a_day(system: SystemStores, pool: Pool, admin: Admin) -> None:
-    await write(pool, event(1), event(2), event(3))
+async def test_notices_are_forgotten_after_a_day(system: SystemStores, system_pool: Pool, admin: Admin) -> None:
+    await write(system_pool, event(1), event(2), event(3))
     await admin.execute("UPDATE notices SET announced_at = now() - interval '25 hours' WHERE payload LIKE '%/1\"%'")
     await admin.execute("UPDATE notices SET announced_at = now() WHERE payload LIKE '%/2\"%'")
     assert await system.notices.forget_old() == 1

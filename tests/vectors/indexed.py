@@ -8,7 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from telegram_assistant.ai.protocols import TextKind
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.settings import read_settings
@@ -64,7 +63,7 @@ async def land(system: SystemStores, channel_id: ChannelId, *texts: str) -> list
 
 async def found(app: App, question: str, channel_id: ChannelId, tenant_id: TenantId, **asked: Any) -> list[int]:
     """Message ids, the nearest first."""
-    made = await app.gate.vectors([question], kind=TextKind.QUERY, tenant_id=tenant_id)
+    made = await app.questions.vectors([question], tenant_id=tenant_id)
     assert made.value is not None
     sought = Sought(vector=made.value[0], reach=Reach(local=frozenset({channel_id})), limit=50, **asked)
     return [hit.post_id.message_id for hit in await index_of(app).vectors.search(SPACE, sought)]

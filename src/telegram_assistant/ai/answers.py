@@ -9,6 +9,7 @@ from typing import Protocol
 from telegram_assistant.ai.protocols import Vector
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.understanding import Allowed, Asked, Reason, Tier, Wanted
+from telegram_assistant.telemetry.metrics import AI_RESULTS
 
 
 class Policies(Protocol):
@@ -87,6 +88,12 @@ class PostVectors:
     vectors: Mapping[PostId, Vector]
     reasons: Mapping[PostId, Reason]
     """Why the others have none."""
+
+
+def count_result[T](purpose: str, result: Understood[T]) -> Understood[T]:
+    origin = "none" if result.tier is None else "cache" if result.is_cached else result.tier.value
+    AI_RESULTS.labels(purpose, origin, result.reason.value if result.reason else "").inc()
+    return result
 
 
 def key_of(*parts: str) -> bytes:

@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from telegram_assistant.ai.answers import Copies, Later, Material, Policies, PostVectors, Results, Understood
+from telegram_assistant.ai.answers import Copies, Later, Material, Policies, PostVectors, Results, Understood, count_result
 from telegram_assistant.ai.asking import Asker
 from telegram_assistant.ai.calling import Caller
 from telegram_assistant.ai.flights import Flights
@@ -33,7 +33,6 @@ from telegram_assistant.domain.understanding import WORTH_TRYING_AGAIN, AiPolicy
 from telegram_assistant.domain.vocabulary import Vocabulary, language_for
 from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.telemetry.metrics import AI_RESULTS
 
 log = get_logger()
 
@@ -148,7 +147,7 @@ class Gate:
             except ProviderFailed as error:
                 log.info("not_understood_locally", purpose="text_in", why=str(error))
                 found = replace(found, reason=Reason.NO_PROVIDER if error.failure == Failure.REFUSED else Reason.FAILED)
-        return _counted("text_in", found)
+        return count_result("text_in", found)
 
     async def answer[T: Output](
         self, written: Prompt, data: str, shape: type[T], *, tenant_id: TenantId, urgency: Urgency, most_tokens: int = 1000, **blanks: str
@@ -164,17 +163,13 @@ class Gate:
         self,
         texts: Sequence[str],
         *,
-        kind: TextKind = TextKind.DOCUMENT,
-        channel_id: ChannelId | None = None,
-        tenant_id: TenantId | None = None,
+        channel_id: ChannelId,
         urgency: Urgency = Urgency.LIVE,
         post_id: PostId | None = None,
     ) -> Understood[tuple[Vector, ...]]:
         """By the one model of this installation. Where a provider makes them there is no local substitute: they could not be compared."""
-        assert (channel_id is None) != (tenant_id is None), "either a channel's posts or a tenant's question"
-        allowed = await (self._policies.of_channel(channel_id) if channel_id is not None else self._policies.of_tenant(TenantId(tenant_id or 0)))
-        made = await self._vectors.make(texts, kind, allowed, urgency)
-        return _counted(VECTORS, await self._left_for_later(made, VECTORS, post_id))
+        made = await self._vectors.make(texts, TextKind.DOCUMENT, await self._policies.of_channel(channel_id), urgency)
+        return count_result(VECTORS, await self._left_for_later(made, VECTORS, post_id))
 
     async def post_vectors(self, texts: Mapping[PostId, str], *, urgency: Urgency = Urgency.LIVE) -> PostVectors:
         """Of many posts at once, each as its own channel allows; what a provider may do later is left for later."""
@@ -184,7 +179,7 @@ class Gate:
             together.setdefault(self._vectors.terms(allowed[post_id.channel_id]), []).append(post_id)
         model, vectors, reasons = "", dict[PostId, Vector](), dict[PostId, Reason]()
         for terms, posts in together.items():
-            made = _counted(VECTORS, await self._vectors.make([texts[post_id] for post_id in posts], TextKind.DOCUMENT, terms, urgency))
+            made = count_result(VECTORS, await self._vectors.make([texts[post_id] for post_id in posts], TextKind.DOCUMENT, terms, urgency))
             if made.value is not None:
                 model = made.model
                 vectors |= zip(posts, made.value, strict=True)
@@ -202,9 +197,9 @@ class Gate:
         if isinstance(found, Found):
             model = found.source.models[question.work]
             told = Understood(found.value, Tier.PROVIDER, found.source.name, model, written, None, found.is_cached, found.cost_micro)
-            return _counted(purpose, told)
+            return count_result(purpose, told)
         result: Understood[T] = Understood(None, None, "", "", written, reason=found)
-        return _counted(purpose, await self._left_for_later(result, purpose, post_id))
+        return count_result(purpose, await self._left_for_later(result, purpose, post_id))
 
     async def _left_for_later[T](self, result: Understood[T], purpose: str, post_id: PostId | None) -> Understood[T]:
         if post_id is None or result.reason not in WORTH_TRYING_AGAIN:
@@ -218,7 +213,7 @@ class Gate:
         }
         if wanted:
             await self._later.add(*(Wanted(post_id, TAGGING) for post_id in wanted.values()))
-        return [_counted(TAGGING, replace(result, is_wanted=place in wanted)) for place, result in enumerate(results)]
+        return [count_result(TAGGING, replace(result, is_wanted=place in wanted)) for place, result in enumerate(results)]
 
 
 def _best(local: Tags | None, found: Found[Tags] | Reason) -> Understood[Tags]:
@@ -232,9 +227,3 @@ def _best(local: Tags | None, found: Found[Tags] | Reason) -> Understood[Tags]:
     return Understood(
         said, Tier.PROVIDER, found.source.name, found.source.models[Work.CHAT], written, None, found.is_cached, found.cost_micro, local=local
     )
-
-
-def _counted[T](purpose: str, result: Understood[T]) -> Understood[T]:
-    origin = "none" if result.tier is None else "cache" if result.is_cached else result.tier.value
-    AI_RESULTS.labels(purpose, origin, result.reason.value if result.reason else "").inc()
-    return result

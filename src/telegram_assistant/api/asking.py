@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.requests import Request
 
-from telegram_assistant.assembly import App
+from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.access import Caller
 from telegram_assistant.domain.post import Facts, Json
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -15,10 +15,10 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """One request. `stores` see what the caller's tenant may see; features that need `app.system` are given single stores of it."""
+    """One request. `stores` see what the caller's tenant may see; nothing here sees more of tenants than that."""
 
     caller: Caller
-    app: App
+    app: ApiApp
     stores: TenantStores
     now: datetime
     facts: Facts
@@ -30,7 +30,7 @@ class Asking:
 
 async def _asking(request: Request) -> Asking:
     caller: Caller = request.scope["caller"]
-    app: App = request.app.state.app
+    app: ApiApp = request.app.state.app
     return Asking(caller, app, app.tenant(caller.tenant_id), datetime.now(UTC), request.scope["audit_facts"])
 
 

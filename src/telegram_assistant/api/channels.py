@@ -164,9 +164,7 @@ async def follow_channels(ask: Ask, wish: FollowWish) -> FollowResponse:
     requested = await follow(
         [Listed(one) for one in wish.references],
         Subscription(channel_id=NOT_KNOWN_YET, **wish.model_dump(exclude={"references"})),
-        tenant_id=ask.caller.tenant_id,
         stores=ask.stores,
-        channels=ask.app.system.channels,
     )
     ask.note(references=[one.written for one in requested if one.refused is None])
     return FollowResponse(items=[_followed(one) for one in requested])
@@ -186,17 +184,13 @@ async def change_channel(ask: Ask, channel_id: ChannelNumber, wish: ChangeWish) 
     """
     ask.note(**wish.model_dump(mode="json", exclude_unset=True))
     wanted = Wanted(leaves_folder="folder" in wish.model_fields_set and wish.folder is None, **wish.model_dump())
-    return _shown(
-        await change_followed(
-            ChannelId(channel_id), wanted, tenant_id=ask.caller.tenant_id, followed=ask.stores.followed, channels=ask.app.system.channels
-        )
-    )
+    return _shown(await change_followed(ChannelId(channel_id), wanted, followed=ask.stores.followed))
 
 
 @area.delete("/channels/{channel_id}", scope=Scope.WRITE)
 async def unfollow_channel(ask: Ask, channel_id: ChannelNumber) -> None:
     """Stop following a channel."""
-    await unfollow(ChannelId(channel_id), tenant_id=ask.caller.tenant_id, channels=ask.app.system.channels)
+    await unfollow(ChannelId(channel_id), followed=ask.stores.followed)
 
 
 @area.post("/channels/{channel_id}/poll", scope=Scope.WRITE, example={"channel_id": 1234567890, "status": "asked for"}, status=202)

@@ -64,7 +64,7 @@ async def list_dead_letters(
 ) -> LettersShown:
     """The newest first."""
     read = read_cursor(cursor, CURSOR)
-    page = await list_letters(letters=ask.app.system.dead_letters, stage=stage, limit=limit, before=read[0] if read else None)
+    page = await list_letters(letters=ask.app.api.dead_letters, stage=stage, limit=limit, before=read[0] if read else None)
     return LettersShown(items=[_brief(one) for one in page.letters], next=cursor_text(page.next) if page.next else None)
 
 
@@ -75,14 +75,14 @@ async def list_dead_letters(
 )
 async def get_dead_letter(ask: Ask, number: Number) -> LetterInFullShown:
     """One letter with everything that is known of it."""
-    return _full(await inspect(number, letters=ask.app.system.dead_letters))
+    return _full(await inspect(number, letters=ask.app.api.dead_letters))
 
 
 @area.post("/dead-letters/{number}/replay", scope=Scope.OPERATE, example=LINE_EXAMPLE)
 async def replay_dead_letter(ask: Ask, number: Number) -> LetterShown:
     """Send a letter back to the stage that buried it, and to no other."""
     partitions = ask.app.settings.streams.partitions
-    letter = await replay(number, letters=ask.app.system.dead_letters, redis=ask.app.redis, partitions=partitions)
+    letter = await replay(number, letters=ask.app.api.dead_letters, redis=ask.app.redis, partitions=partitions)
     ask.note(stage=letter.stage, reason=letter.reason)
     return _brief(letter)
 
@@ -90,8 +90,7 @@ async def replay_dead_letter(ask: Ask, number: Number) -> LetterShown:
 @area.post("/dead-letters/{number}/discard", scope=Scope.OPERATE, example=LINE_EXAMPLE)
 async def discard_dead_letter(ask: Ask, number: Number) -> LetterShown:
     """Let a letter go: the post stays as it is, and is not announced again."""
-    system = ask.app.system
-    letter = await discard(number, letters=system.dead_letters, outbox=system.outbox, redis=ask.app.redis)
+    letter = await discard(number, letters=ask.app.api.dead_letters, redis=ask.app.redis)
     ask.note(stage=letter.stage, reason=letter.reason)
     return _brief(letter)
 

@@ -186,7 +186,7 @@ async def list_links(
 
 
 def _asking(ask: Ask, days: int) -> Asking:
-    return Asking(stores=ask.stores, index=ask.app.graph_index, now=ask.now, days=days)
+    return Asking(stores=ask.stores, graph=ask.app.graph, now=ask.now, days=days)
 
 
 def _forwarded(one: Forwarded) -> ForwardedShown:

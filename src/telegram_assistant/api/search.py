@@ -142,7 +142,7 @@ async def search_posts(
         q,
         tenant_id=ask.caller.tenant_id,
         stores=ask.stores,
-        index=ask.app.index,
+        index=ask.app.meaning_search,
         now=ask.now,
         zone=ZoneInfo(zone),
         limit=limit,

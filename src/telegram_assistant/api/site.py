@@ -38,7 +38,7 @@ from telegram_assistant.api.handbook import handbook
 from telegram_assistant.api.problems import Problem, told
 from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
 from telegram_assistant.api.status import Pages
-from telegram_assistant.assembly import App
+from telegram_assistant.assembly import ApiApp
 from telegram_assistant.errors import AssistantError
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
@@ -74,15 +74,15 @@ Everything that a tenant sees and may change. Send a key as `Authorization: Bear
 """
 
 
-def api_pages(app: App) -> Pages:
+def api_pages(app: ApiApp) -> Pages:
     """What the api role shows beside health and metrics."""
     return Pages(site=site_of(app))
 
 
-def site_of(app: App) -> ASGIApp:
+def site_of(app: ApiApp) -> ASGIApp:
     settings = app.settings.api
     limiter = Limiter(RateLimits(app.redis))
-    callers = Callers(app.system.key_directory, limiter, settings=settings, operator_key=app.settings.http.operator_key)
+    callers = Callers(app.api.key_directory, limiter, settings=settings, operator_key=app.settings.http.operator_key)
     site: ASGIApp = Door(
         endpoints(app),
         callers=callers,
@@ -120,8 +120,8 @@ class _Site(FastAPI):
         return described
 
 
-def endpoints(app: App | None = None) -> FastAPI:
-    """The areas alone; without an App they can be described, not asked."""
+def endpoints(app: ApiApp | None = None) -> FastAPI:
+    """The areas alone; without an ApiApp they can be described, not asked."""
     made = _Site(
         title="Unofficial Telegram Assistant",
         version=__version__,

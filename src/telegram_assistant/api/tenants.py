@@ -110,7 +110,7 @@ class MediaQuotaRequest(Wish):
 async def list_tenants(ask: Ask, limit: Limit = 50, cursor: CursorText = None) -> TenantsResponse:
     """All tenants, by name."""
     read = read_cursor(cursor, CURSOR)
-    page = await tenants.list_tenants(tenants=ask.app.system.tenant_operations, limit=limit, after=read[0] if read else None)
+    page = await tenants.list_tenants(tenants=ask.app.api.tenant_operations, limit=limit, after=read[0] if read else None)
     return tenants_response(page, settings=ask.app.settings)
 
 
@@ -121,7 +121,7 @@ async def create_tenant(ask: Ask, wish: CreateTenantRequest) -> TenantResponse:
     It begins with nothing: make a key for it with `tga keys create`.
     """
     ask.note(name=wish.name)
-    return tenant_response(await tenants.create_tenant(wish.name, tenants=ask.app.system.tenant_operations), settings=ask.app.settings)
+    return tenant_response(await tenants.create_tenant(wish.name, tenants=ask.app.api.tenant_operations), settings=ask.app.settings)
 
 
 @area.get(
@@ -133,14 +133,14 @@ async def list_all_accounts(
     ask: Ask, min_risk: Annotated[Risk, Query(description="Only accounts at this risk or a greater one.")] = Risk.SAFE
 ) -> TenantAccountsResponse:
     """Accounts of all tenants, those at the greatest risk first."""
-    operations = ask.app.system.tenant_operations
+    operations = ask.app.api.tenant_operations
     return tenant_accounts_response(await tenants.all_accounts(tenants=operations, stores_of=ask.app.tenant, now=ask.now, min_risk=min_risk))
 
 
 @area.get("/tenants/{tenant_id}", scope=Scope.OPERATE, example=EXAMPLE)
 async def get_tenant(ask: Ask, tenant_id: TenantPublicId) -> TenantResponse:
     """One tenant."""
-    return tenant_response(await tenants.one_tenant(tenant_id, tenants=ask.app.system.tenant_operations), settings=ask.app.settings)
+    return tenant_response(await tenants.one_tenant(tenant_id, tenants=ask.app.api.tenant_operations), settings=ask.app.settings)
 
 
 @area.post(
@@ -155,7 +155,7 @@ async def suspend_tenant(ask: Ask, tenant_id: TenantPublicId, wish: SuspendTenan
     """
     ask.note(reason=wish.reason)
     tell_change = RateLimits(ask.app.redis).tell_change
-    suspended = await tenants.suspend_tenant(tenant_id, why=wish.reason, tenants=ask.app.system.tenant_operations, tell_change=tell_change)
+    suspended = await tenants.suspend_tenant(tenant_id, why=wish.reason, tenants=ask.app.api.tenant_operations, tell_change=tell_change)
     return tenant_response(suspended, settings=ask.app.settings)
 
 
@@ -163,7 +163,7 @@ async def suspend_tenant(ask: Ask, tenant_id: TenantPublicId, wish: SuspendTenan
 async def resume_tenant(ask: Ask, tenant_id: TenantPublicId) -> TenantResponse:
     """Let a suspended tenant go on where it was."""
     tell_change = RateLimits(ask.app.redis).tell_change
-    resumed = await tenants.resume_tenant(tenant_id, tenants=ask.app.system.tenant_operations, tell_change=tell_change)
+    resumed = await tenants.resume_tenant(tenant_id, tenants=ask.app.api.tenant_operations, tell_change=tell_change)
     return tenant_response(resumed, settings=ask.app.settings)
 
 
@@ -171,7 +171,7 @@ async def resume_tenant(ask: Ask, tenant_id: TenantPublicId) -> TenantResponse:
 async def set_media_quota(ask: Ask, tenant_id: TenantPublicId, wish: MediaQuotaRequest) -> TenantResponse:
     """Say how much media a tenant may keep. What is stored already stays."""
     ask.note(max_bytes=wish.max_bytes)
-    changed = await tenants.set_media_quota(tenant_id, wish.max_bytes, tenants=ask.app.system.tenant_operations)
+    changed = await tenants.set_media_quota(tenant_id, wish.max_bytes, tenants=ask.app.api.tenant_operations)
     return tenant_response(changed, settings=ask.app.settings)
 
 
@@ -179,7 +179,7 @@ async def set_media_quota(ask: Ask, tenant_id: TenantPublicId, wish: MediaQuotaR
 async def set_tenant_budget(ask: Ask, tenant_id: TenantPublicId, wish: BudgetWish) -> TenantResponse:
     """Say what a tenant may spend on providers each month: the bill is the operator's."""
     ask.note(micro=wish.micro, tokens=wish.tokens)
-    changed = await tenants.set_budget(tenant_id, micro=wish.micro, tokens=wish.tokens, tenants=ask.app.system.tenant_operations)
+    changed = await tenants.set_budget(tenant_id, micro=wish.micro, tokens=wish.tokens, tenants=ask.app.api.tenant_operations)
     return tenant_response(changed, settings=ask.app.settings)
 
 

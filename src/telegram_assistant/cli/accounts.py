@@ -87,7 +87,7 @@ def risk(
     async def look(assembled: App) -> list[tuple[str, AccountHealth]]:
         now = datetime.now(UTC)
         if of_all:
-            everybodys = await all_accounts(tenants=assembled.system.tenant_operations, stores_of=assembled.tenant, now=now)
+            everybodys = await all_accounts(tenants=assembled.api.tenant_operations, stores_of=assembled.tenant, now=now)
             return [(one.tenant.name, one.health) for one in everybodys]
         known = await tenant_named(assembled, tenant)
         return [(tenant, one) for one in await account_health(stores=assembled.tenant(known.tenant_id), now=now)]

@@ -100,7 +100,7 @@ def budget(
     async def work(assembled: App) -> tuple[TenantResponse, ...]:
         if money is not None:
             known = await tenant_named(assembled, tenant)
-            await set_budget(known.public_id, micro=micro_of(money), tokens=tokens, tenants=assembled.system.tenant_operations)
+            await set_budget(known.public_id, micro=micro_of(money), tokens=tokens, tenants=assembled.api.tenant_operations)
         return await all_tenants(assembled)
 
     found = with_app(work)

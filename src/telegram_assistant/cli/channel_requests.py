@@ -60,11 +60,11 @@ class Report:
 
 async def request_channels(assembled: App, tenant_id: TenantId, listed: Sequence[Listed], wanted: Subscription) -> list[Requested]:
     """Batch by batch, under a bar."""
-    stores, channels = assembled.tenant(tenant_id), assembled.system.channels
+    stores = assembled.tenant(tenant_id)
     requested: list[Requested] = []
     with _bar("requesting channels", len(listed), hidden=len(listed) <= BATCH) as progress:
         for start in range(0, len(listed), BATCH):
-            requested += await follow(listed[start : start + BATCH], wanted, tenant_id=tenant_id, stores=stores, channels=channels)
+            requested += await follow(listed[start : start + BATCH], wanted, stores=stores)
             progress.update(progress.task_ids[0], completed=len(requested))
     return requested
 

@@ -132,7 +132,7 @@ def remove(which: Which, tenant: TenantName = "default") -> None:
 
     async def leave(assembled: App) -> FollowedChannel:
         known, one = await _known(assembled, tenant, which)
-        await assembled.system.channels.unsubscribe(known.tenant_id, one.channel_id)
+        await assembled.tenant(known.tenant_id).followed.leave(one.channel_id)
         return one
 
     console.print(f"{escape(with_app(leave).title)} is no longer followed.")

@@ -31,7 +31,7 @@ def show_list(
     if as_json:
         print_endpoint(lambda ask: list_dead_letters(ask, stage=stage, limit=limit))
         return
-    letters = with_app(lambda assembled: assembled.system.dead_letters.newest(stage, limit=limit))
+    letters = with_app(lambda assembled: assembled.api.dead_letters.newest(stage, limit=limit))
     if not letters:
         console.print("There are no dead letters.")
         return
@@ -56,7 +56,7 @@ def show(number: Annotated[int, typer.Argument(help="A number from the list.")],
     if as_json:
         print_endpoint(lambda ask: get_dead_letter(ask, number))
         return
-    letter = with_app(lambda assembled: dead_letters.inspect(number, letters=assembled.system.dead_letters))
+    letter = with_app(lambda assembled: dead_letters.inspect(number, letters=assembled.api.dead_letters))
     console.print(f"[bold]{letter.stage}[/] could not process post {_post(letter)} after {letter.attempts} attempts: {escape(letter.reason)}\n")
     console.print(f"from {letter.stream}, entry {letter.entry_id}, {letter.created_at:%Y-%m-%d %H:%M:%S} UTC\n")
     console.print(escape(letter.payload.decode("utf-8", "replace")))
@@ -72,7 +72,7 @@ def replay(numbers: Numbers = None, stage: OfStage = None) -> None:
         chosen = await _chosen(assembled, numbers, stage)
         for number in chosen:
             partitions = assembled.settings.streams.partitions
-            await dead_letters.replay(number, letters=assembled.system.dead_letters, redis=assembled.redis, partitions=partitions)
+            await dead_letters.replay(number, letters=assembled.api.dead_letters, redis=assembled.redis, partitions=partitions)
         return len(chosen)
 
     console.print(f"{with_app(send)} sent back to their stage.")
@@ -85,7 +85,7 @@ def discard(numbers: Numbers = None, stage: OfStage = None) -> None:
     async def let_go(assembled: App) -> int:
         chosen = await _chosen(assembled, numbers, stage)
         for number in chosen:
-            await dead_letters.discard(number, letters=assembled.system.dead_letters, outbox=assembled.system.outbox, redis=assembled.redis)
+            await dead_letters.discard(number, letters=assembled.api.dead_letters, redis=assembled.redis)
         return len(chosen)
 
     console.print(f"{with_app(let_go)} discarded.")
@@ -95,7 +95,7 @@ async def _chosen(assembled: App, numbers: list[int] | None, stage: str | None) 
     if bool(numbers) == bool(stage):
         complaints.print("Give numbers from `tga dead-letters list`, or --stage.")
         raise typer.Exit(2)
-    return numbers or [letter.dead_letter_id for letter in await assembled.system.dead_letters.newest(stage, limit=10_000)]
+    return numbers or [letter.dead_letter_id for letter in await assembled.api.dead_letters.newest(stage, limit=10_000)]
 
 
 def _post(letter: DeadLetter) -> str:

@@ -183,7 +183,7 @@ def links(
 def _asked(ask: Callable[[Asking, ZoneInfo], Awaitable[None]], tenant: str, days: int) -> None:
     async def work(assembled: App) -> None:
         known = await tenant_named(assembled, tenant)
-        asking = Asking(assembled.tenant(known.tenant_id), assembled.graph_index, datetime.now(UTC), days)
+        asking = Asking(assembled.tenant(known.tenant_id), assembled.graph, datetime.now(UTC), days)
         await ask(asking, ZoneInfo(assembled.settings.telemetry.time_zone))
 
     with_app(work)

@@ -12,7 +12,7 @@ from telegram_assistant.cli.drawing import drawing
 from telegram_assistant.cli.environment import console
 from telegram_assistant.domain.login import OVER, LoginState, LoginWay
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.logins import LoginAttempt, Logins
+from telegram_assistant.stores.postgres.logins import LoginAttempt, LoginRequests
 from telegram_assistant.telegram.answers import Asker, seal
 
 LOOK_SECONDS = 0.2
@@ -43,7 +43,7 @@ async def log_in(app: App, *, tenant: str, phone: str | None = None, way: LoginW
     return attempt
 
 
-async def _show_codes(logins: Logins, attempt_id: UUID, eyes: Asker) -> int:
+async def _show_codes(logins: LoginRequests, attempt_id: UUID, eyes: Asker) -> int:
     """One after the other, until one is scanned; how many there were."""
     seen = 0
     with drawing(console) as draw:
@@ -54,7 +54,7 @@ async def _show_codes(logins: Logins, attempt_id: UUID, eyes: Asker) -> int:
     return seen
 
 
-async def _converse(logins: Logins, attempt_id: UUID, phone: str | None, *, answered: int = 0) -> LoginAttempt:
+async def _converse(logins: LoginRequests, attempt_id: UUID, phone: str | None, *, answered: int = 0) -> LoginAttempt:
     while (attempt := await _next_question(logins, attempt_id, answered)).state not in OVER:
         assert attempt.public_key is not None  # every question comes with one
         answer, phone = phone or _prompt(attempt), None
@@ -63,7 +63,7 @@ async def _converse(logins: Logins, attempt_id: UUID, phone: str | None, *, answ
     return attempt
 
 
-async def _next_question(logins: Logins, attempt_id: UUID, answered: int) -> LoginAttempt:
+async def _next_question(logins: LoginRequests, attempt_id: UUID, answered: int) -> LoginAttempt:
     began, uneasy = time.monotonic(), False
     while True:
         attempt = await logins.get(attempt_id)

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from telegram_assistant.assembly import App, open_index
+from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.errors import InUse, Rejected
@@ -15,7 +15,8 @@ from telegram_assistant.features.graph_upkeep import rebuild_graph
 from telegram_assistant.features.text_upkeep import rebuild_text
 from telegram_assistant.features.vector_upkeep import rebuild_vectors
 from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuild
-from telegram_assistant.vectors.opening import Used, used_by
+from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.opening import Used, open_vectors, used_by
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Indexes made anew from PostgreSQL.")
 
@@ -99,11 +100,12 @@ async def _done(assembled: App, projection: Projection, doing: Coroutine[None, N
 async def _help(assembled: App, stack: AsyncExitStack) -> None:
     """Do it here, unless a process that runs has the vectors: then it does it."""
     try:
-        index = await stack.enter_async_context(open_index(assembled.settings, system=assembled.system, gate=assembled.gate))
+        vectors = await stack.enter_async_context(open_vectors(assembled.settings.vectors))
     except InUse:
         return
-    assert index is not None  # they are not off
+    assert vectors is not None  # they are not off
     system, model = assembled.system, assembled.settings.ai.embeddings_model_in_force
+    index = Index(vectors, gate=assembled.gate, states=system.post_states)
     await rebuild_vectors(
         index=index, states=system.post_states, rebuilds=system.rebuilds, model=model, owner=assembled.instance, stopping=asyncio.Event()
     )

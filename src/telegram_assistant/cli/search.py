@@ -43,7 +43,7 @@ def search(
     async def look(app: App) -> tuple[Answer, ZoneInfo]:
         known = await tenant_named(app, tenant)
         zone = ZoneInfo(app.settings.telemetry.time_zone)
-        async with open_meaning_search(app.settings, gate=app.gate) as index:
+        async with open_meaning_search(app.settings, questions=app.questions) as index:
             return await find(
                 typed,
                 tenant_id=known.tenant_id,

@@ -49,7 +49,7 @@ def create(name: Name, as_json: AsJson = False) -> None:
     """Create a tenant."""
 
     async def work(assembled: App) -> TenantResponse:
-        created = await tenants.create_tenant(name, tenants=assembled.system.tenant_operations)
+        created = await tenants.create_tenant(name, tenants=assembled.api.tenant_operations)
         return await _noted(assembled, created, "create_tenant", name=name)
 
     next_steps = f"tga channels add @name --tenant {shlex.quote(name)}, tga keys create NAME --tenant {shlex.quote(name)}"
@@ -61,7 +61,7 @@ def suspend(name: Name, why: Annotated[str, typer.Option(help="The tenant's prog
     """Refuse its keys, let its accounts rest, and read no channel for it. Everything is kept."""
 
     async def work(assembled: App) -> TenantResponse:
-        known, operations = await tenant_named(assembled, name), assembled.system.tenant_operations
+        known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
         tell_change = RateLimits(assembled.redis).tell_change
         done = await tenants.suspend_tenant(known.public_id, why=why, tenants=operations, tell_change=tell_change)
         return await _noted(assembled, done, "suspend_tenant", reason=why)
@@ -75,7 +75,7 @@ def resume(name: Name, as_json: AsJson = False) -> None:
 
     async def work(assembled: App) -> TenantResponse:
         known, tell_change = await tenant_named(assembled, name), RateLimits(assembled.redis).tell_change
-        done = await tenants.resume_tenant(known.public_id, tenants=assembled.system.tenant_operations, tell_change=tell_change)
+        done = await tenants.resume_tenant(known.public_id, tenants=assembled.api.tenant_operations, tell_change=tell_change)
         return await _noted(assembled, done, "resume_tenant")
 
     _tell(with_app(work), f"Tenant {name} goes on where it was.", as_json)
@@ -91,7 +91,7 @@ def quota(
     wanted = None if size is None or size == DEFAULT_QUOTA else _bytes(size)
 
     async def work(assembled: App) -> TenantResponse:
-        known, operations = await tenant_named(assembled, name), assembled.system.tenant_operations
+        known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
         if size is None:
             return tenant_response(await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings)
         done = await tenants.set_media_quota(known.public_id, wanted, tenants=operations)
@@ -111,7 +111,7 @@ def budget(
     """Show or set what a tenant may spend on providers in a month."""
 
     async def work(assembled: App) -> TenantResponse:
-        known, operations = await tenant_named(assembled, name), assembled.system.tenant_operations
+        known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
         if money is None:
             return tenant_response(await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings)
         micro = micro_of(money)
@@ -123,7 +123,7 @@ def budget(
 
 
 async def all_tenants(assembled: App) -> tuple[TenantResponse, ...]:
-    page = await tenants.list_tenants(tenants=assembled.system.tenant_operations, limit=MAX_TENANTS)
+    page = await tenants.list_tenants(tenants=assembled.api.tenant_operations, limit=MAX_TENANTS)
     return tuple(tenant_response(one, settings=assembled.settings) for one in page.tenants)
 
 
@@ -142,7 +142,7 @@ def print_budgets(found: Sequence[TenantResponse]) -> None:
 
 async def _noted(assembled: App, done: TenantSummary, action: str, **facts: Json) -> TenantResponse:
     """Written into the operator's audit log, like a change over HTTP."""
-    operator = await assembled.system.key_directory.operator()
+    operator = await assembled.api.key_directory.operator()
     await assembled.tenant(operator.tenant_id).audit.note(Change(ACTOR, action, f"/tenants/{done.public_id}", facts=facts))
     return tenant_response(done, settings=assembled.settings)
 

@@ -6,13 +6,13 @@ from uuid import UUID
 
 from telegram_assistant.domain.channel import Reference, ReferenceKind, parse_reference
 from telegram_assistant.domain.channel_requests import TOO_MANY, RequestKind
-from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.priority import Priority
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.channel_lists import Listed
 from telegram_assistant.stores.postgres.channel_requests import ChannelRequests, NewRequest
-from telegram_assistant.stores.postgres.channels import Channels, Followed, FollowedChannel, Subscription, Which
+from telegram_assistant.stores.postgres.channels import Followed, FollowedChannel, Subscription, Which
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 KINDS = {ReferenceKind.NAME: RequestKind.USERNAME, ReferenceKind.INVITE: RequestKind.INVITE, ReferenceKind.LIST: RequestKind.LIST}
@@ -28,9 +28,7 @@ class Requested:
     refused: str | None = None
 
 
-async def follow(
-    listed: Sequence[Listed], wanted: Subscription, *, tenant_id: TenantId, stores: TenantStores, channels: Channels
-) -> tuple[Requested, ...]:
+async def follow(listed: Sequence[Listed], wanted: Subscription, *, stores: TenantStores) -> tuple[Requested, ...]:
     """Requests every channel that the tenant does not follow yet. One wrong line does not stop the others.
 
     Whether somebody else follows a channel makes no difference. A channel that is followed gets the options that were given.
@@ -45,7 +43,7 @@ async def follow(
         if isinstance(line, str):
             answers[place] = Requested(one.reference, refused=line)
         elif line.kind is ReferenceKind.NAME and (known := followed.get(line.name.lower())) is not None:
-            await channels.subscribe(tenant_id, replace(options, channel_id=known.channel_id))
+            await stores.followed.change(replace(options, channel_id=known.channel_id), is_requested=True)
             answers[place] = Requested(line.shown, followed=known)
         else:
             new[place] = NewRequest(KINDS[line.kind], line.name, options)
@@ -113,7 +111,7 @@ class Wanted:
     wants_media: bool | None = None
 
 
-async def change_followed(channel_id: ChannelId, wanted: Wanted, *, tenant_id: TenantId, followed: Followed, channels: Channels) -> FollowedChannel:
+async def change_followed(channel_id: ChannelId, wanted: Wanted, *, followed: Followed) -> FollowedChannel:
     """How a channel is followed from now on."""
     options = Subscription(
         channel_id=channel_id,
@@ -123,11 +121,11 @@ async def change_followed(channel_id: ChannelId, wanted: Wanted, *, tenant_id: T
         history_days=wanted.history_days,
         wants_media=wanted.wants_media,
     )
-    if not await channels.change(tenant_id, options, leaves_folder=wanted.leaves_folder):
+    if not await followed.change(options, leaves_folder=wanted.leaves_folder):
         raise Missing(f"you follow no channel {channel_id}")
     return await get_followed(channel_id, followed=followed)
 
 
-async def unfollow(channel_id: ChannelId, *, tenant_id: TenantId, channels: Channels) -> None:
-    if not await channels.unsubscribe(tenant_id, channel_id):
+async def unfollow(channel_id: ChannelId, *, followed: Followed) -> None:
+    if not await followed.leave(channel_id):
         raise Missing(f"you follow no channel {channel_id}")

@@ -8,7 +8,6 @@ from pydantic import ValidationError
 from telegram_assistant.errors import Missing
 from telegram_assistant.events import Event
 from telegram_assistant.stores.postgres.dead_letters import DeadLetter, DeadLetters
-from telegram_assistant.stores.postgres.outbox import Outbox
 from telegram_assistant.stores.redis.client import Redis
 from telegram_assistant.streams.dead_letters import forget, send_again
 
@@ -36,13 +35,13 @@ async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, par
     return letter
 
 
-async def discard(dead_letter_id: int, *, letters: DeadLetters, outbox: Outbox, redis: Redis) -> DeadLetter:
+async def discard(dead_letter_id: int, *, letters: DeadLetters, redis: Redis) -> DeadLetter:
     """Let it go: the post stays as it is, and is not announced again."""
     letter = await inspect(dead_letter_id, letters=letters)
+    revision = None
     with suppress(ValidationError):  # what was never an event is no post's
-        event = Event.model_validate_json(letter.payload)
-        await outbox.done([(event.post, event.revision)])
-    await _remove(letter, letters, redis)
+        revision = Event.model_validate_json(letter.payload).revision
+    await _remove(letter, letters, redis, given_up_revision=revision)
     return letter
 
 
@@ -54,6 +53,6 @@ async def inspect(dead_letter_id: int, *, letters: DeadLetters) -> DeadLetter:
     return letter
 
 
-async def _remove(letter: DeadLetter, letters: DeadLetters, redis: Redis) -> None:
+async def _remove(letter: DeadLetter, letters: DeadLetters, redis: Redis, *, given_up_revision: int | None = None) -> None:
     await forget(redis, stage=letter.stage, entry_id=letter.entry_id)
-    await letters.remove(letter.dead_letter_id)
+    await letters.remove(letter.dead_letter_id, given_up_revision=given_up_revision)

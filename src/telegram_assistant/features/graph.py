@@ -13,8 +13,8 @@ from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.links import link_to, normal_url
 from telegram_assistant.domain.spreading import DAYS_KEPT, Appearance, day_before, page_of
 from telegram_assistant.errors import Busy, Missing, Rejected
-from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.questions import GraphQuestions, Shared
+from telegram_assistant.graph.store import Graph
 from telegram_assistant.stores.postgres.channels import FollowedChannel
 from telegram_assistant.stores.postgres.forwards import Forwards
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -132,7 +132,7 @@ class Asking:
     """For whom, where, and how far back."""
 
     stores: TenantStores
-    index: GraphIndex | None
+    graph: Graph | None
     now: datetime
     days: int = 30
 
@@ -148,9 +148,9 @@ class Asking:
             return await ask(self.stores.forwards), By(Engine.POSTGRES, str(error))
 
     async def questions(self) -> GraphQuestions:
-        if self.index is None:
+        if self.graph is None:
             raise Missing("the graph is off: NEO4J_URI is empty")
-        return GraphQuestions(self.index.graph, await self.stores.forwards.visible())
+        return GraphQuestions(self.graph, await self.stores.forwards.visible())
 
     async def places(self) -> "Places":
         return Places({one.channel_id: one for one in await self.stores.followed.channels() if one.active})

@@ -8,7 +8,7 @@ from typing import Protocol
 from telegram_assistant.domain.account import RENEW_SECONDS, AccountState, Lease
 from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.errors import AccountRefused, Busy, CannotStart, LeaseLost
-from telegram_assistant.stores.postgres.accounts import Accounts, HeldAccount
+from telegram_assistant.stores.postgres.accounts import AccountSessions, HeldAccount
 from telegram_assistant.stores.postgres.tenants import Tenants
 from telegram_assistant.supervision import end, sleep_unless
 from telegram_assistant.telegram.vault import Sealed, Vault
@@ -36,7 +36,7 @@ class Leave(Protocol):
     def __call__(self, held: HeldAccount, session: str, lease: Lease) -> Awaitable[None]: ...
 
 
-async def adopt(session: str, *, accounts: Accounts, tenants: Tenants, vault: Vault) -> None:
+async def adopt(session: str, *, accounts: AccountSessions, tenants: Tenants, vault: Vault) -> None:
     """Make an account of TELEGRAM_SESSION_STRING, once: where there is an account already it is ignored."""
     first = await tenants.ensure(FIRST_TENANT, is_operator=True)
     if any(account.tenant == first.name for account in await accounts.all()):
@@ -46,7 +46,7 @@ async def adopt(session: str, *, accounts: Accounts, tenants: Tenants, vault: Va
     log.info("session_string_adopted", account_id=account_id)
 
 
-async def add_account(session: str, tenant_id: TenantId, *, accounts: Accounts, vault: Vault) -> AccountId:
+async def add_account(session: str, tenant_id: TenantId, *, accounts: AccountSessions, vault: Vault) -> AccountId:
     """An account of that tenant with its session sealed; it is used from now on."""
     account_id = await accounts.add(tenant_id)
     sealed = vault.seal(session, account_id=account_id)
@@ -64,7 +64,7 @@ class Holder:
         leave: Leave,
         *,
         owner: str,
-        accounts: Accounts,
+        accounts: AccountSessions,
         vault: Vault,
         health: Health,
         look_seconds: float = LOOK_SECONDS,

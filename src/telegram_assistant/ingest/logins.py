@@ -9,7 +9,7 @@ from telegram_assistant.domain.account import AccountState, masked
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.login import LoginState, LoginWay
 from telegram_assistant.errors import AccountRefused, Busy, CannotStart, Rejected
-from telegram_assistant.stores.postgres.accounts import Accounts
+from telegram_assistant.stores.postgres.accounts import AccountSessions
 from telegram_assistant.stores.postgres.logins import Logins, Owner, TakenLogin
 from telegram_assistant.supervision import end, sleep_unless
 from telegram_assistant.telegram.answers import Asker, seal
@@ -40,7 +40,7 @@ class LoginDesk:
         *,
         owner: str,
         logins: Logins,
-        accounts: Accounts,
+        accounts: AccountSessions,
         vault: Vault,
         health: Health,
         look_seconds: float = LOOK_SECONDS,

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from telegram_assistant.ai.gate import Gate
-from telegram_assistant.ai.protocols import TextKind
+from telegram_assistant.ai.tenant_questions import TenantQuestions
 from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.meaning import facts_of, text_of
 from telegram_assistant.domain.understanding import Reason, Urgency
@@ -13,30 +13,30 @@ from telegram_assistant.vectors.protocol import Hit, Point, Searchable, Sought, 
 
 
 class MeaningSearch:
-    """Answers questions by meaning."""
+    """Answers questions by meaning. It writes nothing."""
 
-    def __init__(self, searchable: Searchable, *, gate: Gate) -> None:
+    def __init__(self, searchable: Searchable, *, questions: TenantQuestions) -> None:
         self._searchable = searchable
-        self._gate = gate
+        self._questions = questions
 
     async def nearest(self, question: str, sought: Sought, *, tenant_id: TenantId) -> tuple[Hit, ...] | Reason:
         """The posts that mean the same as a tenant's question, at the tenant's cost; or why there is no vector of it.
 
         The vector is made here, by the model that made those of the posts.
         """
-        made = await self._gate.vectors([question], kind=TextKind.QUERY, tenant_id=tenant_id, urgency=Urgency.QUESTION)
+        made = await self._questions.vectors([question], tenant_id=tenant_id)
         if made.value is None:
             return made.reason or Reason.FAILED
         vector = made.value[0]
         return await self._searchable.search(Space(made.model, len(vector)), replace(sought, vector=vector))
 
 
-class Index(MeaningSearch):
-    """Writes too. One per process."""
+class Index:
+    """Writes posts. One per process."""
 
     def __init__(self, vectors: Vectors, *, gate: Gate, states: PostStates) -> None:
-        super().__init__(vectors, gate=gate)
         self.vectors = vectors
+        self._gate = gate
         self._states = states
 
     async def write(self, post_ids: Collection[PostId], *, into: str | None = None, urgency: Urgency = Urgency.LIVE) -> Mapping[PostId, Version]:

@@ -91,6 +91,16 @@ async def _parked_release(stores: TenantStores, world: World) -> set[ChannelId]:
     return released
 
 
+async def _followed_change(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {one for one in world.channels if await stores.followed.change(Subscription(channel_id=one, folder="test"))}
+
+
+async def _followed_leave(stores: TenantStores, world: World) -> set[ChannelId]:
+    left = {one for one in world.channels if await stores.followed.leave(one)}
+    assert await _followed_channels(stores, world) == set()
+    return left
+
+
 async def _tag_use_vocabulary(stores: TenantStores, world: World) -> set[ChannelId]:
     """The vocabulary is everybody's, and says nothing about channels."""
     await stores.tag_use.vocabulary()
@@ -178,6 +188,8 @@ async def _spending_usage(stores: TenantStores, _world: World) -> set[ChannelId]
 
 
 DOOR_METHODS: dict[str, Case] = {
+    "followed.change": _followed_change,
+    "followed.leave": _followed_leave,
     "post_details.of": _post_details_of,
     "post_details.versions": _post_details_versions,
     "enrichments.all_of": _enrichments_all_of,

@@ -31,13 +31,13 @@ async def test_registering_again_brings_the_new_title(system: SystemStores, pool
     assert [channel.title for channel in await tenant_stores(pool, tenant_id).followed.channels()] == ["Новое имя"]
 
 
-async def test_a_tier_is_the_highest_priority_among_subscribers(system: SystemStores, admin: Admin) -> None:
+async def test_a_tier_is_the_highest_priority_among_subscribers(system: SystemStores, pool: Pool, admin: Admin) -> None:
     a, b, channel_id = await make_tenant(system), await make_tenant(system), await make_channel(system)
     await system.channels.subscribe(a, Subscription(channel_id=channel_id, priority=Priority.LOW))
     assert await tier_of(admin, channel_id) == "low"
     await system.channels.subscribe(b, Subscription(channel_id=channel_id, priority=Priority.HIGH))
     assert await tier_of(admin, channel_id) == "high"
-    await system.channels.unsubscribe(b, channel_id)
+    await tenant_stores(pool, b).followed.leave(channel_id)
     assert await tier_of(admin, channel_id) == "low"
 
 

@@ -4,26 +4,26 @@ import asyncpg
 import pytest
 
 from telegram_assistant.errors import Busy, CannotStart
-from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.settings import Login, Settings, read_settings
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, open_pool
 from tests.conftest import Admin
 from tests.factories import fresh_number
 
 
-async def test_a_block_that_raises_leaves_nothing_behind(pool: Pool, admin: Admin) -> None:
+async def test_a_block_that_raises_leaves_nothing_behind(system_pool: Pool, admin: Admin) -> None:
     name = f"tenant {fresh_number()}"
     with pytest.raises(ZeroDivisionError):
-        async with SystemTransactions(pool).begin() as connection:
+        async with SystemTransactions(system_pool).begin() as connection:
             await connection.execute("INSERT INTO tenants (name) VALUES ($1)", name)
             raise ZeroDivisionError
     assert await admin.fetchval("SELECT count(*) FROM tenants WHERE name = $1", name) == 0
 
 
-async def test_a_cancelled_block_leaves_nothing_behind_and_the_connection_is_usable(pool: Pool, admin: Admin) -> None:
+async def test_a_cancelled_block_leaves_nothing_behind_and_the_connection_is_usable(system_pool: Pool, admin: Admin) -> None:
     name = f"tenant {fresh_number()}"
 
     async def write_and_wait() -> None:
-        async with SystemTransactions(pool).begin() as connection:
+        async with SystemTransactions(system_pool).begin() as connection:
             await connection.execute("INSERT INTO tenants (name) VALUES ($1)", name)
             await connection.execute("SELECT pg_sleep(30)")
 
@@ -33,13 +33,13 @@ async def test_a_cancelled_block_leaves_nothing_behind_and_the_connection_is_usa
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await admin.fetchval("SELECT count(*) FROM tenants WHERE name = $1", name) == 0
-    async with SystemTransactions(pool).begin() as connection:
+    async with SystemTransactions(system_pool).begin() as connection:
         assert await connection.fetchval("SELECT current_user") == "tga_system"
 
 
 async def test_a_block_that_is_cancelled_while_it_rolls_back_leaves_nothing_to_the_next_one(installation: Settings, admin: Admin) -> None:
     name, one = f"tenant {fresh_number()}", installation.database.model_copy(update={"pool_size": 1})
-    async with open_pool(one) as own:
+    async with open_pool(one, Login.SYSTEM) as own:
 
         async def write_and_wait() -> None:
             async with SystemTransactions(own).begin() as connection:
@@ -59,23 +59,23 @@ async def test_a_block_that_is_cancelled_while_it_rolls_back_leaves_nothing_to_t
     assert await admin.fetchval("SELECT count(*) FROM tenants WHERE name = $1", name) == 0
 
 
-async def test_an_error_that_is_swallowed_inside_a_block_is_not_taken_for_success(pool: Pool) -> None:
+async def test_an_error_that_is_swallowed_inside_a_block_is_not_taken_for_success(system_pool: Pool) -> None:
     with pytest.raises(RuntimeError, match="swallowed"):
-        async with SystemTransactions(pool).begin() as connection:
+        async with SystemTransactions(system_pool).begin() as connection:
             with pytest.raises(asyncpg.DivisionByZeroError):
                 await connection.execute("SELECT 1/0")
 
 
-async def test_a_connection_comes_back_with_no_role_and_no_tenant(pool: Pool) -> None:
-    async with SystemTransactions(pool).begin() as connection:
+async def test_a_connection_comes_back_with_no_role_and_no_tenant(system_pool: Pool) -> None:
+    async with SystemTransactions(system_pool).begin() as connection:
         assert await connection.fetchval("SELECT current_user") == "tga_system"
-    async with pool.acquire() as connection:
-        assert await connection.fetchval("SELECT current_user") == "tga"
+    async with system_pool.acquire() as connection:
+        assert await connection.fetchval("SELECT current_user") == "tga_worker"
         assert await connection.fetchval("SELECT current_setting('app.tenant_id', true)") in {None, ""}
 
 
 async def test_a_lost_server_is_busy_not_broken(installation: Settings, admin: Admin) -> None:
-    async with open_pool(installation.database) as own:
+    async with open_pool(installation.database, Login.SYSTEM) as own:
         with pytest.raises(Busy, match="PostgreSQL"):
             async with SystemTransactions(own).begin() as connection:
                 await admin.execute("SELECT pg_terminate_backend($1)", await connection.fetchval("SELECT pg_backend_pid()"))

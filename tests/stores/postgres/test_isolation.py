@@ -1,8 +1,10 @@
 """No tenant sees, counts or changes what is another's: proven from the catalogue, then through every store method."""
 
+import re
 from dataclasses import fields
 from datetime import UTC, datetime
 from inspect import getmembers, iscoroutinefunction
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -14,7 +16,7 @@ from telegram_assistant.stores.postgres.database import Pool, SystemTransactions
 from tests.conftest import Admin
 from tests.factories import World
 from tests.stores.postgres.cases import METHODS, prepare
-from tests.stores.postgres.catalogue import Table, complaints, insert_row, tables
+from tests.stores.postgres.catalogue import DEFINER_FUNCTIONS, Table, complaints, insert_row, tables
 from tests.stores.postgres.door_cases import park
 
 NOBODY = TenantId(0)
@@ -57,8 +59,11 @@ async def test_the_catalogue_has_nothing_to_complain_about(admin: Admin) -> None
         ),
         (
             "GRANT EXECUTE ON FUNCTION drop_partitions TO tga_tenant",
-            "function drop_partitions may be called by a tenant or by everybody",
+            "function drop_partitions may be called by tga_tenant",
         ),
+        ("GRANT EXECUTE ON FUNCTION find_caller TO PUBLIC", "function find_caller may be called by tga_tenant"),
+        ("GRANT SELECT (name) ON tenants TO tga_api", "tga_api can reach the table tenants"),
+        ("GRANT SELECT ON telegram_accounts TO tga_system", "tga_system can read telegram_accounts.session"),
     ],
 )
 async def test_the_catalogue_check_finds_each_offence(admin: Admin, offence: str, complaint: str) -> None:
@@ -110,6 +115,12 @@ async def test_every_table_shows_each_tenant_its_own_rows_and_nobody_none(admin:
     assert seen_tables >= 9
 
 
+def test_security_md_lists_every_function_with_the_owners_rights_and_its_callers() -> None:
+    rows = re.findall(r"^\| (`tga_\w+`(?: and `tga_\w+`)*) \| (.*) \|$", Path("SECURITY.md").read_text(encoding="utf-8"), re.MULTILINE)
+    listed = {name: " ".join(re.findall(r"tga_(\w+)", callers)) for callers, names in rows for name in re.findall(r"`(\w+)`", names)}
+    assert listed == DEFINER_FUNCTIONS
+
+
 async def test_system_tables_and_partitions_refuse_tenants(admin: Admin, pool: Pool, world: World) -> None:
     partitions = await admin.fetch("SELECT relname FROM pg_class WHERE relispartition AND relkind = 'r' AND relnamespace = 'public'::regnamespace")
     closed = [table.name for table in await tables(admin) if table.table_class == "system"] + [row[0] for row in partitions]
@@ -131,6 +142,8 @@ async def test_a_tenant_cannot_write_for_another_nor_read_a_session(pool: Pool, 
         "UPDATE posts SET text = ''",
         "DELETE FROM channels",
         "SELECT session FROM telegram_accounts",
+        "SELECT payers FROM usage",
+        "SELECT call_micro FROM usage",
         "SELECT drop_partitions('post_raw', now())",
         "CREATE TABLE mine (x int)",
         "SET LOCAL ROLE tga_owner",
@@ -146,10 +159,10 @@ async def test_a_tenant_session_can_be_talked_into_another_tenant_only_by_our_ow
         TenantTransactions(pool, hostile)  # type: ignore[arg-type]  # a wrong type is the point of the test
 
 
-async def test_the_system_role_may_not_change_tables(pool: Pool) -> None:
+async def test_the_system_role_may_not_change_tables(system_pool: Pool) -> None:
     for forbidden in ("CREATE TABLE mine (x int)", "ALTER TABLE posts ADD x int", "DROP TABLE posts", "TRUNCATE posts", "SET LOCAL ROLE tga_owner"):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
-            async with SystemTransactions(pool).begin() as connection:
+            async with SystemTransactions(system_pool).begin() as connection:
                 await connection.execute(forbidden)
 
 

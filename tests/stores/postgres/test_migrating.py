@@ -53,15 +53,19 @@ async def test_the_default_tenant_is_the_operator(empty_database: dict[str, str]
 @pytest.mark.turns("DATABASE_ADMIN_URL")
 async def test_migrate_uses_the_admin_login_and_makes_the_plain_one(empty_database: dict[str, str], worker: str) -> None:
     login = f"reader_{worker}"
-    plain = empty_database["DATABASE_URL"].replace("tga:tga@", f"{login}:p%40ss'word@")
+    plain = {
+        "DATABASE_URL": empty_database["DATABASE_URL"].replace("tga:tga@", f"{login}:p%40ss'word@"),
+        "DATABASE_SYSTEM_URL": "",
+        "DATABASE_INGEST_URL": "",
+    }
     with pytest.raises(CannotStart, match="cannot be used"):
-        await migrate(read_settings({**empty_database, "DATABASE_URL": plain, "DATABASE_ADMIN_URL": ""}).database, tell=silent)
+        await migrate(read_settings({**empty_database, **plain, "DATABASE_ADMIN_URL": ""}).database, tell=silent)
     admin = await asyncpg.connect(empty_database["DATABASE_ADMIN_URL"])
     try:
         await admin.execute(f"DROP ROLE IF EXISTS {login}")
-        await migrate(read_settings({**empty_database, "DATABASE_URL": plain}).database, tell=silent)
-        async with open_pool(read_settings({**empty_database, "DATABASE_URL": plain}).database) as pool:
-            await require_schema(pool)
+        await migrate(read_settings({**empty_database, **plain}).database, tell=silent)
+        async with open_pool(read_settings({**empty_database, **plain}).database) as pool:
+            await require_schema(pool, role="tga_system")
         role = await admin.fetchrow("SELECT rolinherit, rolsuper, rolbypassrls, rolcreaterole FROM pg_roles WHERE rolname = $1", login)
         assert role is not None
         assert not any(role)
@@ -90,10 +94,10 @@ async def test_the_program_refuses_an_older_schema_and_accepts_a_newer_one(empty
     try:
         async with open_pool(installation) as pool:
             await admin.execute("UPDATE alembic_version SET version_num = '9999'")
-            await require_schema(pool)
+            await require_schema(pool, role="tga_api")
             await admin.execute("DELETE FROM alembic_version")
             with pytest.raises(CannotStart, match="tga migrate"):
-                await require_schema(pool)
+                await require_schema(pool, role="tga_api")
     finally:
         await admin.close()
 

@@ -11,8 +11,9 @@ from telegram_assistant.domain.ids import AccountId, ChannelId, TenantId
 from telegram_assistant.domain.parsing import Mode
 from telegram_assistant.domain.priority import Priority
 from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.schedule import Empty
-from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
 from tests.conftest import Admin
 from tests.factories import fresh_number, make_tenant
 
@@ -91,9 +92,9 @@ async def test_an_owner_of_the_past_completes_nothing(crew: Crew, admin: Admin) 
     assert await admin.fetchval("SELECT last_polled_at IS NULL AND fail_count = 0 FROM poll_schedule WHERE channel_id = $1", channel_id)
 
 
-async def test_a_channel_that_nobody_follows_is_never_due(crew: Crew) -> None:
+async def test_a_channel_that_nobody_follows_is_never_due(crew: Crew, pool: Pool) -> None:
     (channel_id,) = await crew.follow()
-    await crew.system.channels.unsubscribe(crew.tenant_id, channel_id)
+    await tenant_stores(pool, crew.tenant_id).followed.leave(channel_id)
     assert await crew.claimed() == set()
     assert not await crew.system.schedule.ask(channel_id, mode=None, first=True)
     await crew.system.channels.subscribe(crew.tenant_id, Subscription(channel_id=channel_id))

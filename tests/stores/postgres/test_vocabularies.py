@@ -63,8 +63,8 @@ async def test_proposals_without_support_are_forgotten(system: SystemStores) -> 
     assert tag not in {line.tag for line in await system.vocabularies.lines("ru")}
 
 
-async def test_a_vocabulary_that_was_read_again_unchanged_is_the_same_object(pool: Pool) -> None:
-    always_read = Vocabularies(SystemTransactions(pool), kept_seconds=-1.0)
+async def test_a_vocabulary_that_was_read_again_unchanged_is_the_same_object(system_pool: Pool) -> None:
+    always_read = Vocabularies(SystemTransactions(system_pool), kept_seconds=-1.0)
     assert await always_read.current() is await always_read.current()
 
 

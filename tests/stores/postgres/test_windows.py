@@ -52,12 +52,12 @@ async def test_a_window_begins_on_the_utc_day_of_following_less_the_days_that_ar
     assert await window(admin, tenant_id, channel_id) == day(3)
 
 
-async def test_a_window_only_moves_back(system: SystemStores, admin: Admin) -> None:
+async def test_a_window_only_moves_back(system: SystemStores, pool: Pool, admin: Admin) -> None:
     tenant_id, channel_id = await make_tenant(system), await make_channel(system)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=3))
-    await system.channels.change(tenant_id, Subscription(channel_id=channel_id, history_days=1))
+    await tenant_stores(pool, tenant_id).followed.change(Subscription(channel_id=channel_id, history_days=1))
     assert await window(admin, tenant_id, channel_id) == day(3)
-    await system.channels.change(tenant_id, Subscription(channel_id=channel_id, history_days=9))
+    await tenant_stores(pool, tenant_id).followed.change(Subscription(channel_id=channel_id, history_days=9))
     assert await window(admin, tenant_id, channel_id) == day(9)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=0))
     await admin.execute("UPDATE subscriptions SET visible_from = now() WHERE tenant_id = $1", tenant_id)
@@ -70,10 +70,10 @@ async def test_who_wants_more_than_there_has_ever_been_sees_everything(system: S
     assert await window(admin, tenant_id, channel_id) == "-infinity"
 
 
-async def test_who_follows_again_after_leaving_begins_anew(system: SystemStores, admin: Admin) -> None:
+async def test_who_follows_again_after_leaving_begins_anew(system: SystemStores, pool: Pool, admin: Admin) -> None:
     tenant_id, channel_id = await make_tenant(system), await make_channel(system)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=30))
-    await system.channels.unsubscribe(tenant_id, channel_id)
+    await tenant_stores(pool, tenant_id).followed.leave(channel_id)
     await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=1))
     assert await window(admin, tenant_id, channel_id) == day(1)
     await admin.execute(

@@ -7,7 +7,7 @@ from datetime import datetime
 from telegram_assistant.domain.account import BEFORE, LEASE_SECONDS, MARGIN_SECONDS, AccountState
 from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.database import IngestTransactions, SystemTransactions
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +37,15 @@ class HeldAccount:
 
 
 class Accounts:
-    """A system store. Leases go by the database's clock."""
+    """What is known of accounts, without their sessions. A system store."""
 
-    def __init__(self, transactions: SystemTransactions) -> None:
+    def __init__(self, transactions: SystemTransactions | IngestTransactions) -> None:
         self._transactions = transactions
 
     async def add(self, tenant_id: TenantId) -> AccountId:
         async with self._transactions.begin() as connection:
             number = await connection.fetchval("INSERT INTO telegram_accounts (tenant_id) VALUES ($1) RETURNING account_id", tenant_id)
         return AccountId(number)
-
-    async def save_session(self, account_id: AccountId, *, key_id: str, session: bytes) -> None:
-        async with self._transactions.begin() as connection:
-            await connection.execute("UPDATE telegram_accounts SET key_id = $2, session = $3 WHERE account_id = $1", account_id, key_id, session)
-
-    async def forget_session(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
-        """Nobody is logged in any more. Channels and access hashes stay: they are good for the next login of the same account."""
-        async with self._transactions.begin() as connection:
-            await connection.execute(
-                "UPDATE telegram_accounts SET key_id = NULL, session = NULL, state = $2, state_reason = $3 WHERE account_id = $1",
-                account_id,
-                state.value,
-                reason,
-            )
 
     async def set_state(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
         """What the holder of the account has found out."""
@@ -72,7 +58,7 @@ class Accounts:
         """What a person wants. Rejected, in words, where it makes no sense."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
-                "SELECT state, session IS NULL AS empty FROM telegram_accounts WHERE account_id = $1 FOR UPDATE", account_id
+                "SELECT state, key_id IS NULL AS empty FROM telegram_accounts WHERE account_id = $1 FOR UPDATE", account_id
             )
             if row is None:
                 raise Rejected(f"there is no account {account_id}")
@@ -83,17 +69,10 @@ class Accounts:
             if row["empty"] and state is not AccountState.NEW:
                 raise Rejected(f"account {account_id} has no login; use `tga accounts login`")
             await connection.execute(
-                """
-                UPDATE telegram_accounts
-                SET state = $2, state_reason = $3,
-                    key_id = CASE WHEN $2 <> 'new' THEN key_id END, session = CASE WHEN $2 <> 'new' THEN session END
-                WHERE account_id = $1
-                """,
-                account_id,
-                state.value,
-                reason,
+                "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE account_id = $1", account_id, state.value, reason
             )
             if state is AccountState.NEW:
+                await connection.execute("UPDATE telegram_accounts SET key_id = NULL, session = NULL WHERE account_id = $1", account_id)
                 await connection.execute(
                     """
                     UPDATE login_attempts SET state = 'failed', error = 'the account was reset', answer = NULL, shown = NULL
@@ -112,6 +91,27 @@ class Accounts:
                 """
             )
         return tuple(Account(**{**dict(row), "state": AccountState(row["state"])}) for row in rows)
+
+
+class AccountSessions(Accounts):
+    """Accounts with their sealed sessions, and who may use them now. Only ingest has it. Leases go by the database's clock."""
+
+    def __init__(self, transactions: IngestTransactions) -> None:
+        super().__init__(transactions)
+
+    async def save_session(self, account_id: AccountId, *, key_id: str, session: bytes) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute("UPDATE telegram_accounts SET key_id = $2, session = $3 WHERE account_id = $1", account_id, key_id, session)
+
+    async def forget_session(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
+        """Nobody is logged in any more. Channels and access hashes stay: they are good for the next login of the same account."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                "UPDATE telegram_accounts SET key_id = NULL, session = NULL, state = $2, state_reason = $3 WHERE account_id = $1",
+                account_id,
+                state.value,
+                reason,
+            )
 
     async def take(self, owner: str) -> tuple[HeldAccount, ...]:
         """Every account to be used that nobody holds, or whose holder has been silent for so long that it must have stopped."""

@@ -154,28 +154,6 @@ class Channels:
                 raise Rejected(f"channel {wanted.channel_id} is not known here, or is private and none of the tenant's accounts reads it")
             await connection.execute(SET_TIER, wanted.channel_id)
 
-    async def change(self, tenant_id: TenantId, wanted: Subscription, *, leaves_folder: bool = False) -> bool:
-        """Follow a channel differently; False when the tenant does not follow it."""
-        async with self._transactions.begin() as connection:
-            changed = await connection.execute(
-                f"UPDATE subscriptions SET {kept_options(3)} WHERE tenant_id = $1 AND channel_id = $2",
-                tenant_id,
-                wanted.channel_id,
-                *values_of(wanted),
-            )
-            if leaves_folder:
-                leave = "UPDATE subscriptions SET folder = NULL WHERE tenant_id = $1 AND channel_id = $2"
-                await connection.execute(leave, tenant_id, wanted.channel_id)
-            await connection.execute(SET_TIER, wanted.channel_id)
-        return bool(changed == "UPDATE 1")
-
-    async def unsubscribe(self, tenant_id: TenantId, channel_id: ChannelId) -> bool:
-        """Stop following; the posts stay for other subscribers. False when the tenant did not follow it."""
-        async with self._transactions.begin() as connection:
-            left = await connection.execute("DELETE FROM subscriptions WHERE tenant_id = $1 AND channel_id = $2", tenant_id, channel_id)
-            await connection.execute(SET_TIER, channel_id)
-        return bool(left == "DELETE 1")
-
 
 async def _register(connection: Connection, channel: Channel) -> None:
     await connection.execute(
@@ -199,7 +177,7 @@ async def _register(connection: Connection, channel: Channel) -> None:
 
 
 SET_TIER = "SELECT refresh_tiers(ARRAY[$1::bigint])"
-"""A channel that nobody follows is never due."""
+"""After every change of a subscription. A channel that nobody follows is never due."""
 
 
 FOLLOWED = """
@@ -252,6 +230,26 @@ class Followed:
             which.priority.value if which.priority else None,
             which.active,
         )
+
+    async def change(self, wanted: Subscription, *, leaves_folder: bool = False, is_requested: bool = False) -> bool:
+        """Follow a channel differently; False when the tenant does not follow it. One that is requested stays, whatever folders do."""
+        async with self._transactions.begin() as connection:
+            changed = await connection.execute(
+                f"UPDATE subscriptions SET {kept_options(2)} WHERE channel_id = $1", wanted.channel_id, *values_of(wanted)
+            )
+            if leaves_folder:
+                await connection.execute("UPDATE subscriptions SET folder = NULL WHERE channel_id = $1", wanted.channel_id)
+            if is_requested:
+                await connection.execute("UPDATE subscriptions SET from_folder = NULL WHERE channel_id = $1", wanted.channel_id)
+            await connection.execute(SET_TIER, wanted.channel_id)
+        return bool(changed == "UPDATE 1")
+
+    async def leave(self, channel_id: ChannelId) -> bool:
+        """Stop following; the posts stay for other subscribers. False when the tenant did not follow it."""
+        async with self._transactions.begin() as connection:
+            left = await connection.execute("DELETE FROM subscriptions WHERE channel_id = $1", channel_id)
+            await connection.execute(SET_TIER, channel_id)
+        return bool(left == "DELETE 1")
 
     async def _fetch(self, query: str, *values: object) -> tuple[FollowedChannel, ...]:
         async with self._transactions.begin() as connection:

@@ -1,4 +1,4 @@
-"""The connection pool, and short transactions in one of the two database roles."""
+"""Connection pools, and short transactions in one of the database roles."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -8,7 +8,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.errors import Busy, CannotStart
-from telegram_assistant.settings import DatabaseSettings, location_of
+from telegram_assistant.settings import DatabaseSettings, Login, location_of
 
 type Pool = asyncpg.Pool[asyncpg.Record]
 type Connection = PoolConnectionProxy[asyncpg.Record]
@@ -42,11 +42,12 @@ RELEASED = "released back to the pool"
 
 
 @asynccontextmanager
-async def open_pool(settings: DatabaseSettings) -> AsyncIterator[Pool]:
-    """Connect, and close again at the end. CannotStart when PostgreSQL cannot be used."""
+async def open_pool(settings: DatabaseSettings, login: Login = Login.API) -> AsyncIterator[Pool]:
+    """Connect with this login, and close again at the end. CannotStart when PostgreSQL cannot be used."""
+    url = settings.url_of(login)
     try:
         pool = await asyncpg.create_pool(
-            settings.url.get_secret_value(),
+            url.get_secret_value(),
             min_size=1,
             max_size=settings.pool_size,
             timeout=CONNECT_TIMEOUT_SECONDS,
@@ -55,8 +56,8 @@ async def open_pool(settings: DatabaseSettings) -> AsyncIterator[Pool]:
             reset=_nothing_to_reset,
         )
     except (*OUTAGES, asyncpg.PostgresError) as error:
-        why = f"PostgreSQL at {location_of(settings.url)} cannot be used ({type(error).__name__})"
-        raise CannotStart(why, remedy="Start it or correct DATABASE_URL; `tga doctor` says more") from error
+        why = f"PostgreSQL at {location_of(url)} cannot be used ({type(error).__name__})"
+        raise CannotStart(why, remedy=f"Start it or correct {login.variable}; `tga doctor` says more") from error
     try:
         yield pool
     finally:
@@ -77,6 +78,20 @@ class Transactions:
     def begin(self) -> AbstractAsyncContextManager[Connection]:
         """A transaction that commits at the end of the block, or rolls back when the block raises."""
         return _transaction(self._pool, self._opening)
+
+
+class ApiTransactions(Transactions):
+    """As tga_api: what a request needs before its tenant is known, and the operator's operations. It calls functions and reads no table."""
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__(pool, "BEGIN; SET LOCAL ROLE tga_api")
+
+
+class IngestTransactions(Transactions):
+    """As tga_ingest: everything of tga_system, and the sessions of accounts."""
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__(pool, "BEGIN; SET LOCAL ROLE tga_ingest")
 
 
 class SystemTransactions(Transactions):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.database import ApiTransactions, SystemTransactions
 from telegram_assistant.streams.entries import Buried
 from telegram_assistant.telemetry.scrubbing import scrub_text
 
@@ -31,10 +31,33 @@ class DeadLetter:
 
 
 class DeadLetters:
-    """A system store."""
+    """What the operator does with them."""
+
+    def __init__(self, transactions: ApiTransactions | SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def newest(self, stage: str | None = None, *, limit: int = 100, before: int | None = None) -> tuple[DeadLetter, ...]:
+        """`before` is the number of the last one of the page above."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(f"SELECT {_COLUMNS} FROM list_dead_letters($1, $2, $3)", stage, before, limit)
+        return tuple(DeadLetter(**dict(row)) for row in rows)
+
+    async def get(self, dead_letter_id: int) -> DeadLetter | None:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(f"SELECT {_COLUMNS} FROM find_dead_letter($1)", dead_letter_id)
+        return DeadLetter(**dict(row)) if row else None
+
+    async def remove(self, dead_letter_id: int, *, given_up_revision: int | None = None) -> None:
+        """A revision of its post that is given up is not announced again, and older ones are not either."""
+        async with self._transactions.begin() as connection:
+            await connection.execute("SELECT remove_dead_letter($1, $2)", dead_letter_id, given_up_revision)
+
+
+class DeadLetterWriter(DeadLetters):
+    """What stages do with them. A system store."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
-        self._transactions = transactions
+        super().__init__(transactions)
 
     async def bury(self, stage: str, letters: Iterable[Buried]) -> None:
         rows = [
@@ -58,25 +81,6 @@ class DeadLetters:
                 """,
                 rows,
             )
-
-    async def newest(self, stage: str | None = None, *, limit: int = 100, before: int | None = None) -> tuple[DeadLetter, ...]:
-        """`before` is the number of the last one of the page above."""
-        query = f"""
-        SELECT {_COLUMNS} FROM dead_letters WHERE ($1::text IS NULL OR stage = $1) AND ($3::bigint IS NULL OR dead_letter_id < $3)
-        ORDER BY dead_letter_id DESC LIMIT $2
-        """
-        async with self._transactions.begin() as connection:
-            rows = await connection.fetch(query, stage, limit, before)
-        return tuple(DeadLetter(**dict(row)) for row in rows)
-
-    async def get(self, dead_letter_id: int) -> DeadLetter | None:
-        async with self._transactions.begin() as connection:
-            row = await connection.fetchrow(f"SELECT {_COLUMNS} FROM dead_letters WHERE dead_letter_id = $1", dead_letter_id)
-        return DeadLetter(**dict(row)) if row else None
-
-    async def remove(self, dead_letter_id: int) -> None:
-        async with self._transactions.begin() as connection:
-            await connection.execute("DELETE FROM dead_letters WHERE dead_letter_id = $1", dead_letter_id)
 
 
 def _post_of(payload: bytes) -> tuple[int | None, int | None]:

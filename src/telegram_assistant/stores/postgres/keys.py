@@ -10,7 +10,7 @@ import asyncpg
 from telegram_assistant.domain.access import SHOWN_LETTERS, Caller, Role, Scope, allowed, hash_of
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.errors import Forbidden
-from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
+from telegram_assistant.stores.postgres.database import ApiTransactions, TenantTransactions
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +57,26 @@ class NewKey:
 
 COLUMNS = "key_id, name, prefix, scopes, created_by, created_at, expires_at, last_used_at, revoked_at, ancestors"
 
-LOOK_UP = """
-SELECT k.key_id, k.tenant_id, k.scopes, k.expires_at, k.user_id, k.name AS key_name, t.public_id, t.name AS tenant_name, t.is_operator,
-       t.suspended_at IS NOT NULL AS is_suspended, t.suspended_reason, u.name AS user_name, m.role
-FROM api_keys k JOIN tenants t USING (tenant_id)
-LEFT JOIN users u ON u.user_id = k.user_id
-LEFT JOIN memberships m ON m.tenant_id = k.tenant_id AND m.user_id = k.user_id
-WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) AND (k.user_id IS NULL OR m.role IS NOT NULL)
-  AND NOT EXISTS (SELECT 1 FROM api_keys a WHERE a.key_id = ANY(k.ancestors) AND (a.revoked_at IS NOT NULL OR a.expires_at <= now()))
-"""
-
-NOTE_USE = "UPDATE api_keys SET last_used_at = now() WHERE hash = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')"
-
 
 class KeyDirectory:
-    """Says whose a key is. A system store: before that, nobody knows for which tenant to ask."""
+    """Says whose a key is. For requests, before it is known for which tenant they ask."""
 
-    def __init__(self, transactions: SystemTransactions) -> None:
+    def __init__(self, transactions: ApiTransactions) -> None:
         self._transactions = transactions
+
+    async def answers(self) -> None:
+        """Raises Busy unless PostgreSQL answers as requests need it to."""
+        async with self._transactions.begin() as connection:
+            await connection.execute("SELECT 1")
 
     async def caller(self, hashed: bytes) -> Caller | None:
         """Whoever has the key, and that it was used now; None where it opens nothing any more. Forbidden while its tenant is suspended."""
         async with self._transactions.begin() as connection:
-            row = await connection.fetchrow(LOOK_UP, hashed)
-            if row is None:
-                return None
-            if row["is_suspended"]:
-                raise Forbidden(f"the tenant {row['tenant_name']} is suspended by the operator: {row['suspended_reason']}")
-            await connection.execute(NOTE_USE, hashed)
+            row = await connection.fetchrow("SELECT * FROM find_caller($1)", hashed)
+        if row is None:
+            return None
+        if row["is_suspended"]:
+            raise Forbidden(f"the tenant {row['tenant_name']} is suspended by the operator: {row['suspended_reason']}")
         role = Role(row["role"]) if row["role"] else None
         return Caller(
             tenant_id=TenantId(row["tenant_id"]),
@@ -101,7 +93,7 @@ class KeyDirectory:
     async def operator(self) -> Caller:
         """Whoever has the operator's own key: the operator's tenant, with everything."""
         async with self._transactions.begin() as connection:
-            row = await connection.fetchrow("SELECT tenant_id, public_id, name FROM tenants WHERE is_operator ORDER BY tenant_id LIMIT 1")
+            row = await connection.fetchrow("SELECT tenant_id, public_id, name FROM find_operator()")
         assert row is not None  # `tga migrate` makes it
         return Caller(TenantId(row["tenant_id"]), row["public_id"], row["name"], is_operator=True, scopes=frozenset(Scope), actor="operator")
 

@@ -14,7 +14,7 @@ from telegram_assistant.domain.account import AccountState
 from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.domain.login import OVER, LoginState, LoginWay
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
+from telegram_assistant.stores.postgres.database import Connection, IngestTransactions, SystemTransactions
 
 LIFETIME_SECONDS = 600.0
 OPEN = "state NOT IN (" + ", ".join(f"'{state}'" for state in sorted(OVER)) + ")"
@@ -60,13 +60,11 @@ class Owner:
     phone_print: bytes
 
 
-class Logins:
-    """A system store."""
+class LoginRequests:
+    """Where a person logs in: asks for a login, sees what is asked, answers. A system store."""
 
-    def __init__(self, transactions: SystemTransactions) -> None:
+    def __init__(self, transactions: SystemTransactions | IngestTransactions) -> None:
         self._transactions = transactions
-
-    # --- for the door ---
 
     async def begin(self, tenant_id: TenantId, *, way: LoginWay = LoginWay.PHONE, door_key: bytes | None = None) -> UUID:
         async with self._transactions.begin() as connection:
@@ -101,7 +99,22 @@ class Logins:
         async with self._transactions.begin() as connection:
             await connection.execute("UPDATE login_attempts SET answer = $3 WHERE attempt_id = $1 AND question = $2", attempt_id, question, sealed)
 
-    # --- for ingest ---
+    async def finish(self, attempt_id: UUID, state: LoginState, *, error: str | None = None) -> None:
+        """A login that is over stays as it is."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                f"UPDATE login_attempts SET state = $2, error = $3, answer = NULL, shown = NULL WHERE attempt_id = $1 AND {OPEN}",
+                attempt_id,
+                state.value,
+                error,
+            )
+
+
+class Logins(LoginRequests):
+    """Carries logins out, up to the account that comes of them. Only ingest has it."""
+
+    def __init__(self, transactions: IngestTransactions) -> None:
+        super().__init__(transactions)
 
     async def take(self, owner: str) -> tuple[TakenLogin, ...]:
         """Logins that nobody has taken on yet. Those past their time are closed, and what never became an account is forgotten."""
@@ -165,16 +178,6 @@ class Logins:
         if row is None:
             raise Rejected("the login is over")
         return None if row["answer"] is None else bytes(row["answer"])
-
-    async def finish(self, attempt_id: UUID, state: LoginState, *, error: str | None = None) -> None:
-        """A login that is over stays as it is."""
-        async with self._transactions.begin() as connection:
-            await connection.execute(
-                f"UPDATE login_attempts SET state = $2, error = $3, answer = NULL, shown = NULL WHERE attempt_id = $1 AND {OPEN}",
-                attempt_id,
-                state.value,
-                error,
-            )
 
     # --- the accounts ---
 

@@ -9,8 +9,9 @@ from alembic import command
 from alembic.config import Config
 
 from telegram_assistant.errors import CannotStart
-from telegram_assistant.settings import DatabaseSettings, location_of
-from telegram_assistant.stores.postgres.schema import MIGRATIONS, Connection, Schema, schema_of
+from telegram_assistant.settings import DatabaseSettings, Login, location_of
+from telegram_assistant.stores.postgres.access import API, INGEST, SYSTEM, granted_roles, roles_by_user
+from telegram_assistant.stores.postgres.schema import MIGRATIONS, Connection, Schema, schema_at
 
 ONE_AT_A_TIME = 7_315_001
 """The advisory lock that two migrations at once fight for."""
@@ -21,7 +22,7 @@ DO $$
 DECLARE
     wanted text;
 BEGIN
-    FOREACH wanted IN ARRAY ARRAY['tga_owner', 'tga_system', 'tga_tenant'] LOOP
+    FOREACH wanted IN ARRAY ARRAY['tga_owner', 'tga_system', 'tga_ingest', 'tga_tenant', 'tga_api'] LOOP
         IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = wanted) THEN
             EXECUTE format('CREATE ROLE %I NOLOGIN', wanted);
         END IF;
@@ -29,9 +30,12 @@ BEGIN
     IF NOT pg_has_role(current_user, 'tga_owner', 'MEMBER') THEN
         EXECUTE format('GRANT tga_owner TO %I', current_user);
     END IF;
+    IF NOT pg_has_role('tga_ingest', 'tga_system', 'MEMBER') THEN
+        GRANT tga_system TO tga_ingest;
+    END IF;
 END $$;
 GRANT USAGE, CREATE ON SCHEMA public TO tga_owner;
-GRANT USAGE ON SCHEMA public TO tga_system, tga_tenant;
+GRANT USAGE ON SCHEMA public TO tga_system, tga_tenant, tga_api;
 """
 
 
@@ -48,15 +52,15 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", ONE_AT_A_TIME):  # noqa: ASYNC110 -- the other one is another process
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         await connection.execute(ROLES)
-        await _login(connection, settings.url.get_secret_value(), tell)
-        before = await schema_of(connection)
+        await _create_logins(connection, settings, tell)
+        before = await _schema(connection)
         if before.is_behind:
             tell(f"migrating the schema from {before.revision or 'nothing'} to {before.head}")
             await asyncio.to_thread(command.upgrade, _config(admin_url), "head")
         await connection.execute(
-            "SET ROLE tga_system; INSERT INTO tenants (name, is_operator) VALUES ('default', true) ON CONFLICT (name) DO NOTHING; RESET ROLE"
+            "SET ROLE tga_owner; INSERT INTO tenants (name, is_operator) VALUES ('default', true) ON CONFLICT (name) DO NOTHING; RESET ROLE"
         )
-        return await schema_of(connection)
+        return await _schema(connection)
     except asyncpg.InsufficientPrivilegeError as error:
         remedy = "Set DATABASE_ADMIN_URL to a login that may create roles and tables"
         raise CannotStart(f"this login may not migrate ({error})", remedy=remedy) from error
@@ -64,20 +68,39 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
         await connection.close()
 
 
-async def _login(connection: Connection, url: str, tell: Callable[[str], None]) -> None:
-    """The running program's login: made if missing, and a member of the two working roles without inheriting them."""
-    parts = urlsplit(url)
-    name = unquote(parts.username or "")
-    if not await connection.fetchval("SELECT 1 FROM pg_roles WHERE rolname = $1", name):
-        await connection.execute(
-            await connection.fetchval(
-                "SELECT format('CREATE ROLE %I LOGIN NOINHERIT PASSWORD %L', $1::text, $2::text)", name, unquote(parts.password or "")
-            )
-        )
-        tell(f"created the login {name}")
-    for role in ("tga_system", "tga_tenant"):
-        if not await connection.fetchval("SELECT pg_has_role($1, $2, 'MEMBER')", name, role):
-            await connection.execute(await connection.fetchval("SELECT format('GRANT %I TO %I', $1::text, $2::text)", role, name))
+async def _schema(connection: Connection) -> Schema:
+    """Read as the owner: what the working roles may ask is made by a migration."""
+    if await connection.fetchval("SELECT to_regclass('alembic_version')") is None:
+        return schema_at(None)
+    async with connection.transaction():
+        await connection.execute("SET LOCAL ROLE tga_owner")
+        return schema_at(await connection.fetchval("SELECT version_num FROM alembic_version"))
+
+
+async def _create_logins(connection: Connection, settings: DatabaseSettings, tell: Callable[[str], None]) -> None:
+    """Creates the missing logins. Each becomes a member of its working roles, without inheriting them, and of no others."""
+    urls = {settings.name_of(login): settings.url_of(login).get_secret_value() for login in Login}
+    for name, wanted in roles_by_user(settings).items():
+        if not await connection.fetchval("SELECT 1 FROM pg_roles WHERE rolname = $1", name):
+            password = unquote(urlsplit(urls[name]).password or "")
+            create = "SELECT format('CREATE ROLE %I LOGIN NOINHERIT PASSWORD %L', $1::text, $2::text)"
+            await connection.execute(await connection.fetchval(create, name, password))
+            tell(f"created the login {name}")
+        granted = await granted_roles(connection, name)
+        _refuse_to_widen(name, granted=granted, wanted=wanted)
+        for role in sorted(wanted - granted):
+            if not await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = $1", name):
+                await connection.execute(await connection.fetchval("SELECT format('GRANT %I TO %I', $1::text, $2::text)", role, name))
+        for role in sorted(granted - wanted):
+            await connection.execute(await connection.fetchval("SELECT format('REVOKE %I FROM %I', $1::text, $2::text)", role, name))
+            tell(f"the login {name} can no longer become {role}")
+
+
+def _refuse_to_widen(name: str, *, granted: frozenset[str], wanted: frozenset[str]) -> None:
+    """A login that was set up for requests only stays so when somebody forgets to name the others."""
+    if API in granted and SYSTEM not in granted and SYSTEM in wanted:
+        why = f"the login {name} serves requests only, and no DATABASE_SYSTEM_URL is set"
+        raise CannotStart(why, remedy=f"Set DATABASE_SYSTEM_URL, or give the separation up with: GRANT {SYSTEM}, {INGEST} TO {name}")
 
 
 def _config(url: str | None = None) -> Config:

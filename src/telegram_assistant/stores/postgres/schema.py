@@ -30,25 +30,28 @@ def revisions() -> tuple[str, ...]:
     return tuple(sorted(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").iterdir() if file.name[0].isdigit()))
 
 
-async def schema_of(connection: Connection) -> Schema:
-    """Read how far the database has come."""
-    revision = None
-    if await connection.fetchval("SELECT to_regclass('alembic_version')") is not None:
-        async with connection.transaction():
-            await connection.execute("SET LOCAL ROLE tga_system")
-            revision = await connection.fetchval("SELECT version_num FROM alembic_version")
+async def schema_of(connection: Connection, *, role: str) -> Schema:
+    """Read how far the database has come, as a role that the login may take."""
+    async with connection.transaction():
+        await connection.execute(f"SET LOCAL ROLE {role}")
+        if await connection.fetchval("SELECT to_regproc('schema_revision')") is None:
+            return schema_at(None)  # from before this function, or from nothing
+        return schema_at(await connection.fetchval("SELECT schema_revision()"))
+
+
+def schema_at(revision: str | None) -> Schema:
     known, head = revisions(), revisions()[-1]
     # A revision that this release does not know belongs to a newer one: older code runs on it.
     return Schema(revision, head, is_behind=revision is None or (revision in known and revision != head))
 
 
-async def require_schema(pool: Pool) -> None:
+async def require_schema(pool: Pool, *, role: str) -> None:
     """CannotStart where this release would not run on the database as it is."""
     remedy = "Run `tga migrate`"
     try:
         async with pool.acquire() as connection:
-            schema = await schema_of(connection)
+            schema = await schema_of(connection, role=role)
     except asyncpg.PostgresError as error:
         raise CannotStart(f"the login may not work in this database ({type(error).__name__})", remedy=remedy) from error
     if schema.is_behind:
-        raise CannotStart(f"the schema is at {schema.revision or 'nothing'}, this version needs {schema.head}", remedy=remedy)
+        raise CannotStart(f"the schema is at {schema.revision or 'nothing known'}, this version needs {schema.head}", remedy=remedy)

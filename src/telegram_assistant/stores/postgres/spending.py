@@ -10,7 +10,7 @@ from uuid import UUID
 
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.spending import Amount, Balance, Budget, Call, Outcome, UsageLine, split, who_can_pay
-from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.database import ApiTransactions, SystemTransactions
 
 THIS_MONTH = "date_trunc('month', now() AT TIME ZONE 'UTC')::date"
 NOTHING_LEFT = Balance(0, None)
@@ -56,6 +56,51 @@ SELECT tenant_id, (at AT TIME ZONE 'UTC')::date AS day, provider, model, purpose
 FROM usage WHERE at >= $1 AND ($2::bigint IS NULL OR tenant_id = $2)
 GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY day DESC, tenant_id, provider, model, purpose, status
 """
+
+
+class QuestionLedger:
+    """Pays for questions of tenants out of their own budgets: one payer for each call."""
+
+    def __init__(self, transactions: ApiTransactions) -> None:
+        self._transactions = transactions
+
+    async def reserve(self, call: Call, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]:
+        """The highest price, now taken from the payer's budget. Empty when it cannot pay."""
+        (payer,) = payers
+        async with self._transactions.begin() as connection:
+            is_reserved = await connection.fetchval(
+                "SELECT reserve_for_question($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                call.call_id,
+                payer,
+                highest.micro,
+                highest.tokens,
+                call.work.value,
+                call.purpose,
+                call.provider,
+                call.model,
+                lifetime,
+            )
+        return {payer: highest} if is_reserved else {}
+
+    async def settle(self, call: Call, outcome: Outcome) -> None:
+        """As in Spending."""
+        await self._settle(
+            call.call_id,
+            outcome.status,
+            outcome.amount.micro,
+            outcome.amount.tokens,
+            outcome.tokens.sent,
+            outcome.tokens.received,
+            outcome.latency_ms,
+        )
+
+    async def release(self, call_id: UUID) -> None:
+        """As in Spending."""
+        await self._settle(call_id, None, 0, 0, 0, 0, 0)
+
+    async def _settle(self, *values: object) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute("SELECT settle_question($1, $2, $3, $4, $5, $6, $7)", *values)
 
 
 class Spending:

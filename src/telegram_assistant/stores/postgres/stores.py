@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.stores.postgres.accounts import Accounts
+from telegram_assistant.stores.postgres.accounts import Accounts, AccountSessions
 from telegram_assistant.stores.postgres.ai_choices import AiChoices
 from telegram_assistant.stores.postgres.ai_policies import AiPolicies
 from telegram_assistant.stores.postgres.ai_results import AiResults
@@ -17,8 +17,8 @@ from telegram_assistant.stores.postgres.channel_requests import ChannelRequests
 from telegram_assistant.stores.postgres.channels import Channels, Followed
 from telegram_assistant.stores.postgres.counts import Counts
 from telegram_assistant.stores.postgres.coverage import CoverageLedger, CoverageOverview, OwnCoverage
-from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
-from telegram_assistant.stores.postgres.dead_letters import DeadLetters
+from telegram_assistant.stores.postgres.database import ApiTransactions, IngestTransactions, Pool, SystemTransactions, TenantTransactions
+from telegram_assistant.stores.postgres.dead_letters import DeadLetters, DeadLetterWriter
 from telegram_assistant.stores.postgres.enrichments import Enrichments, PostEnrichments
 from telegram_assistant.stores.postgres.feed import Feed
 from telegram_assistant.stores.postgres.folders import FollowedFolders
@@ -31,7 +31,7 @@ from telegram_assistant.stores.postgres.keys import KeyDirectory, Keys
 from telegram_assistant.stores.postgres.known_channels import KnownChannels
 from telegram_assistant.stores.postgres.landing import Landing
 from telegram_assistant.stores.postgres.limits import AccountLimits
-from telegram_assistant.stores.postgres.logins import Logins
+from telegram_assistant.stores.postgres.logins import LoginRequests, Logins
 from telegram_assistant.stores.postgres.media import MediaQueue
 from telegram_assistant.stores.postgres.media_results import MediaResults
 from telegram_assistant.stores.postgres.media_upkeep import MediaUpkeep
@@ -57,7 +57,7 @@ from telegram_assistant.stores.postgres.replays import Replays
 from telegram_assistant.stores.postgres.request_queue import RequestQueue
 from telegram_assistant.stores.postgres.schedule import Schedule
 from telegram_assistant.stores.postgres.search import WordSearch
-from telegram_assistant.stores.postgres.spending import Spending
+from telegram_assistant.stores.postgres.spending import QuestionLedger, Spending
 from telegram_assistant.stores.postgres.statistics import PostStatistics
 from telegram_assistant.stores.postgres.tag_use import TagUse
 from telegram_assistant.stores.postgres.tenant_operations import TenantOperations
@@ -70,19 +70,35 @@ from telegram_assistant.stores.postgres.word_index import WordIndex
 
 
 @dataclass(frozen=True, slots=True)
+class ApiStores:
+    """For requests, outside any tenant: whose a key is, what questions cost, and the operator's operations. Functions only, no tables."""
+
+    key_directory: KeyDirectory
+    tenant_operations: TenantOperations
+    questions: QuestionLedger
+    dead_letters: DeadLetters
+
+
+@dataclass(frozen=True, slots=True)
+class IngestStores:
+    """For ingest alone: sessions, and the logins that make them."""
+
+    accounts: AccountSessions
+    logins: Logins
+
+
+@dataclass(frozen=True, slots=True)
 class SystemStores:
     """For ingest, workers and jobs: they see every tenant."""
 
     tenants: Tenants
-    tenant_operations: TenantOperations
     users: Users
-    key_directory: KeyDirectory
     idempotency: IdempotencyUpkeep
     accounts: Accounts
     limits: AccountLimits
     push_states: PushStates
     joins: Joins
-    logins: Logins
+    logins: LoginRequests
     channels: Channels
     landing: Landing
     counts: Counts
@@ -100,7 +116,7 @@ class SystemStores:
     media: MediaQueue
     media_results: MediaResults
     media_upkeep: MediaUpkeep
-    dead_letters: DeadLetters
+    dead_letters: DeadLetterWriter
     coverage: CoverageLedger
     schedule: Schedule
     known_channels: KnownChannels
@@ -149,20 +165,33 @@ class TenantStores:
     forwards: Forwards
 
 
+def api_stores(pool: Pool) -> ApiStores:
+    transactions = ApiTransactions(pool)
+    return ApiStores(
+        key_directory=KeyDirectory(transactions),
+        tenant_operations=TenantOperations(transactions),
+        questions=QuestionLedger(transactions),
+        dead_letters=DeadLetters(transactions),
+    )
+
+
+def ingest_stores(pool: Pool) -> IngestStores:
+    transactions = IngestTransactions(pool)
+    return IngestStores(accounts=AccountSessions(transactions), logins=Logins(transactions))
+
+
 def system_stores(pool: Pool, bell: Bell) -> SystemStores:
     transactions = SystemTransactions(pool)
     repeatable = SystemTransactions(pool, repeatable=True)
     return SystemStores(
         tenants=Tenants(transactions),
-        tenant_operations=TenantOperations(transactions),
         users=Users(transactions),
-        key_directory=KeyDirectory(transactions),
         idempotency=IdempotencyUpkeep(transactions),
         accounts=Accounts(transactions),
         limits=AccountLimits(transactions),
         push_states=PushStates(transactions),
         joins=Joins(transactions),
-        logins=Logins(transactions),
+        logins=LoginRequests(transactions),
         channels=Channels(transactions),
         landing=Landing(transactions, bell),
         counts=Counts(repeatable),
@@ -180,7 +209,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         media=MediaQueue(transactions),
         media_results=MediaResults(transactions),
         media_upkeep=MediaUpkeep(transactions),
-        dead_letters=DeadLetters(transactions),
+        dead_letters=DeadLetterWriter(transactions),
         coverage=CoverageLedger(transactions),
         schedule=Schedule(transactions),
         known_channels=KnownChannels(transactions),

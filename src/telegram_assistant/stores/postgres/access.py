@@ -1,0 +1,57 @@
+"""Which database roles each login may take: `tga migrate` grants them, `tga doctor` checks them."""
+
+from collections.abc import Mapping
+
+import asyncpg
+
+from telegram_assistant.errors import CannotStart
+from telegram_assistant.settings import DatabaseSettings, Login, location_of
+from telegram_assistant.stores.postgres.schema import Connection
+
+TENANT, API, SYSTEM, INGEST = WORKING_ROLES = ("tga_tenant", "tga_api", "tga_system", "tga_ingest")
+ROLES_OF = {Login.API: frozenset({TENANT, API}), Login.SYSTEM: frozenset({SYSTEM}), Login.INGEST: frozenset({INGEST})}
+"""A login that stands for several has the roles of all of them. tga_ingest is a member of tga_system."""
+
+
+def roles_by_user(settings: DatabaseSettings) -> Mapping[str, frozenset[str]]:
+    """Every database user that the settings name, with the roles that it needs and no others."""
+    roles: dict[str, frozenset[str]] = {}
+    for login in Login:
+        name = settings.name_of(login)
+        roles[name] = roles.get(name, frozenset()) | ROLES_OF[login]
+    return roles
+
+
+async def granted_roles(connection: Connection, name: str) -> frozenset[str]:
+    """The working roles that were granted to a login itself."""
+    rows = await connection.fetch(
+        """
+        SELECT r.rolname FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid JOIN pg_roles u ON u.oid = m.member
+        WHERE u.rolname = $1 AND r.rolname = ANY($2)
+        """,
+        name,
+        list(WORKING_ROLES),
+    )
+    return frozenset(row["rolname"] for row in rows)
+
+
+async def may_take(connection: Connection, role: str) -> bool:
+    """Whether the login of this connection may become the role; False where there is no such role."""
+    return bool(
+        await connection.fetchval("SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1 AND pg_has_role(session_user, oid, 'MEMBER'))", role)
+    )
+
+
+async def requests_may_act_as_system(settings: DatabaseSettings) -> bool:
+    """Whether one login does everything. Asked of the server: the api may be given DATABASE_URL and nothing else."""
+    if settings.separates_system:
+        return False
+    try:
+        connection = await asyncpg.connect(settings.url.get_secret_value(), timeout=10)
+    except (OSError, asyncpg.PostgresError) as error:
+        why = f"PostgreSQL at {location_of(settings.url)} cannot be used ({type(error).__name__})"
+        raise CannotStart(why, remedy="Start it or correct DATABASE_URL; `tga doctor` says more") from error
+    try:
+        return await may_take(connection, SYSTEM)
+    finally:
+        await connection.close()

@@ -1,36 +1,28 @@
-"""Understanding on this machine: words, names, pictures, vectors; and with nothing installed."""
+"""Understanding on this machine: words, names, vectors; and with nothing installed."""
 
-import asyncio
-import io
-import os
-import shutil
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from PIL import Image, ImageDraw, ImageFont
 
 from telegram_assistant.ai.answers import Material
 from telegram_assistant.ai.local.models import DEFAULT_MODEL
-from telegram_assistant.ai.local.ocr import MOST_CPU_SECONDS, MOST_MEMORY_BYTES, confident_text, read_text
-from telegram_assistant.ai.local.understanding import Local, examine, examine_ocr
+from telegram_assistant.ai.local.understanding import Local, examine
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.ai.outputs import Entity, EntityKind, Tags
-from telegram_assistant.ai.protocols import Picture, TextKind
+from telegram_assistant.ai.protocols import TextKind
 from telegram_assistant.domain.finding import Verdict
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding import PostSort
 from telegram_assistant.domain.vocabulary import Vocabulary, tag_in
-from telegram_assistant.errors import ProviderFailed, Rejected
+from telegram_assistant.errors import Rejected
 from telegram_assistant.settings import AiSettings, read_group
 from tests.ai.models import MINILM
 
 RUSSIAN = "Центральный банк повысил ставку. Решение банка о ставке объяснила Эльвира Набиуллина в Москве. #Экономика"
 ENGLISH = "The central banks raised rates. Banks say rates will stay high; a bank in London disagrees."
-RUSSIAN_FONT = str(Path(__file__).parents[2] / "src/telegram_simulator/world/fonts/DejaVuSans.ttf")
 
 
 @pytest.fixture
@@ -149,83 +141,6 @@ def test_both_packaged_vocabularies_have_the_same_topics_and_enough_tags(vocabul
 async def test_long_and_strange_texts_are_no_trouble(tmp_path: Path, vocabulary: Vocabulary) -> None:
     for text in ("", "😀" * 5000, "а" * 200_000, "\x00\u202e#" * 1000, "слово " * 50_000, "А-" * 5000, "Ab " * 5000):
         await read_locally(tmp_path, text, vocabulary)
-
-
-def drawn(words: str, *, height: int = 120, font: str | None = None) -> bytes:
-    image = Image.new("RGB", (700, height), "white")
-    ImageDraw.Draw(image).text((20, 30), words, fill="black", font=ImageFont.truetype(font, 48) if font else ImageFont.load_default(48))
-    written = io.BytesIO()
-    image.save(written, "PNG")
-    return written.getvalue()
-
-
-@pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
-async def test_text_in_a_picture_is_read_and_what_is_no_picture_is_said_so(tmp_path: Path) -> None:
-    local = Local(models=tmp_path)
-    assert "Breaking news 2026" in (await local.picture(Picture(drawn("Breaking news 2026"), "image/png"))).text
-    with pytest.raises(ProviderFailed, match="cannot read this picture"):
-        await local.picture(Picture(b"GIF89a nonsense", "image/gif"))
-
-
-@pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
-async def test_russian_in_a_picture_is_read_as_russian(tmp_path: Path) -> None:
-    text = (await Local(models=tmp_path).picture(Picture(drawn("Пожар на складе", font=RUSSIAN_FONT), "image/png"))).text
-    assert text == "Пожар на складе"
-
-
-def tesseract_with(folder: Path, *languages: str) -> str:
-    """A program that has these languages and would read anything."""
-    program = folder / "tesseract"
-    listed = "\n".join(["List of available languages", *languages])
-    program.write_text(f'#!/bin/sh\necho "{listed}"\n', encoding="utf-8")
-    program.chmod(0o755)
-    return str(program)
-
-
-async def test_without_a_language_that_is_asked_for_nothing_is_read_and_doctor_says_so(tmp_path: Path) -> None:
-    english_only = tesseract_with(tmp_path, "eng", "osd")
-    with pytest.raises(ProviderFailed, match="tesseract has no data for rus"):
-        await read_text(Picture(drawn("Пожар"), "image/png"), command=english_only)
-    finding = examine_ocr(english_only)
-    assert (finding.verdict, finding.remedy) == (Verdict.WARNING, "apt install tesseract-ocr-rus")
-    assert "rus" in finding.what
-
-
-def table_of(*words: tuple[int, float, str]) -> str:
-    """As tesseract writes it: line, confidence, word."""
-    head = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext"
-    return "\n".join([head, *(f"5\t1\t1\t1\t{line}\t1\t0\t0\t9\t9\t{sure}\t{word}" for line, sure, word in words)])
-
-
-def test_lines_that_tesseract_only_guesses_are_left_out() -> None:
-    """The second line is Russian as it was read with English data."""
-    seen = table_of((1, 96.6, "Breaking"), (1, 96.5, "news"), (2, 21.8, "Cpounbie"), (2, 72.1, "HOBOCTH:"), (2, 55.6, "NOKap"), (2, 0.0, "CKJla"))
-    assert confident_text(seen) == "Breaking news"
-    assert confident_text(table_of()) == ""
-
-
-@pytest.mark.skipif(sys.platform != "linux" or shutil.which("tesseract") is None, reason="tesseract is not installed, or nothing shows its limits")
-async def test_what_reads_pictures_has_its_limits_and_is_sandboxed() -> None:
-    reading = asyncio.create_task(read_text(Picture(drawn("Breaking news 2026", height=4000), "image/png"), command=shutil.which("tesseract") or ""))
-    limits, status = await _limits_and_status("tesseract")
-    await reading
-    assert limits["Max address space"] == str(MOST_MEMORY_BYTES)
-    assert limits["Max cpu time"] == str(MOST_CPU_SECONDS)
-    assert (status["NoNewPrivs"], status["Seccomp"], int(status["CapEff"], 16)) == ("1", "2", 0)
-
-
-async def _limits_and_status(name: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Of our child of that name, as soon as there is one."""
-    async with asyncio.timeout(20):
-        while True:
-            for process in await asyncio.to_thread(lambda: list(Path("/proc").glob("[0-9]*"))):
-                with suppress(OSError):
-                    lines = (process / "status").read_text(encoding="utf-8").splitlines()
-                    status = {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
-                    if (status["Name"], status["PPid"]) == (name, str(os.getpid())):
-                        limits = (process / "limits").read_text(encoding="ascii").splitlines()[1:]
-                        return {line[:26].strip(): line[26:].split()[0] for line in limits}, status
-            await asyncio.sleep(0.01)
 
 
 @pytest.mark.turns("MODELS_DIR")

@@ -57,7 +57,7 @@ async def beginner(empty_database: dict[str, str], telegram: tuple[ControlClient
 async def test_previews_are_off_unless_they_are_asked_for(beginner: Beginner, tmp_path: Path) -> None:
     before = beginner.telegram.state()["web_requests"]
     with program(*INGEST, environ=beginner.environ, log=tmp_path / "off.log"):
-        assert "waits until the ingest role has found it" in beginner.tga("channels", "add", f"@{NAME}", "--wait", "3")
+        assert "waits: no account can do it" in beginner.tga("channels", "add", f"@{NAME}", "--wait", "3")
     assert beginner.telegram.state()["web_requests"] == before
 
 

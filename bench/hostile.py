@@ -41,6 +41,7 @@ PER_SECOND = 20
 PROBE_SECONDS = 0.05
 READING_EVERY = 10
 SETTLED_SECONDS = 120.0
+FINISHING_SECONDS = 30.0
 STARTING_SECONDS = 60.0
 BAR_RATIO, BAR_MEMORY = 2.0, 1.1
 UNLIMITED = {"API_REQUESTS_PER_MINUTE": "100000", "API_REQUESTS_AT_ONCE": "100000", "CRAWL_SITE_INTERVAL_SECONDS": "0", "LOG_LEVEL": "warning"}
@@ -157,7 +158,10 @@ async def drive(author: Author, steps: Sequence[Step], probes: Sequence[Probe]) 
                 under_way.add(task)
                 task.add_done_callback(under_way.discard)
         if under_way:
-            await asyncio.wait(under_way, timeout=60)
+            _, late = await asyncio.wait(under_way, timeout=FINISHING_SECONDS)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
     return Run(probes, len(steps), time.monotonic() - began)
 
 

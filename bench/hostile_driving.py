@@ -99,7 +99,12 @@ class Author:
             file.write_text(text, encoding="utf-8")
             command = (sys.executable, "-m", "telegram_assistant", "channels", "import", str(file), "--tenant", "author", "--wait", "0")
             process = await asyncio.create_subprocess_exec(*command, env=dict(self.environ), stdout=DEVNULL, stderr=DEVNULL)
-            await process.wait()
+            try:
+                await process.wait()
+            finally:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
 
     async def read(self) -> None:
         """What was edited last, every change of the last day, and the word that stands everywhere."""

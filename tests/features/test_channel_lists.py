@@ -39,6 +39,12 @@ def test_folders_that_are_nested_too_deep_are_refused(depth: int) -> None:
         read_list(f"<opml><body>{'<outline>' * depth}{'</outline>' * depth}</body></opml>")
 
 
+def test_a_channel_counts_once_and_too_many_are_refused() -> None:
+    assert read_list("@channel\n" * 100_000) == (Listed("@channel"),)
+    with pytest.raises(Rejected, match="10000 channels"):
+        read_list("\n".join(f"@channel{number}" for number in range(10_001)))
+
+
 def test_a_file_that_is_too_large_is_refused() -> None:
     with pytest.raises(Rejected, match="characters"):
         read_list("@channel\n" * 1_000_000)

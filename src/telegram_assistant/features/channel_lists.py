@@ -8,6 +8,7 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.channels import FollowedChannel
 
 MAX_CHARACTERS = 5_000_000
+MAX_LISTED = 10_000
 MAX_DEPTH = 20
 """Folders inside folders. No feed reader writes more than a few."""
 
@@ -40,7 +41,9 @@ def read_list(text: str) -> tuple[Listed, ...]:
     """OPML, or lines; what stands after a # is a remark. Rejected when there is nothing to follow in it."""
     if len(text) > MAX_CHARACTERS:
         raise Rejected(f"the file has more than {MAX_CHARACTERS} characters")
-    found = tuple(_from_opml(text) if text.lstrip().startswith("<") else _from_lines(text))
+    found = tuple(dict.fromkeys(_from_opml(text) if text.lstrip().startswith("<") else _from_lines(text)))
+    if len(found) > MAX_LISTED:
+        raise Rejected(f"the file names more than {MAX_LISTED} channels")
     if not found:
         raise Rejected("the file names no channel; write one @name or link per line, or give an OPML file")
     return found

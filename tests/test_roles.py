@@ -5,63 +5,22 @@ import re
 import signal
 import socket
 import sys
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import asyncpg
 import httpx
 import pytest
 
-from bench.engines import free_port
 from telegram_assistant.assembly import App
 from telegram_assistant.errors import CannotStart
-from telegram_assistant.roles import ROLES, Role, RoleName, run_roles
+from telegram_assistant.roles import Role, RoleName, run_roles
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telegram.vault import make_key
 from telegram_assistant.telemetry.metrics import CHANNEL_BOUND, CHANNEL_LAST_POST, REGISTRY
+from tests.running_program import Program, program
 
 API: tuple[Role[App], ...] = (Role(RoleName.API, lambda http: http.api_port, lambda _app, _health: ()),)
-
-
-@dataclass
-class Program:
-    """A running `tga run`."""
-
-    process: asyncio.subprocess.Process
-    environ: dict[str, str]
-
-    def url(self, role: str, path: str) -> str:
-        return f"http://{self.environ['HTTP_HOST']}:{self.environ[f'{role.upper()}_PORT']}{path}"
-
-    async def until_ready(self, role: str = "api") -> None:
-        async with httpx.AsyncClient() as client:
-            deadline = time.monotonic() + 60  # a busy machine starts slowly
-            while time.monotonic() < deadline:
-                try:
-                    if (await client.get(self.url(role, "/ready"))).status_code == 200:
-                        return
-                except httpx.TransportError:
-                    await asyncio.sleep(0.05)
-        pytest.fail("the program did not become ready")
-
-
-@asynccontextmanager
-async def program(database: dict[str, str], *arguments: str, **changed: str) -> AsyncIterator[Program]:
-    ports = {f"{role.name.upper()}_PORT": str(free_port()) for role in ROLES}
-    environ = {**database, "HTTP_HOST": "127.0.0.1", **ports, **changed}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "telegram_assistant", "run", *arguments, env=environ, stderr=asyncio.subprocess.PIPE
-    )
-    try:
-        yield Program(process, environ)
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
 
 
 @pytest.mark.turns("INGEST_PORT")
@@ -137,69 +96,6 @@ async def test_one_login_does_everything_for_one_person_and_the_api_runs_the_job
         admin = await asyncpg.connect(empty_database["DATABASE_ADMIN_URL"])
         await admin.execute(f"DROP ROLE IF EXISTS {name}")
         await admin.close()
-
-
-@pytest.mark.turns("OPERATOR_KEY")
-async def test_the_operators_pages_need_the_operators_key(database: dict[str, str]) -> None:
-    async with program(database, "--roles", "api", OPERATOR_KEY="k3y-of-operator") as running, httpx.AsyncClient() as client:
-        await running.until_ready()
-        for path in ("/health/details", "/metrics"):
-            url = running.url("api", path)
-            refused = await client.get(url)
-            assert (refused.status_code, refused.headers["content-type"]) == (401, "application/problem+json")
-            assert (await client.get(url, headers={"Authorization": "Bearer k3y-of-operator"})).status_code == 200
-            rebound = await client.get(url, headers={"Authorization": "Bearer k3y-of-operator", "Host": "evil.example"})
-            assert rebound.status_code == 421
-        running.process.terminate()
-        _, logged = await running.process.communicate()
-    assert re.search(r"shorter than 32 letters.*operator_key_is_weak", logged.decode())
-    assert "k3y-of-operator" not in logged.decode()
-
-
-@pytest.mark.turns("OPERATIONS_HOST")
-@pytest.mark.turns("INGEST_OPERATIONS_PORT")
-@pytest.mark.turns("WORKER_OPERATIONS_PORT")
-@pytest.mark.turns("API_OPERATIONS_PORT")
-async def test_the_operators_pages_can_move_to_ports_of_their_own(database: dict[str, str]) -> None:
-    ports = {f"{role.name.upper()}_OPERATIONS_PORT": str(free_port()) for role in ROLES}
-    async with program(database, OPERATIONS_HOST="127.0.0.2", **ports) as running, httpx.AsyncClient() as client:
-        for role in RoleName:
-            await running.until_ready(role)
-            own = f"http://127.0.0.2:{ports[f'{role.upper()}_OPERATIONS_PORT']}"
-            assert [(await client.get(running.url(role, path))).status_code for path in ("/health", "/ready")] == [200, 200]
-            assert [(await client.get(running.url(role, path))).status_code for path in ("/health/details", "/metrics")] == [404, 404]
-            assert [(await client.get(own + path)).status_code for path in ("/health", "/ready", "/metrics")] == [200, 200, 200]
-            assert (await client.get(f"{own}/health/details")).json()["role"] == role
-        assert (await client.post(running.url("ingest", "/api/v1/channels/1/poll"))).status_code == 404
-        own = f"http://127.0.0.2:{ports['INGEST_OPERATIONS_PORT']}"
-        assert (await client.post(f"{own}/api/v1/channels/1/poll")).status_code == 401
-        running.process.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(running.process.wait(), 10) == 0
-
-
-async def test_an_operations_port_that_is_taken_ends_the_process_with_words(database: dict[str, str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        async with program(database, "--roles", "worker", WORKER_OPERATIONS_PORT=port) as running:
-            _, complaint = await asyncio.wait_for(running.process.communicate(), 20)
-    assert (running.process.returncode, "set WORKER_OPERATIONS_PORT" in complaint.decode()) == (1, True)
-
-
-@pytest.mark.turns("HTTP_REQUEST_TIMEOUT_SECONDS")
-async def test_400_half_sent_requests_are_closed_in_time_while_others_are_answered(database: dict[str, str]) -> None:
-    async with program(database, "--roles", "api", HTTP_REQUEST_TIMEOUT_SECONDS="2") as running, httpx.AsyncClient() as client:
-        await running.until_ready()
-        port = int(running.environ["API_PORT"])
-        began = time.monotonic()
-        connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(400)]
-        for _, writer in connections:
-            writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
-        assert (await client.get(running.url("api", "/health"))).status_code == 200
-        endings = await asyncio.wait_for(asyncio.gather(*(reader.read() for reader, _ in connections)), 20)
-        assert set(endings) == {b""}
-        assert 1.9 < time.monotonic() - began < 10
-        for _, writer in connections:
-            writer.close()
 
 
 @pytest.mark.turns("METRICS_MAX_CHANNELS")

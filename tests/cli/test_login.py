@@ -50,7 +50,7 @@ async def ingest(database: dict[str, str], sim: Simulator, system: SystemStores,
     }
     stopping, health = asyncio.Event(), Health(probes={})
     async with AsyncExitStack() as stack:
-        assembled = await stack.enter_async_context(assemble(read_settings(environ)))
+        assembled = await stack.enter_async_context(assemble(read_settings(environ), with_accounts=True))
         wanted = [loop for loop in follow.loops(assembled, health) if loop.name != SCHEDULER]
         loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in wanted]
         yield

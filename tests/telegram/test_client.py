@@ -157,7 +157,7 @@ async def test_a_proxy_that_is_away_is_no_reason_to_go_without(lines: Lines, sim
 
 async def test_without_an_account_the_ingest_role_says_what_to_set(database: dict[str, str]) -> None:
     health = Health(probes={})
-    async with assemble(read_settings(database)) as app:
+    async with assemble(read_settings(database), with_accounts=True) as app:
         assert follow.loops(app, health) == ()
     assert "tga accounts login" in str(health.parts()["accounts"]["detail"])
 
@@ -165,10 +165,10 @@ async def test_without_an_account_the_ingest_role_says_what_to_set(database: dic
 @pytest.mark.turns("SESSION_ENCRYPTION_KEY")
 async def test_a_session_without_a_key_to_keep_it_under_refuses_to_start(account: TelegramSettings, database: dict[str, str]) -> None:
     given = {**database, "TELEGRAM_SESSION_STRING": account.session_string.get_secret_value()}
-    async with assemble(read_settings(given)) as app:
+    async with assemble(read_settings(given), with_accounts=True) as app:
         with pytest.raises(CannotStart, match="tga accounts key"):
             follow.loops(app, Health(probes={}))
-    async with assemble(read_settings({**given, "SESSION_ENCRYPTION_KEY": make_key()})) as app:
+    async with assemble(read_settings({**given, "SESSION_ENCRYPTION_KEY": make_key()}), with_accounts=True) as app:
         assert [loop.name for loop in follow.loops(app, Health(probes={}))] == ["accounts", "logins", "scheduler", "albums"]
 
 

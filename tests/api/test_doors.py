@@ -70,11 +70,12 @@ async def test_the_operator_looks_at_dead_letters_replays_and_discards_them(app:
     assert problem_of(await client.post(f"/api/v1/dead-letters/{one}/replay", headers=OPERATOR))[0] == 404
 
 
-async def test_a_followed_channel_takes_the_policy_of_channels_to_come(app: App, client: httpx.AsyncClient, key: dict[str, str]) -> None:
-    username = f"name{fresh_number()}"
-    channel_id = await make_channel(app.system, username=username)
+async def test_a_followed_channel_takes_the_policy_of_channels_to_come(
+    app: App, client: httpx.AsyncClient, tenant_id: TenantId, key: dict[str, str]
+) -> None:
+    channel_id = await make_channel(app.system)
     assert (await client.put("/api/v1/ai/default", json={"policy": "off"}, headers=key)).json()["default"] == "off"
-    await client.post("/api/v1/channels", json={"references": [f"@{username}"]}, headers=key)
+    await app.system.channels.subscribe(tenant_id, make_subscription(channel_id))
     assert (await client.get(f"/api/v1/channels/{channel_id}", headers=key)).json()["ai_policy"] == "off"
 
 

@@ -2,15 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
+import asyncpg
 from typer.testing import CliRunner
 
 from telegram_assistant.assembly import App
 from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from tests.cli.test_channels import connected, known_channel, named_tenant
-from tests.factories import make_deleted, make_page, make_post
+from tests.factories import follow_long_ago, make_deleted, make_page, make_post
 
 
 def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunner, database: dict[str, str]) -> None:
@@ -19,7 +19,9 @@ def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunn
 
     async def live(assembled: App) -> None:
         channel_id, known = ChannelId(int(name.removeprefix("name"))), await assembled.system.tenants.ensure(tenant)
-        await assembled.system.channels.subscribe(known.tenant_id, Subscription(channel_id=channel_id))
+        admin = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
+        await follow_long_ago(assembled.system, admin, known.tenant_id, channel_id)
+        await admin.close()
         for text, at in (("Погибли 12 человек", now - timedelta(hours=2)), ("Погибли 15 человек", now - timedelta(hours=1))):
             post = make_post(channel_id=channel_id, text=text, posted_at=now - timedelta(hours=2), edited_at=at)
             await assembled.system.landing.land(make_page(post, read_at=at), Claim(channel_id, 0))

@@ -14,11 +14,10 @@ from typer.testing import CliRunner
 
 from telegram_assistant.api.site import endpoints
 from telegram_assistant.cli import app
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.factories import fresh_number, make_channel, make_deleted, make_page, make_post
+from tests.factories import fresh_number, make_channel, make_deleted, make_page, make_post, make_subscription
 
 ENDPOINTS = {
     "accounts list": "list_all_accounts",
@@ -129,7 +128,7 @@ async def tenant(system: SystemStores) -> tuple[str, int]:
     name, number = f"acme {fresh_number()}", fresh_number()
     known = await system.tenants.ensure(name)
     channel_id = await make_channel(system, username=f"gorod_{number}")
-    await system.channels.subscribe(known.tenant_id, Subscription(channel_id=channel_id))
+    await system.channels.subscribe(known.tenant_id, make_subscription(channel_id))
     post = make_post(channel_id=channel_id, text="Первый снег")
     await system.landing.land(make_page(post), Claim(channel_id, 0))
     await system.posts.save_derived([Derived(post, 1, "ru", ())])

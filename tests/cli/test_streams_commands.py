@@ -12,12 +12,11 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.streams.entries import PAYLOAD, Buried, Entry, Source
 from telegram_assistant.streams.keys import stopped_key, stream_key
 from telegram_assistant.streams.stage import bind
-from tests.factories import fresh_number, make_channel, make_page, make_post
+from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription
 from tests.streams.conftest import parsed
 
 KEY = stream_key(PostParsed, Lane.LIVE)
@@ -133,7 +132,7 @@ def test_search_prints_the_posts_of_the_tenants_channels_only(runner: CliRunner,
         tenant_id = (await assembled.system.tenants.ensure(tenant)).tenant_id
         await assembled.system.tenants.ensure(other)
         channel_id = await make_channel(assembled.system)
-        await assembled.system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id))
+        await assembled.system.channels.subscribe(tenant_id, make_subscription(channel_id))
         post = make_post(channel_id=channel_id, message_id=5, text="Мосты разводят ночью [ремонт]")
         await assembled.system.landing.land(make_page(post), Claim(channel_id, 0))
         await post_persistence([parsed(5, channel_id=channel_id)], **bind(post_persistence, assembled.collaborators))

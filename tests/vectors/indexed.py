@@ -11,14 +11,13 @@ from typing import Any
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.channels import Subscription
 from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.rebuilds import Projection
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.vectors.index import Index
 from telegram_assistant.vectors.protocol import Reach, Sought, Space
 from tests.ai.models import MINILM
-from tests.factories import make_channel, make_page, make_post, make_tenant
+from tests.factories import make_channel, make_page, make_post, make_subscription, make_tenant
 
 SPACE = Space(MINILM, 384)
 
@@ -51,7 +50,7 @@ def index_of(app: App) -> Index:
 
 async def make_followed_channel(system: SystemStores, **how: Any) -> tuple[ChannelId, TenantId]:
     channel_id, tenant_id = await make_channel(system), await make_tenant(system)
-    await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, **how))
+    await system.channels.subscribe(tenant_id, make_subscription(channel_id, **how))
     return channel_id, tenant_id
 
 

@@ -94,3 +94,14 @@ async def test_only_the_channels_asked_for_are_told(system: SystemStores, admin:
     await publish(system, channel_id, 1, "два", at=START + timedelta(hours=1))
     assert len(await stores.changes.since(START, channel_ids=[channel_id])) == 1
     assert await stores.changes.since(START, channel_ids=[ChannelId(1)]) == ()
+
+
+async def test_revisions_are_counted_from_when_the_tenant_began_to_follow(system: SystemStores, admin: Admin, pool: Pool) -> None:
+    stores, channel_id = await followed(system, admin, pool)
+    for hour, text in enumerate(("раз", "два", "три", "четыре")):
+        await publish(system, channel_id, 1, text, at=START + timedelta(hours=hour))
+    await admin.execute("UPDATE subscriptions SET created_at = $2 WHERE channel_id = $1", channel_id, START + timedelta(minutes=90))
+    changes = await stores.changes.since(START)
+    assert [(one.before, one.revision) for one in changes] == [("три", 2), ("два", 1)]
+    first = (await stores.changes.since(START, limit=1))[0]
+    assert (first, *await stores.changes.since(START, limit=1, after=change_cursor(first))) == changes

@@ -1,7 +1,7 @@
 """Quiet changes: what channels edited and deleted after they had published it, for one tenant."""
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -39,7 +39,7 @@ class QuietChange:
     """Empty for a deletion."""
     views: int | None
     revision: int
-    """That was replaced; of a deletion, the last one."""
+    """That was replaced; of a deletion, the last one. Counted from when the tenant began to follow."""
     difference: Difference | None
     """Between `before` and `after`; None for a deletion, and until the pipeline has compared them."""
 
@@ -100,9 +100,10 @@ changed AS (
         SELECT views FROM post_counts
         WHERE channel_id = c.channel_id AND message_id = c.message_id AND seen_at <= c.changed_at ORDER BY seen_at DESC LIMIT 1) seen ON true
 )
-SELECT channel_id, message_id, kind, changed_at, posted_at, before, after, views, revision, difference FROM changed
+SELECT channel_id, message_id, kind, changed_at, posted_at, before, after, views,
+       revision - revisions_before(channel_id, message_id) AS revision, difference FROM changed
 WHERE NOT $5 OR (coalesce(views, 0), changed_at, channel_id, message_id, kind = 'deleted', revision) < ($7, $8, $9, $10, $11, $12)
-ORDER BY CASE WHEN $5 THEN coalesce(views, 0) END DESC, changed_at DESC, channel_id DESC, message_id DESC, kind = 'deleted' DESC, revision DESC
+ORDER BY CASE WHEN $5 THEN coalesce(views, 0) END DESC, changed_at DESC, channel_id DESC, message_id DESC, kind = 'deleted' DESC, changed.revision DESC
 LIMIT $2
 """
 MOST_PER_CHANNEL = 1000
@@ -134,6 +135,9 @@ class QuietChanges:
         per_channel = MOST_PER_CHANNEL if by_reach else limit
         async with self._transactions.begin() as connection:
             named = None if channel_ids is None else list(channel_ids)
-            place = astuple(after or BEFORE_ALL)
-            rows = await connection.fetch(CHANGES, moment, limit, [kind.value for kind in kinds], named, by_reach, per_channel, *place)
+            place = BEFORE_ALL
+            if after is not None:
+                unseen = await connection.fetchval("SELECT revisions_before($1, $2)", after.channel_id, after.message_id)
+                place = replace(after, revision=min(after.revision + unseen, BEFORE_ALL.revision))
+            rows = await connection.fetch(CHANGES, moment, limit, [kind.value for kind in kinds], named, by_reach, per_channel, *astuple(place))
         return tuple(QuietChange(**{**dict(row), "kind": ChangeKind(row["kind"])}) for row in rows)

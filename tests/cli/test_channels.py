@@ -123,7 +123,10 @@ def test_a_long_list_is_summed_up_with_its_estimated_end(runner: CliRunner, data
     connected(database, log_in)
     name = followed_channel(database, tenant)
     file = tmp_path / "channels.txt"
-    file.write_text("\n".join([f"@{name}", *(f"@some_name_{number}" for number in range(2000)), *["not a channel"] * 5]), encoding="utf-8")
+    file.write_text(
+        "\n".join([f"@{name}", *(f"@some_name_{number}" for number in range(2000)), *(f"not a channel {number}" for number in range(5))]),
+        encoding="utf-8",
+    )
     done = runner.invoke(app, ["channels", "import", str(file), "--tenant", tenant, "--wait", "0"])
     lines = done.stdout.splitlines()
     assert lines[0] == "2,000 requested, 1 already followed, 5 refused."

@@ -169,7 +169,7 @@ async def test_a_session_without_a_key_to_keep_it_under_refuses_to_start(account
         with pytest.raises(CannotStart, match="tga accounts key"):
             follow.loops(app, Health(probes={}))
     async with assemble(read_settings({**given, "SESSION_ENCRYPTION_KEY": make_key()}), with_accounts=True) as app:
-        assert [loop.name for loop in follow.loops(app, Health(probes={}))] == ["accounts", "logins", "scheduler", "albums"]
+        assert [loop.name for loop in follow.loops(app, Health(probes={}))] == ["accounts", "logins", "scheduler", "albums", "recounting"]
 
 
 def test_secrets_are_never_shown(account: TelegramSettings) -> None:

@@ -103,7 +103,8 @@ changed AS (
 SELECT channel_id, message_id, kind, changed_at, posted_at, before, after, views,
        revision - revisions_before(channel_id, message_id) AS revision, difference FROM changed
 WHERE NOT $5 OR (coalesce(views, 0), changed_at, channel_id, message_id, kind = 'deleted', revision) < ($7, $8, $9, $10, $11, $12)
-ORDER BY CASE WHEN $5 THEN coalesce(views, 0) END DESC, changed_at DESC, channel_id DESC, message_id DESC, kind = 'deleted' DESC, changed.revision DESC
+ORDER BY CASE WHEN $5 THEN coalesce(views, 0) END DESC, changed_at DESC, channel_id DESC, message_id DESC, kind = 'deleted' DESC,
+         changed.revision DESC
 LIMIT $2
 """
 MOST_PER_CHANNEL = 1000

@@ -97,6 +97,18 @@ async def keep_landing(system: SystemStores) -> None:
         await asyncio.sleep(max(0.0, began + number * PAGE / PER_SECOND - time.monotonic()))
 
 
+async def until_answering(port: int) -> None:
+    """A busy machine starts a worker slowly."""
+    async with asyncio.timeout(60), httpx.AsyncClient() as client:
+        while True:
+            try:
+                await client.get(f"http://127.0.0.1:{port}/ready")
+            except httpx.TransportError:
+                await asyncio.sleep(0.2)
+            else:
+                return
+
+
 async def sample(samples: Samples, *, pid: int, port: int, redis: Redis, system: SystemStores) -> None:
     async with httpx.AsyncClient() as client:
         metrics = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
@@ -129,6 +141,7 @@ async def run(seconds: float) -> dict[str, object]:
                 asyncio.create_task(keep_landing(system)),
                 asyncio.create_task(keep_killing(environ, max(10.0, seconds / 60), log)),
             ]
+            await until_answering(port)
             await asyncio.sleep(8)
             deadline = time.monotonic() + seconds
             while time.monotonic() < deadline and watched.returncode is None and not any(task.done() for task in busy):

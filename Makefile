@@ -63,30 +63,33 @@ test-llm: install  ## the providers against a real llama.cpp server with a small
 	$(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements/llm.in
 	$(SERVERS_ENV) && scripts/suite test-llm $(BIN)/pytest -p no:xdist tests/ai/llm_server.py
 
-.PHONY: bench
-bench: install  ## the benchmarks at their small size
+.PHONY: gate
+gate: install  ## the benchmarks that CI runs: those that fail when something is wrong, at their small size
 	scripts/servers up postgres redis s3 toxiproxy neo4j
+	$(SERVERS_ENV) && scripts/suite bench-api-schema $(BIN)/python -m bench.api_schema --cases 300 --json
+	$(SERVERS_ENV) && scripts/suite chaos-streams $(BIN)/python -m bench.chaos_streams --seconds 30 --json
+	$(SERVERS_ENV) && scripts/suite bench-rebuild $(BIN)/python -m bench.rebuild --posts 3000 --json
+	scripts/suite bench-freshness $(BIN)/python -m bench.freshness --quick --json
+	$(SERVERS_ENV) && scripts/suite chaos-ingest $(BIN)/python -m bench.chaos_ingest --seconds 150 --json
+	$(SERVERS_ENV) && scripts/suite bench-push $(BIN)/python -m bench.push --seconds 20 --channels 20 --accounts 4 --json
+	$(SERVERS_ENV) && scripts/suite bench-hostile $(BIN)/python -m bench.hostile --quick --json
+	$(SERVERS_ENV) && scripts/suite bench-demo $(BIN)/python -m bench.demo --channels 8 --accounts 4 --json
+
+.PHONY: bench
+bench: gate  ## all benchmarks at their small size
 	$(SERVERS_ENV) && scripts/suite bench-feed $(BIN)/python -m bench.feed --posts 200000 --json
-	$(SERVERS_ENV) && scripts/suite bench-api-schema $(BIN)/python -m bench.api_schema --cases 1000 --json
 	$(SERVERS_ENV) && scripts/suite bench-land $(BIN)/python -m bench.land --seconds 10 --json
 	$(SERVERS_ENV) && scripts/suite bench-streams $(BIN)/python -m bench.streams --rounds 3 --json
 	$(SERVERS_ENV) && scripts/suite bench-relay $(BIN)/python -m bench.relay --rounds 2 --events 20000 --seconds 8 --json
 	$(SERVERS_ENV) && scripts/suite bench-lanes $(BIN)/python -m bench.lanes --rounds 2 --json
-	$(SERVERS_ENV) && scripts/suite chaos-streams $(BIN)/python -m bench.chaos_streams --seconds 120 --json
 	$(SERVERS_ENV) && scripts/suite soak-streams $(BIN)/python -m bench.soak_streams --seconds 120 --json
 	$(SERVERS_ENV) && scripts/suite bench-vectors $(BIN)/python -m bench.vectors --points 10000 --posts 2000 --json
 	$(SERVERS_ENV) && scripts/suite bench-graph $(BIN)/python -m bench.graph --posts 6000 --json
 	$(SERVERS_ENV) && scripts/suite bench-search $(BIN)/python -m bench.search --posts 20000 --recall-posts 1500 --questions 200 --json
-	$(SERVERS_ENV) && scripts/suite bench-rebuild $(BIN)/python -m bench.rebuild --posts 3000 --json
-	scripts/suite bench-freshness $(BIN)/python -m bench.freshness --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-due-queue $(BIN)/python -m bench.due_queue --channels 200000 --seconds 45 --json
 	$(SERVERS_ENV) && scripts/suite bench-ingest $(BIN)/python -m bench.ingest --rounds 3 --json
 	$(SERVERS_ENV) && scripts/suite bench-media $(BIN)/python -m bench.media --files 60 --s3-down 5 --json
-	$(SERVERS_ENV) && scripts/suite chaos-ingest $(BIN)/python -m bench.chaos_ingest --seconds 150 --json
 	$(SERVERS_ENV) && scripts/suite soak-ingest $(BIN)/python -m bench.soak_ingest --seconds 120 --channels 150 --json
-	$(SERVERS_ENV) && scripts/suite bench-push $(BIN)/python -m bench.push --seconds 20 --channels 20 --accounts 4 --json
-	$(SERVERS_ENV) && scripts/suite bench-hostile $(BIN)/python -m bench.hostile --quick --json
-	$(SERVERS_ENV) && scripts/suite bench-demo $(BIN)/python -m bench.demo --channels 8 --accounts 4 --json
 	$(SERVERS_ENV) && scripts/suite bench-pipeline $(BIN)/python -m bench.pipeline --posts 4000 --json
 	$(SERVERS_ENV) && scripts/suite bench-tagging $(BIN)/python -m bench.tagging --json
 	$(SERVERS_ENV) && scripts/suite outage $(BIN)/python -m bench.outage --seconds 60 --json

@@ -57,7 +57,7 @@ async def run(seconds: float, channels: int) -> dict[str, object]:
         }
         settings = read_settings(environ)
         await migrate(settings.database, tell=lambda _: None)
-        async with assemble(settings) as app:
+        async with assemble(settings, with_accounts=True) as app:
             await furnish(app, control, Size(seconds, channels, accounts=1, proxy=False))
         async with assistant(environ, folder / "tga.log", roles="ingest,worker,api") as process:
             peaks = await watch(process, servers, seconds)

@@ -103,7 +103,7 @@ async def run(size: Size, per_second: float, *, lost: bool) -> dict[str, object]
         database = (await stack.enter_async_context(own_database("tga_bench_push"))).database
         servers = {"DATABASE_URL": database.url.get_secret_value(), "REDIS_URL": engine.url}
         environ = {**os.environ, **servers, **telegram_at(running, None), "INGEST_PORT": str(free_port())}
-        async with assemble(read_settings(environ)) as app:
+        async with assemble(read_settings(environ), with_accounts=True) as app:
             await furnish(app, control, size)
         admin = await asyncpg.connect((database.admin_url or database.url).get_secret_value())
         stack.push_async_callback(admin.close)

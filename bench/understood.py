@@ -115,7 +115,7 @@ async def run(channels: list[int], ai: str) -> dict[str, object]:
             "FILES_DIR": str(folder / "files"),
             **{name: str(free_port()) for name in ("INGEST_PORT", "WORKER_PORT")},
         }
-        async with assemble(read_settings(environ)) as app:
+        async with assemble(read_settings(environ), with_accounts=True) as app:
             tenant_id = await furnish(app, control, channels, ACCOUNTS)
             if ai == "provider":
                 await app.system.ai_policies.consent(tenant_id, given_by="bench")

@@ -32,6 +32,7 @@ from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.spending import Tokens
 from telegram_assistant.domain.understanding import AiPolicy
 from telegram_assistant.features.search import search
+from telegram_assistant.features.search_meaning import WordsOnly
 from telegram_assistant.features.vector_upkeep import rebuild_vectors
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
@@ -73,8 +74,9 @@ class Asker:
     async def found(self, question: str, index: MeaningSearch | None) -> Ids:
         stores = self._app.tenant(self._tenant_id)
         answer = await search(question, tenant_id=self._tenant_id, stores=stores, index=index, now=datetime.now(UTC), limit=BEST)
-        if index is not None and answer.words_only is not None:
-            raise RuntimeError(answer.words_only.words)
+        why = answer.words_only
+        if index is not None and why is not None and why is not WordsOnly.FILLING:
+            raise RuntimeError(why.words)
         return [one.post_id for one in answer.found]
 
     async def all_found(self, index: MeaningSearch | None) -> list[Ids]:

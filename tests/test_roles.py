@@ -208,7 +208,7 @@ asyncio.run(run_roles(read_settings(os.environ), [role]))
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", program_text, env=environ, stdout=asyncio.subprocess.PIPE)
     try:
         assert process.stdout is not None
-        while await asyncio.wait_for(process.stdout.readline(), 20) != b"working\n":
+        while await asyncio.wait_for(process.stdout.readline(), 60) != b"working\n":
             pass
         process.terminate()
         await asyncio.sleep(0.3)

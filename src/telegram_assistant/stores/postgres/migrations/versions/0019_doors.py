@@ -2,6 +2,7 @@
 
 from alembic import op
 
+from telegram_assistant.stores.postgres.migrations.functions import definer
 from telegram_assistant.stores.postgres.migrations.indexes import add_index
 
 revision = "0019"
@@ -13,18 +14,6 @@ def upgrade() -> None:
     accounts()
     tags()
     choices()
-
-
-def definer(name: str, parameters: str, returns: str, body: str, *, volatility: str = "STABLE") -> None:
-    """A function that runs with its owner's rights: a door in the wall, so its body names the tenant itself."""
-    op.execute(
-        f"""
-        CREATE FUNCTION {name}({parameters}) RETURNS {returns}
-        LANGUAGE sql {volatility} SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan AS $$ {body} $$
-        """
-    )
-    op.execute(f"REVOKE ALL ON FUNCTION {name} FROM PUBLIC")
-    op.execute(f"GRANT EXECUTE ON FUNCTION {name} TO tga_tenant")
 
 
 def reading() -> None:

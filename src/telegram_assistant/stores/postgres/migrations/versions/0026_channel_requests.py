@@ -6,6 +6,7 @@ The table gets a new name and random ids, so processes of an earlier version can
 from alembic import op
 
 from telegram_assistant.stores.postgres.migrations.classes import tenant_table
+from telegram_assistant.stores.postgres.migrations.functions import definer
 
 revision = "0026"
 down_revision = "0025"
@@ -15,18 +16,6 @@ def upgrade() -> None:
     requests()
     capacity()
     polling()
-
-
-def definer(name: str, parameters: str, returns: str, body: str, *, volatility: str = "STABLE") -> None:
-    """A function that tenants may call and that runs with its owner's rights, so its body names the tenant itself."""
-    op.execute(
-        f"""
-        CREATE FUNCTION {name}({parameters}) RETURNS {returns}
-        LANGUAGE sql {volatility} SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan AS $$ {body} $$
-        """
-    )
-    op.execute(f"REVOKE ALL ON FUNCTION {name} FROM PUBLIC")
-    op.execute(f"GRANT EXECUTE ON FUNCTION {name} TO tga_tenant")
 
 
 def requests() -> None:

@@ -26,6 +26,7 @@ from tests.pages.web import answer
 
 GZIP = b"\x1f\x8b"
 SETTLING_SECONDS = 1.0
+IMPORT_PAUSE_SECONDS = 3.0
 
 
 @dataclass
@@ -93,7 +94,9 @@ class Author:
         await self._ask("POST", "/channels", content=body, headers={"Content-Type": "application/json"})
 
     async def follow_list(self, text: str) -> None:
-        """One after another: each is a program of its own."""
+        """Each is a program of its own, whose start alone takes a second: one at a time, with pauses, others not at all."""
+        if self.importing.locked():
+            return
         async with self.importing:
             file = self.folder / "list.opml"
             file.write_text(text, encoding="utf-8")
@@ -105,6 +108,7 @@ class Author:
                 with suppress(ProcessLookupError):
                     process.kill()
                 await process.wait()
+            await asyncio.sleep(IMPORT_PAUSE_SECONDS)
 
     async def read(self) -> None:
         """What was edited last, every change of the last day, and the word that stands everywhere."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from telegram_assistant import __version__, clock, follow, work
+from telegram_assistant.allocator import return_freed_memory
 from telegram_assistant.api.ingest import ingest_pages
 from telegram_assistant.api.operator_access import OperatorAccess
 from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
@@ -120,6 +121,7 @@ async def run_roles(
     settings: Settings, roles: Sequence[Role[App]], *, told_to_stop: Callable[[], Awaitable[None]] | None = None, guard: Guard | None = None
 ) -> None:
     """Run until SIGTERM or SIGINT (or until `told_to_stop` returns), then drain. CannotStart when a role cannot begin."""
+    return_freed_memory()
     BUILD.info({"version": __version__})
     CHANNEL_BOUND.channels = settings.telemetry.max_channel_series
     _warn_of_weak_key(settings.http)

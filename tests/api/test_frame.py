@@ -60,7 +60,7 @@ async def test_every_refusal_is_a_problem_in_words(client: httpx.AsyncClient, ke
     nonsense = await client.get("/api/v1/feed", headers=key, params={"limit": 0})
     assert problem_of(nonsense) == (422, "query.limit: Input should be greater than or equal to 1")
     assert nonsense.json()["errors"] == [{"where": "query.limit", "why": "Input should be greater than or equal to 1"}]
-    for body in (b"{", b"\xff", b'{"references": ["\\ud800"]}', b'{"\\ud800": 1}', b'{"references": ["@a\\u0000bcd"]}', b"[" * 100_000):
+    for body in (b"{", b"\xff", b'{"references": ["\\ud800"]}', b'{"\\ud800": 1}', b'{"references": ["@a\\u0000bcd"]}', b"[" * 15_000):
         refused = await client.post("/api/v1/channels", headers={**key, "Content-Type": "application/json"}, content=body)
         assert problem_of(refused)[0] in {400, 422}
 
@@ -68,8 +68,8 @@ async def test_every_refusal_is_a_problem_in_words(client: httpx.AsyncClient, ke
 @pytest.mark.parametrize(
     "body",
     [
-        {f"{number:05}": 1 for number in range(80_000)},
-        {"references": [1] * 300_000},
+        {f"{number:05}": 1 for number in range(15_000)},
+        {"references": [1] * 15_000},
         {"references": [{"a": 1}] * 80},
         {"references": ["@some_channel"], "x" * 500_000: 1},
         {"references": ["@some_channel"], "folder": "x" * 500_000},
@@ -83,6 +83,15 @@ async def test_a_hostile_body_gets_a_small_answer_at_once(client: httpx.AsyncCli
     assert problem_of(refused)[0] == 422
     assert len(refused.content) < 10_000
     assert len(refused.json()["errors"]) <= MAX_ERRORS
+
+
+async def test_a_body_of_too_many_values_is_not_parsed(client: httpx.AsyncClient, key: dict[str, str]) -> None:
+    headers = {**key, "Content-Type": "application/json"}
+    for body in (b"[" * 500_000, b'{"references": [' + b"0," * 300_000 + b"0]}", b'{"a":' * 150_000):
+        started = time.perf_counter()
+        refused = await client.post("/api/v1/channels", headers=headers, content=body)
+        assert time.perf_counter() - started < 0.5
+        assert problem_of(refused) == (413, "At most 20000 values are read from one body. Send several requests.")
 
 
 async def test_mistakes_that_are_not_listed_are_counted(client: httpx.AsyncClient, key: dict[str, str]) -> None:

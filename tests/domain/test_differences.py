@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.differences import Change, Difference, Piece, difference, pieces_of, replacement
+from telegram_assistant.domain.differences import MAX_CHANGES, Change, Difference, Piece, difference, pieces_of, replacement
 
 texts = st.text(st.sampled_from("аб вг.12\n🔥é"), max_size=60)
 LONGEST_SECONDS = 0.1
@@ -67,6 +67,15 @@ def test_a_number_with_decimals_is_one_word() -> None:
 def test_two_places_that_were_put_right_are_told_apart() -> None:
     changed = compared("Мост в городе открыт в понедельник, сообщил мэр.", "Мост в городе закрыт в среду, сообщил мэр.")
     assert [piece.text for piece in changed if piece.change is not Change.SAME] == ["открыт", "закрыт", "понедельник", "среду"]
+
+
+def test_an_edit_of_every_other_word_counts_as_a_replacement() -> None:
+    before, after = (" ".join(f"word{number} {word}" for number in range(MAX_CHANGES + 1)) for word in ("old", "new"))
+    assert compared(before, after) == (
+        Piece(Change.SAME, "word0 "),
+        Piece(Change.REMOVED, before.removeprefix("word0 ")),
+        Piece(Change.ADDED, after.removeprefix("word0 ")),
+    )
 
 
 @pytest.mark.parametrize("name", HOSTILE)

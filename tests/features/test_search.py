@@ -15,6 +15,7 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.events import Event, PostParsed
 from telegram_assistant.features.search import Answer, search
 from telegram_assistant.features.search_meaning import WordsOnly
+from telegram_assistant.features.search_pages import COMPARED_CHARACTERS
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
@@ -156,6 +157,13 @@ async def test_copies_are_folded_into_one_with_a_count(reader: Reader) -> None:
     assert sorted(counts.values()) == [0, 2]
     assert counts[posts[3].text] == 0
     assert answer.facets.posts == 4
+
+
+async def test_long_posts_that_begin_alike_and_go_on_differently_are_no_copies(reader: Reader) -> None:
+    opening = " ".join(f"В Казани {day} ноября открыли новый мост через реку" for day in range(1, 30))
+    assert len(opening) > COMPARED_CHARACTERS
+    await reader.says(opening, f"{opening} {'и ещё один' * 60}")
+    assert [len(one.copies) for one in (await reader.asks("новый мост")).found] == [0, 0]
 
 
 async def test_many_copies_hide_nothing_that_comes_after_them(reader: Reader) -> None:

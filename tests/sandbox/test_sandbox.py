@@ -5,6 +5,7 @@
 
 import asyncio
 import json
+import os
 import secrets
 import sys
 import tempfile
@@ -22,7 +23,7 @@ from telegram_assistant.domain.finding import Verdict
 from telegram_assistant.features.sandbox_check import examine
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.rendering import serving
-from telegram_assistant.sandbox.launching import probe
+from telegram_assistant.sandbox.launching import probe, start
 from telegram_assistant.sandbox.parsers import parser_rules
 from telegram_assistant.settings import CrawlSettings, read_group
 
@@ -30,6 +31,8 @@ HERE = Path(__file__).parent
 FILES = ("secrets/database_password", "files/aa/picture", "spool/half", "sessions/account.session", "vectors/meta.json", "home/.netrc", ".env")
 VARIABLES = ("DATABASE_URL", "OPERATOR_KEY", "SESSION_ENCRYPTION_KEY", "TELEGRAM_API_HASH", "S3_SECRET_ACCESS_KEY")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel has no sandbox")
+
+NICENESS = 10
 
 type Got = dict[str, dict[str, list[str]]]
 
@@ -134,6 +137,21 @@ asyncio.run(main())
     async with asyncio.timeout(10):
         while await asyncio.to_thread(is_alive, reader):
             await asyncio.sleep(0.01)
+
+
+async def test_a_parser_takes_only_the_cpu_time_that_the_rest_leaves() -> None:
+    """As a process and, where Linux shares the CPU between sessions first, as a session."""
+    process = await start(parser_rules(), "-m", "telegram_assistant.ai.pictures")
+    try:
+        assert process.stdout is not None
+        await process.stdout.readline()
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) >= NICENESS
+        group = Path(f"/proc/{process.pid}/autogroup")
+        if await asyncio.to_thread(group.exists):
+            assert (await asyncio.to_thread(group.read_text)).rstrip().endswith(f"nice {NICENESS}")
+    finally:
+        process.kill()
+        await process.wait()
 
 
 def is_alive(status: Path) -> bool:

@@ -18,6 +18,8 @@ MAX_WORDS = 2000
 """Words of each text between their common ends. Comparing so many takes a few milliseconds."""
 MAX_CHARACTERS = 50_000
 """Longer texts, which no post has, are replaced as a whole."""
+MAX_CHANGES = 100
+"""Of one edit. Nobody reads more, and a page of edits with a thousand each would hold up other requests."""
 MAX_DEPTH = 4
 """Passes over the same words."""
 STEP_SIZE = 3
@@ -47,8 +49,9 @@ type _Run = tuple[int, int, int]
 
 
 def difference(before: str, after: str) -> Difference:
-    """Compares the texts word by word."""
-    return _compared(before, after, max_words=MAX_WORDS)
+    """Compares the texts word by word. An edit of more than `MAX_CHANGES` counts as a replacement."""
+    found = _compared(before, after, max_words=MAX_WORDS)
+    return found if len(found) <= (MAX_CHANGES + 1) * STEP_SIZE else replacement(before, after)
 
 
 def replacement(before: str, after: str) -> Difference:

@@ -1,15 +1,13 @@
 """A few lines of a post around the words that were looked for."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 LENGTH = 240
 LEAD = 60
+"""Characters before the first mark that tell what it is about."""
 MAX_MARKS = 30
 """Of one text. Comparing the places of all marks of a text that says one word a thousand times takes a second."""
-"""Characters before the first mark that tell what it is about."""
-_SPACES = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class Snippet:
 
 def snippet_of(marked: str, *, begins: str, ends: str) -> Snippet:
     """Where most of the marked words are near each other; the beginning of a text without any."""
-    text, marks = _unmarked(_SPACES.sub(" ", marked).strip(), begins, ends)
+    text, marks = _unmarked(" ".join(marked.split()), begins, ends)
     best = max(range(len(marks)), key=lambda place: _worth(text, marks, place), default=None)
     start = 0 if best is None else max(0, marks[best][0] - LEAD)
     if start and marks[-1][1] <= LENGTH:

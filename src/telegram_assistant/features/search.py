@@ -231,20 +231,24 @@ async def _found(
 ) -> tuple[Found, ...]:
     texts = [group.stored.post.text for group in groups]
     marked = await asking.stores.words.marked(texts, asking.query.words) if asking.query.meaning and texts else texts
-    return tuple(
-        Found(
-            post_id=group.stored.post.id,
-            posted_at=group.stored.post.posted_at,
-            channel=channels[group.stored.post.channel_id].title,
-            link=link_to(group.stored.post.id, channels[group.stored.post.channel_id].username),
-            text=group.stored.post.text,
-            snippet=snippet_of(text, begins=BEGINS, ends=ENDS),
-            lang=group.stored.post.lang,
-            kind=known[group.stored.post.id].kind,
-            tags=known[group.stored.post.id].tags,
-            copies=tuple(group.copies),
-            by_words=group.stored.post.id in by_words,
-            by_meaning=group.stored.post.id in near,
+    found = []
+    for group, text in zip(groups, marked, strict=True):
+        post, channel = group.stored.post, channels[group.stored.post.channel_id]
+        found.append(
+            Found(
+                post_id=post.id,
+                posted_at=post.posted_at,
+                channel=channel.title,
+                link=link_to(post.id, channel.username),
+                text=post.text,
+                snippet=snippet_of(text, begins=BEGINS, ends=ENDS),
+                lang=post.lang,
+                kind=known[post.id].kind,
+                tags=known[post.id].tags,
+                copies=tuple(group.copies),
+                by_words=post.id in by_words,
+                by_meaning=post.id in near,
+            )
         )
-        for group, text in zip(groups, marked, strict=True)
-    )
+        await asyncio.sleep(0)  # a snippet of a text that is all marks takes some milliseconds
+    return tuple(found)

@@ -10,10 +10,13 @@ from datetime import datetime
 from hashlib import sha256
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.near_copies import Sketch, is_copy, sketch_of
+from telegram_assistant.domain.near_copies import SAME_LENGTH, Sketch, is_copy, sketch_of
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.rows import StoredPost
 from telegram_assistant.stores.postgres.search import Place
+
+COMPARED_CHARACTERS = 1_000
+"""Of each text. Comparing whole ones, made to be slow, would take a search half a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +60,15 @@ class Group:
 
 
 async def grouped(posts: Iterable[StoredPost]) -> list[Group]:
-    """In the order of the first of each."""
+    """In the order of the first of each. Long texts are compared by how they begin and how long they are."""
     groups: list[Group] = []
     by_bucket: dict[bytes, list[Group]] = {}
     key = secrets.token_bytes()
     for stored in posts:
-        sketch = sketch_of(stored.post.text, key)
-        await asyncio.sleep(0)  # each takes up to some milliseconds, a hundred would be noticed
+        sketch = sketch_of(stored.post.text[:COMPARED_CHARACTERS], key)
+        await asyncio.sleep(0)  # each takes up to a millisecond or two, a hundred would be noticed
         alike = by_bucket.setdefault(sketch.bucket, [])
-        same = next((one for one in alike if stored.post.text and is_copy(one.sketch, sketch)), None)
+        same = next((one for one in alike if stored.post.text and is_copy(one.sketch, sketch) and _are_as_long(one.stored, stored)), None)
         if same is not None:
             same.copies.append(stored.post.id)
             continue
@@ -73,6 +76,11 @@ async def grouped(posts: Iterable[StoredPost]) -> list[Group]:
         alike.append(group)
         groups.append(group)
     return groups
+
+
+def _are_as_long(one: StoredPost, other: StoredPost) -> bool:
+    shorter, longer = sorted((len(one.post.text), len(other.post.text)))
+    return longer <= COMPARED_CHARACTERS or shorter >= SAME_LENGTH * longer
 
 
 def _digest(about: str) -> str:

@@ -43,7 +43,8 @@ class Rules:
     """Becomes this user where it is started as root."""
     max_memory_bytes: int | None = None
     max_cpu_seconds: int | None = None
-    niceness: int = 0
+    niceness: int = 10
+    """Strangers' content is read with the CPU time that the rest leaves."""
 
     def to_arguments(self) -> list[str]:
         """As `NAME=VALUE`, once for each value."""

@@ -16,8 +16,6 @@ LANGUAGES = ("rus", "eng")
 MOST_BYTES = 20_000_000
 MOST_MEMORY_BYTES = 2_000_000_000
 MOST_CPU_SECONDS = 20
-NICENESS = 10
-"""Reading pictures takes the processor when nothing else does."""
 MOST_CHARACTERS = 10_000
 MIN_CONFIDENCE = 60.0
 """Of a line, in percent, averaged over its letters. Below it tesseract mostly sees letters in what is none."""
@@ -49,7 +47,6 @@ def ocr_rules(command: str) -> Rules:
         execute=(command, *LOADERS),
         max_memory_bytes=MOST_MEMORY_BYTES,
         max_cpu_seconds=MOST_CPU_SECONDS,
-        niceness=NICENESS,
     )
 
 

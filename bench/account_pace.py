@@ -11,15 +11,15 @@ from contextlib import AsyncExitStack
 import asyncpg
 from pydantic import SecretStr
 
-from bench.harness import arguments, own_database, report
 from bench.ingest import prepare, seat_of
-from bench.simulator import simulator
 from telegram_assistant.assembly import assemble
-from telegram_assistant.domain.budget import HISTORY
+from telegram_assistant.domain.accounts.budget import HISTORY
 from telegram_assistant.settings import TelegramSettings
-from telegram_assistant.telegram.line import Clock
+from telegram_assistant.telegram.account_client import Clock
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
+from testkit.harness import arguments, own_database, report
+from testkit.simulators import simulator
 
 CHANNELS, WITH_NEWS = 16, 2
 LATENCIES = (0.0, 0.3, 0.9, 1.2, 2.0)

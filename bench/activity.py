@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from telegram_assistant.domain.rhythm import DAY
+from telegram_assistant.domain.channels.rhythm import DAY
 
 type Floats = NDArray[np.float64]
 

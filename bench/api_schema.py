@@ -33,17 +33,17 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from bench.harness import arguments, own_database, report
-from bench.rows import make_writer, posts_of
 from telegram_assistant.api.site import site_of
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.access import Scope
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.tenants.access import Scope
 from telegram_assistant.features.keys import KeyMaker, make_key
 from telegram_assistant.settings import Settings
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
-from tests.graph.drawn import land
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
+from testkit.graphs import land
+from testkit.harness import arguments, own_database, report
+from testkit.rows import make_writer, posts_of
 
 type Operation = schemathesis.APIOperation[Any, Any, Any, Any]
 

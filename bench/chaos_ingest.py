@@ -25,20 +25,20 @@ import asyncpg
 from bench.chaos.counting import WITNESS
 from bench.chaos.ingest import CHANNELS, LAST_KILL_SECONDS, TROUBLE_SECONDS, Fleet, Scene, freeze, live, redis_cli, trouble
 from bench.chaos.judging import MISTAKES, Result, judge
-from bench.harness import arguments, report
-from bench.simulator import simulator
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.features.media import sweep
 from telegram_assistant.settings import Settings, read_settings
-from telegram_assistant.stores.postgres.backfills import BackfillKind
+from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.supervision import end
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
-from tests.journeys.programs import add_account
-from tests.servers import OwnServers, own_servers
+from testkit.harness import arguments, report
+from testkit.programs import add_account
+from testkit.servers import OwnServers, own_servers
+from testkit.simulators import simulator
 
 PROCESSES, ACCOUNTS, POSTS = 3, 6, 120
 LEASE_OVER_SECONDS = 80.0

@@ -25,21 +25,22 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from bench.chaos.fleet import Fleet, Proxy
+from bench.chaos.fleet import Fleet
 from bench.chaos.worker import STAGES
-from bench.engines import running_engine
-from bench.harness import arguments, own_database, report
-from bench.rows import page_of
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.lane import Lane
-from telegram_assistant.domain.post import Post, fingerprint
+from telegram_assistant.domain.posts.post import Post, fingerprint
 from telegram_assistant.features.dead_letters import discard
-from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
-from telegram_assistant.streams.watching import look
+from telegram_assistant.streams.monitoring import look
+from testkit.engines import running_engine
+from testkit.harness import arguments, own_database, report
+from testkit.rows import page_of
+from testkit.toxiproxy import ToxiProxy
 
 WORKERS = 3
 TROUBLE_SECONDS = 12.0
@@ -230,7 +231,7 @@ async def run(seconds: float | None, schedules: int | None, seed: int, keep_log:
             await admin.execute(TABLES)
             await admin.executemany("INSERT INTO chaos_totals (stage) VALUES ($1)", [(stage.name,) for stage in STAGES])
             server = await admin.fetchval("SELECT host(inet_server_addr()) || ':' || inet_server_port()")
-            roads = Proxy(api, "redis", f"127.0.0.1:{engine.port}"), Proxy(api, "postgres", server)
+            roads = ToxiProxy(api, "redis", f"127.0.0.1:{engine.port}"), ToxiProxy(api, "postgres", server)
             for road in roads:
                 await road.open()
             bench = Bench(

@@ -19,9 +19,6 @@ from typing import Any
 
 import asyncpg
 
-from bench.engines import free_port, running_engine
-from bench.harness import arguments, cpu_seconds, memory_bytes, own_database, report
-from bench.simulator import Running, simulator
 from bench.soak_ingest import add_joined, assistant, telegram_at
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
@@ -30,6 +27,9 @@ from telegram_assistant.settings import read_settings
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.demo.demo import DAYS, channel_id_of
 from telegram_simulator.world.demo.packs import packs
+from testkit.engines import free_port, running_engine
+from testkit.harness import arguments, cpu_seconds, memory_bytes, own_database, report
+from testkit.simulators import Running, simulator
 
 START_BAR_S, MEMORY_BAR_MB, INGEST_BAR_S = 3.0, 300.0, 180.0
 PATIENCE_S = 600.0

@@ -15,12 +15,12 @@ from pathlib import Path
 from telethon import TelegramClient
 from telethon.tl.functions.messages import GetHistoryRequest
 
-from bench.harness import arguments, cpu_seconds, percentile, report
-from bench.simulator import PHONE, client_for, simulator
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.demo.demo import DAYS, Demo
 from telegram_simulator.world.demo.packs import packs
 from telegram_simulator.world.demo.plan import DAY, Planned, Role, Shows
+from testkit.harness import arguments, cpu_seconds, percentile, report
+from testkit.simulators import PHONE, client_for, simulator
 
 NOW = 1_794_700_000
 FILES = (Shows.VIDEO, Shows.PDF, Shows.WEBP, Shows.GIF, Shows.PNG)

@@ -13,15 +13,15 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from bench.harness import Versions, arguments, median, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
-from bench.rows import Writer, make_writer, page_of, posts_of
+from telegram_assistant.domain.channels.rhythm import after_posts, begun
 from telegram_assistant.domain.ids import AccountId, ChannelId
-from telegram_assistant.domain.rhythm import after_posts, begun
-from telegram_assistant.stores.postgres.bell import Bell
+from telegram_assistant.stores.postgres.channels.schedule import DueChannel, Empty
 from telegram_assistant.stores.postgres.database import Pool, open_pool
-from telegram_assistant.stores.postgres.landing import Claim, RunEnds
-from telegram_assistant.stores.postgres.schedule import DueChannel, Empty
+from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.posts.landing import Claim, RunEnds
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
+from testkit.harness import Versions, arguments, median, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
+from testkit.rows import Writer, make_writer, page_of, posts_of
 
 BATCH, WORKERS, ACCOUNTS = 30, 4, 500
 EMPTY_SHARE, POSTS = 0.92, 3

@@ -15,13 +15,13 @@ import asyncpg
 from rich.console import Console
 from rich.progress import Progress
 
-from bench.harness import Versions, arguments, median, own_database, percentile, report
-from bench.rows import heavy_tailed_counts, make_post, make_writer
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
 from telegram_assistant.stores.postgres.database import Pool, open_pool
-from telegram_assistant.stores.postgres.feed import FIRST_PAGE, LATER_PAGE, Cursor
-from telegram_assistant.stores.postgres.rows import LANDED, as_columns
+from telegram_assistant.stores.postgres.posts.feed import FIRST_PAGE, LATER_PAGE, Cursor
+from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns
 from telegram_assistant.stores.postgres.stores import tenant_stores
+from testkit.harness import Versions, arguments, median, own_database, percentile, report
+from testkit.rows import heavy_tailed_counts, make_post, make_writer
 
 CHANNELS = 20_000
 SLICES = 60

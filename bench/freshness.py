@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from bench.activity import MONDAY, SHARPER_HABITS, Floats, Nature, make_world
-from bench.harness import arguments, report
 from bench.polling import Reader, classic, first_page, fresh, make_budget, oracle, outages
 from telegram_assistant import __version__
-from telegram_assistant.domain import rhythm
-from telegram_assistant.domain.rhythm import DAY, HOUR
+from telegram_assistant.domain.channels import rhythm
+from telegram_assistant.domain.channels.rhythm import DAY, HOUR
+from testkit.harness import arguments, report
 
 HISTORY_DAYS = 7
 TRAINING_DAYS = 14

@@ -19,12 +19,10 @@ from pathlib import Path
 import asyncpg
 from neo4j import AsyncDriver
 
-from bench.harness import arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
-from bench.rows import make_writer, page_of, posts_of
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
+from telegram_assistant.domain.graph.graph_facts import Contribution, Visible, contribution_of
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.spreading import Contribution, Visible, contribution_of
-from telegram_assistant.domain.understanding import Tier
+from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.events import Event, PostIndexed
 from telegram_assistant.features.graph_upkeep import rebuild_graph
 from telegram_assistant.graph.index import GraphIndex
@@ -34,13 +32,15 @@ from telegram_assistant.graph.store import Graph
 from telegram_assistant.graph.writing import Rows, rows_of
 from telegram_assistant.settings import GraphSettings, read_group
 from telegram_assistant.stages.graph_indexing import graph_indexing
-from telegram_assistant.stores.postgres.bell import Bell
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.rebuilds import Projection
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
+from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
+from testkit.harness import arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
+from testkit.rows import make_writer, page_of, posts_of
 
 CHANNELS, BATCH = 500, 200
 NAME, BARE = "Bench", "BenchBare"

@@ -20,22 +20,22 @@ from telethon.sessions import StringSession
 from telethon.tl.functions.messages import GetHistoryRequest
 from telethon.tl.types import InputPeerChannel
 
-from bench.harness import Versions, arguments, median, own_cpu_seconds, own_database, report
-from bench.simulator import simulator
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.account import AccountState, Lease
-from telegram_assistant.domain.channel import FoundChannel
+from telegram_assistant.domain.accounts.account import AccountState, Lease
+from telegram_assistant.domain.channels.channel import FoundChannel
 from telegram_assistant.domain.ids import AccountId, TenantId
-from telegram_assistant.follow import Mine, desk_of
-from telegram_assistant.ingest.reading import Reading
+from telegram_assistant.ingest.account_loop import Reading
+from telegram_assistant.ingest_role import Mine, desk_of
 from telegram_assistant.settings import TelegramSettings
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.telegram.account_client import Clock
 from telegram_assistant.telegram.client import open_line
-from telegram_assistant.telegram.line import Clock
 from telegram_assistant.telegram.reader import Reader
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
-from tests.waits import Skipping
+from testkit.harness import Versions, arguments, median, own_cpu_seconds, own_database, report
+from testkit.simulators import simulator
+from testkit.waits import Skipping
 
 POSTS = 2000
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from telegram_assistant.ai.local.understanding import Local
 from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, TextKind, Vector
-from telegram_assistant.domain.spending import Tokens
+from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.vectors.protocol import Space
 
 DIMENSION = 384

@@ -11,16 +11,16 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from bench.harness import Versions, arguments, cpu_seconds, median, own_cpu_seconds, own_database, report
-from bench.rows import Writer, make_writer, page_of, posts_of
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.post import Post
-from telegram_assistant.stores.postgres.bell import Bell
+from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.rows import LANDED, as_columns, unnested
+from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns, unnested
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
+from testkit.harness import Versions, arguments, cpu_seconds, median, own_cpu_seconds, own_database, report
+from testkit.rows import Writer, make_writer, page_of, posts_of
 
 PAGE = 100
 PAGES_PER_TURN = 40

@@ -5,19 +5,19 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from bench.rows import make_writer, page_of, posts_of
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.links import urls_of
-from telegram_assistant.domain.pages import Page, PageStatus
-from telegram_assistant.domain.post import Post
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.posts.links import urls_of
+from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.understanding.pages import Page, PageStatus
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.settings import DatabaseSettings
-from telegram_assistant.stores.postgres.bell import hung_bell
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
+from testkit.rows import make_writer, page_of, posts_of
 
 CHANNELS = 200
 EVERY_CHANNEL = range(1, CHANNELS + 1)

@@ -19,18 +19,18 @@ from pathlib import Path
 import asyncpg
 from pydantic import SecretStr
 
-from bench.engines import free_port, running_engine
-from bench.harness import Versions, arguments, median, own_database, percentile, report
-from bench.rows import Writer, make_writer, page_of, posts_of
 from bench.soak_streams import end_worker, start_worker
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.settings import DatabaseSettings
-from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
+from testkit.engines import free_port, running_engine
+from testkit.harness import Versions, arguments, median, own_database, percentile, report
+from testkit.rows import Writer, make_writer, page_of, posts_of
 
 NEWS_PER_SECOND = 10
 LOOK_SECONDS = 0.002

@@ -23,25 +23,25 @@ import asyncpg
 import httpx
 from pydantic import SecretStr
 
-from bench.chaos.fleet import Proxy
-from bench.harness import Versions, arguments, own_cpu_seconds, own_database, report
-from bench.simulator import simulator
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.account import AccountState, Lease
+from telegram_assistant.domain.accounts.account import AccountState, Lease
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.events import Event, PostParsed
-from telegram_assistant.follow import Mine, desk_of, fetcher_of
-from telegram_assistant.ingest.reading import Reading
+from telegram_assistant.ingest.account_loop import Reading
+from telegram_assistant.ingest_role import Mine, desk_of, fetcher_of
 from telegram_assistant.settings import Settings, TelegramSettings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.files import Files
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.streams.stage import bind
+from telegram_assistant.telegram.account_client import Line
 from telegram_assistant.telegram.client import open_line
-from telegram_assistant.telegram.line import Line
 from telegram_assistant.telegram.reader import Reader
 from telegram_simulator.control.client import ControlClient
-from tests.waits import Skipping
+from testkit.harness import Versions, arguments, own_cpu_seconds, own_database, report
+from testkit.simulators import simulator
+from testkit.toxiproxy import ToxiProxy
+from testkit.waits import Skipping
 
 PHONE = "79990000001"
 CHANNELS = 5
@@ -141,7 +141,7 @@ async def trouble(control: ControlClient, files: int, size_bytes: int, hand: ran
         seen[what] = seen.get(what, 0) + 1
 
 
-async def outage(road: Proxy, seconds: float, admin: "asyncpg.Connection[asyncpg.Record]", files: int) -> float:
+async def outage(road: ToxiProxy, seconds: float, admin: "asyncpg.Connection[asyncpg.Record]", files: int) -> float:
     """S3 is away for a while, once a fifth is stored."""
     if not seconds:
         return 0.0
@@ -165,7 +165,7 @@ async def in_store(files: Files, since: datetime) -> list[bytes]:
     return [one.sha256 for byte in range(256) async for one in files.listed(byte) if one.modified_at >= since]
 
 
-async def fetch(app: App, control: ControlClient, road: Proxy, files: int, s3_down: float, seed: int) -> dict[str, object]:
+async def fetch(app: App, control: ControlClient, road: ToxiProxy, files: int, s3_down: float, seed: int) -> dict[str, object]:
     hand, settings, store = random.Random(seed), app.settings.database, app.files
     assert store is not None
     admin = await asyncpg.connect((settings.admin_url or settings.url).get_secret_value())
@@ -236,7 +236,7 @@ async def run(files: int, s3_down: float, seed: int) -> dict[str, object]:
     with simulator("tiny") as running, ControlClient(running.where["control"]) as control, tempfile.TemporaryDirectory() as folder:
         async with httpx.AsyncClient(base_url=toxiproxy, timeout=10) as api, own_database("tga_bench_media") as settings:
             public_key = (await api.get(f"{running.where['control']}/key")).text
-            road = Proxy(api, "s3", urlsplit(endpoint).netloc)
+            road = ToxiProxy(api, "s3", urlsplit(endpoint).netloc)
             await road.open()
             try:
                 async with assemble(installed(settings, public_key, f"http://127.0.0.1:{road.port}", folder)) as app:

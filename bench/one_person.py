@@ -12,31 +12,20 @@ import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bench.engines import free_port
-from bench.harness import arguments, report
-from bench.simulator import simulator
-from bench.soak_ingest import Size, assistant, furnish, last_words, telegram_at
+from bench.soak_ingest import Size, assistant, furnish, telegram_at
 from telegram_assistant.assembly import assemble
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_simulator.control.client import ControlClient
-from tests.ai.models import MINILM, packaged_models
-from tests.servers import OwnServers, own_servers
+from testkit.engines import free_port
+from testkit.harness import arguments, report
+from testkit.models import MINILM, packaged_models
+from testkit.processes import last_words, proportional_mb, with_children
+from testkit.servers import OwnServers, own_servers
+from testkit.simulators import simulator
 
 POSTS = 50
 MB = 1024
-
-
-def proportional_mb(pids: list[int]) -> float:
-    """Of those that still live."""
-    found = (Path(f"/proc/{pid}/smaps_rollup") for pid in pids)
-    texts = [file.read_text(encoding="ascii") for file in found if file.exists()]
-    return sum(int(line.split()[1]) for text in texts for line in text.splitlines() if line.startswith("Pss:")) / MB
-
-
-def with_children(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    return [pid, *(one for child in children for one in with_children(int(child)))]
 
 
 async def run(seconds: float, channels: int) -> dict[str, object]:

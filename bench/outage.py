@@ -19,22 +19,22 @@ from typing import Any
 
 import asyncpg
 
-from bench.engines import running_engine
-from bench.harness import arguments, own_database, percentile, report
-from bench.rows import Writer, make_writer, page_of, posts_of
 from telegram_assistant.ai.questions import TAGGING
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.understanding import AiPolicy, Wanted
+from telegram_assistant.domain.understanding.policy import AiPolicy, Wanted
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.channels import Subscription
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.channels.channels import Subscription
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.metrics import REGISTRY
-from telegram_assistant.work import loops
-from tests.ai.wire import FakeServer, fake_server, saying
+from telegram_assistant.worker_role import loops
+from testkit.engines import running_engine
+from testkit.harness import arguments, own_database, percentile, report
+from testkit.provider_server import FakeServer, fake_server, saying
+from testkit.rows import Writer, make_writer, page_of, posts_of
 
 CHANNELS, PER_SECOND, AT_ONCE = 50, 50, 5
 OLD_CHANNEL, OLD_POSTS = ChannelId(CHANNELS + 1), 100

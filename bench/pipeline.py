@@ -22,23 +22,23 @@ import asyncpg
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from bench.engines import Engine, running_engine
-from bench.harness import Versions, arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
 from bench.instant import SPACE, Drawn, InstantLocal, InstantModel
 from bench.landing_world import CHANNELS, World, land_elsewhere
 from telegram_assistant.ai.providers import Source
 from telegram_assistant.assembly import App, Models, assemble, open_gate, open_questions
-from telegram_assistant.domain.understanding import AiPolicy, Work
+from telegram_assistant.domain.understanding.policy import AiPolicy, Work
 from telegram_assistant.pipeline import ENDS, PIPELINE
 from telegram_assistant.settings import Settings, VectorSettings, read_group
-from telegram_assistant.stages.tags import Tagger
+from telegram_assistant.streams.monitoring import look
 from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import Stage
-from telegram_assistant.streams.watching import look
 from telegram_assistant.telemetry.health import Health
+from telegram_assistant.understanding.post_tags import Tagger
 from telegram_assistant.vectors.index import Index, MeaningSearch
 from telegram_assistant.vectors.opening import open_vectors
-from telegram_assistant.work import loops_of, relay_of, runner_of
+from telegram_assistant.worker_role import loops_of, relay_of, runner_of
+from testkit.engines import Engine, running_engine
+from testkit.harness import Versions, arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
 
 HALF_LOAD_SECONDS = 15.0
 WATCH_OUTBOX = """

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.activity import BIN_SECONDS, Floats, World
-from telegram_assistant.domain import rhythm
-from telegram_assistant.domain.rhythm import DAY, FLAT, HOUR, LOOK_AHEAD_SECONDS, Profile, Rhythm
+from telegram_assistant.domain.channels import rhythm
+from telegram_assistant.domain.channels.rhythm import DAY, FLAT, HOUR, LOOK_AHEAD_SECONDS, Profile, Rhythm
 
 PAGE = 100
 TICK_SECONDS = 60.0

@@ -17,14 +17,14 @@ from typing import Any
 
 import asyncpg
 
-from bench.engines import free_port, running_engine
-from bench.harness import arguments, cpu_seconds, own_database, percentile, report
-from bench.simulator import simulator
 from bench.soak_ingest import Size, assistant, furnish, telegram_at
 from telegram_assistant.assembly import assemble
 from telegram_assistant.settings import read_settings
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
+from testkit.engines import free_port, running_engine
+from testkit.harness import arguments, cpu_seconds, own_database, percentile, report
+from testkit.simulators import simulator
 
 POSTS = 20
 """In each channel before the start."""

@@ -20,8 +20,6 @@ from zlib import crc32
 import asyncpg
 import numpy as np
 
-from bench.engines import running_engine
-from bench.harness import Versions, arguments, own_database, percentile, report
 from bench.instant import DIMENSION, SPACE, Drawn, InstantLocal
 from bench.landing_world import CHANNELS, EVERY_CHANNEL, World
 from bench.pipeline import at_work, understanding_at_once, until_passed, with_redis
@@ -29,15 +27,17 @@ from bench.search import make_words
 from telegram_assistant.ai.protocols import Embedded, TextKind
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.spending import Tokens
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.features.search import search
 from telegram_assistant.features.search_meaning import WordsOnly
 from telegram_assistant.features.vector_upkeep import rebuild_vectors
 from telegram_assistant.settings import VectorSettings, read_group
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
-from telegram_assistant.stores.postgres.rebuilds import Projection
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
 from telegram_assistant.vectors.index import MeaningSearch
+from testkit.engines import running_engine
+from testkit.harness import Versions, arguments, own_database, percentile, report
 
 BEST = 10
 FOLLOWED, BUSY = EVERY_CHANNEL[: CHANNELS // 2], EVERY_CHANNEL[CHANNELS // 2 :]

@@ -17,22 +17,22 @@ from typing import Any
 import asyncpg
 from redis.asyncio import Redis
 
-from bench.engines import Engine, running_engine
-from bench.harness import Versions, arguments, cpu_seconds, median, own_cpu_seconds, own_database, percentile, report
-from bench.rows import make_writer, page_of, posts_of
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.pipeline import PIPELINE
-from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.relay import BATCH, Announcement, Relay, parsed_event
 from telegram_assistant.telemetry.health import Health
+from testkit.engines import Engine, running_engine
+from testkit.harness import Versions, arguments, cpu_seconds, median, own_cpu_seconds, own_database, percentile, report
+from testkit.rows import make_writer, page_of, posts_of
 
 KEY = stream_key(PostParsed, Lane.LIVE)
 FILL = "INSERT INTO outbox (channel_id, message_id, revision, created_at) SELECT 1, n, 1, now() FROM generate_series(1, $1::int) AS n"

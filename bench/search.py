@@ -20,8 +20,6 @@ from pathlib import Path
 import asyncpg
 import numpy as np
 
-from bench.harness import Versions, arguments, median, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
-from bench.rows import heavy_tailed_counts
 from bench.search_recall import recall
 from bench.search_texts import Written, as_post, make_texts, moment_in, questions, some_texts
 from telegram_assistant.ai.protocols import Vector
@@ -30,13 +28,15 @@ from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.features.search import search
 from telegram_assistant.features.text_upkeep import rebuild_text
 from telegram_assistant.settings import Settings, read_settings
-from telegram_assistant.stores.postgres.rebuilds import Projection
-from telegram_assistant.stores.postgres.rows import LANDED, as_columns
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
+from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns
 from telegram_assistant.vectors.embedded import EmbeddedVectors
 from telegram_assistant.vectors.index import MeaningSearch
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.vectors.protocol import Point, Space, Vectors
-from tests.ai.models import MINILM, packaged_models
+from testkit.harness import Versions, arguments, median, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
+from testkit.models import MINILM, packaged_models
+from testkit.rows import heavy_tailed_counts
 
 CHANNELS, FOLLOWED = 20_000, 500
 SPAN = timedelta(days=60)

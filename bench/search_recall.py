@@ -13,19 +13,19 @@ from statistics import fmean
 
 from bench.tagging import NOW, written
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.channel import Channel
-from telegram_assistant.domain.fusion import fused
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.domain.understanding import Reason
+from telegram_assistant.domain.search.fusion import fused
+from telegram_assistant.domain.understanding.policy import Reason
 from telegram_assistant.features.search_meaning import LEAST_SCORE, NEAREST
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.posts import Derived
-from telegram_assistant.stores.postgres.search import FAR_FUTURE, Limits, Place
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.posts.posts import Derived
+from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, Limits, Place
 from telegram_assistant.vectors.protocol import Reach, Sought
 from telegram_simulator.world.demo.demo import DAYS, Demo
 from telegram_simulator.world.demo.plan import Kind, Planned
-from tests.factories import make_page, make_post
+from testkit.factories import make_page, make_post
 
 FIRST = 10
 FEWEST_RELEVANT = 3

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from telegram_assistant.domain.post import Post
-from tests.factories import make_post
+from telegram_assistant.domain.posts.post import Post
+from testkit.factories import make_post
 
 WORDS = 60_000
 SYLLABLES = ("ба", "во", "гри", "де", "жу", "зна", "ки", "ло", "му", "не", "опа", "пре", "ра", "со", "ту", "фи", "хо", "ца", "чу", "ша")

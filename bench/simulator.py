@@ -4,65 +4,21 @@ Also: its CPU per post served from ready bytes, the time of a generated page, me
 """
 
 import asyncio
-import json
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import telethon
 from telethon import TelegramClient
 from telethon.extensions import BinaryReader
-from telethon.sessions import StringSession
 from telethon.tl.functions.messages import GetHistoryRequest
 
-from bench.harness import arguments, cpu_seconds, median, memory_bytes, percentile, report
 from telegram_simulator.control.client import ControlClient
+from testkit.harness import arguments, cpu_seconds, median, percentile, report
+from testkit.simulators import PHONE, client_for, simulator
 
-PHONE = "79990000001"
 POSTS = 5000
 READERS = 8
-
-
-@dataclass(frozen=True)
-class Running:
-    """A simulator in a process of its own."""
-
-    process: subprocess.Popen[bytes]
-    where: dict[str, Any]
-    started_s: float
-
-    @property
-    def memory_mb(self) -> float:
-        return memory_bytes(self.process.pid) / 1e6
-
-
-@contextmanager
-def simulator(*options: str, limits: str = "off") -> Iterator[Running]:
-    with tempfile.TemporaryDirectory() as folder:
-        where = Path(folder) / "where.json"
-        began = time.perf_counter()
-        ports = ("--port", "0", "--second-port", "0", "--control-port", "0", "--web-port", "0", "--limits", limits, "--where", str(where))
-        process = subprocess.Popen([sys.executable, "-m", "telegram_simulator", *options, *ports], stdout=subprocess.DEVNULL)
-        try:
-            while not (where.exists() and where.read_text(encoding="utf-8")):
-                if process.poll() is not None:
-                    sys.exit("the simulator ended at once")
-                time.sleep(0.005)
-            yield Running(process, json.loads(where.read_text(encoding="utf-8")), time.perf_counter() - began)
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def client_for(session: str) -> TelegramClient:
-    TelegramClient._config = None  # noqa: SLF001 -- Telethon keeps the list of data centres in the class; another simulator has other ports
-    return TelegramClient(StringSession(session), 1, "x", flood_sleep_threshold=0, receive_updates=False)
 
 
 async def reading(rounds: int) -> dict[str, float]:

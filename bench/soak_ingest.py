@@ -21,23 +21,24 @@ from typing import Any
 import asyncpg
 import httpx
 
-from bench.engines import free_port, running_engine
-from bench.harness import arguments, cpu_seconds, growth_percent_per_10_min, last_half, memory_bytes, own_database, percentile, report
-from bench.simulator import Running, simulator
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.account import Lease
-from telegram_assistant.domain.channel import FoundChannel
+from telegram_assistant.domain.accounts.account import Lease
+from telegram_assistant.domain.channels.channel import FoundChannel
 from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.ingest.accounts import FIRST_TENANT, add_account
-from telegram_assistant.ingest.tick import REQUESTS_PER_SECOND
+from telegram_assistant.ingest.scheduler import REQUESTS_PER_SECOND
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.telegram.client import open_line
 from telegram_assistant.telegram.reader import Reader
 from telegram_assistant.telegram.vault import make_key, vault_of
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
-from tests.proxy import Proxy, proxy_server
+from testkit.engines import free_port, running_engine
+from testkit.harness import arguments, cpu_seconds, growth_percent_per_10_min, last_half, memory_bytes, own_database, percentile, report
+from testkit.processes import last_words
+from testkit.simulators import Running, simulator
+from testkit.socks_proxy import Proxy, proxy_server
 
 POSTS = 200
 """In each channel before the start: more than one page, so that no page is cheaper than in life."""
@@ -131,10 +132,6 @@ async def assistant(environ: dict[str, str], log: Path, *, roles: str) -> AsyncI
             await process.wait()
         else:
             print("the assistant died:", last_words(log), file=sys.stderr)
-
-
-def last_words(log: Path) -> str:
-    return log.read_text(encoding="utf-8")[-2000:]
 
 
 async def watch(samples: Samples, size: Size, *, pid: int, port: str, admin: "asyncpg.Connection[asyncpg.Record]") -> None:

@@ -19,18 +19,18 @@ from typing import Any
 import httpx
 from redis.asyncio import Redis
 
-from bench.engines import free_port, running_engine
-from bench.harness import arguments, growth_percent_per_10_min, last_half, median, memory_bytes, own_database, report
-from bench.rows import make_writer, page_of, posts_of
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.pipeline import PIPELINE
-from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.groups import sources_of
+from testkit.engines import free_port, running_engine
+from testkit.harness import arguments, growth_percent_per_10_min, last_half, median, memory_bytes, own_database, report
+from testkit.rows import make_writer, page_of, posts_of
 
 PAGE, PER_SECOND = 10, 100
 

@@ -25,8 +25,6 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from bench.engines import Engine, running_engine
-from bench.harness import arguments, cpu_seconds, median, own_cpu_seconds, report
 from telegram_assistant import __version__
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
@@ -36,6 +34,8 @@ from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.runner import Options, Runner
 from telegram_assistant.streams.stage import Stage, stage
 from telegram_assistant.telemetry.health import Health
+from testkit.engines import Engine, running_engine
+from testkit.harness import arguments, cpu_seconds, median, own_cpu_seconds, report
 
 KEY = stream_key(PostVisionUploaded, Lane.LIVE)
 BATCH, IN_FLIGHT = 100, 64

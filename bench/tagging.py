@@ -13,20 +13,20 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.harness import arguments, own_cpu_seconds, own_database, report
 from telegram_assistant.ai.answers import Material
 from telegram_assistant.ai.local.understanding import Local
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.assembly import assemble
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.near_copies import Sketch, is_copy, sketch_of
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.domain.posts.near_copies import Sketch, is_copy, sketch_of
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_simulator.world.demo.demo import DAYS, Demo
 from telegram_simulator.world.demo.links import SITE
 from telegram_simulator.world.demo.plan import Kind, Planned, Role
 from telegram_simulator.world.demo.texts import text_of
+from testkit.harness import arguments, own_cpu_seconds, own_database, report
 
 NOW = 1_794_700_000
 KEY = b"bench"

@@ -13,12 +13,12 @@ from pathlib import Path
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.engines import free_port
-from bench.harness import arguments, report
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.telegram.vault import make_key
-from tests.servers import own_servers
+from testkit.engines import free_port
+from testkit.harness import arguments, report
+from testkit.servers import own_servers
 
 STARTED_WITHIN_SECONDS = 180.0
 

@@ -18,9 +18,6 @@ import asyncpg
 from redis.asyncio import Redis
 
 from bench.demo import TICK_SECONDS, all_stored, busiest, expected, furnish
-from bench.engines import free_port, running_engine
-from bench.harness import arguments, own_database, report
-from bench.simulator import simulator
 from bench.soak_ingest import assistant, telegram_at
 from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.lane import Lane
@@ -30,9 +27,12 @@ from telegram_assistant.pipeline import PIPELINE
 from telegram_assistant.settings import read_settings
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
-from telegram_assistant.streams.watching import look
+from telegram_assistant.streams.monitoring import look
 from telegram_simulator.control.client import ControlClient
-from tests.ai.wire import fake_server, saying
+from testkit.engines import free_port, running_engine
+from testkit.harness import arguments, own_database, report
+from testkit.provider_server import fake_server, saying
+from testkit.simulators import simulator
 
 ACCOUNTS = 4
 PATIENCE_S = 900.0

@@ -14,29 +14,29 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bench.harness import arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, report
 from bench.instant import SPACE, Drawn, InstantLocal
-from bench.rows import make_writer, page_of, posts_of
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.local.models import folder_of
 from telegram_assistant.ai.local.sentence_model import SentenceModel
 from telegram_assistant.ai.protocols import TextKind, Vector
 from telegram_assistant.assembly import Models, open_gate
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.events import Event, PostEnriched
 from telegram_assistant.settings import Settings, VectorSettings, read_group
 from telegram_assistant.stages.indexing import indexing
-from telegram_assistant.stores.postgres.bell import Bell
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import Pool, open_pool
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.stores.redis.client import open_redis
 from telegram_assistant.vectors.index import Index
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.vectors.protocol import Payload, Point, Reach, Sought, Vectors
-from tests.ai.models import MINILM, packaged_models
+from testkit.harness import arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, report
+from testkit.models import MINILM, packaged_models
+from testkit.rows import make_writer, page_of, posts_of
 
 CHANNELS = 20_000
 FOLLOWED = 500

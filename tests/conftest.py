@@ -12,11 +12,11 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from telegram_assistant.settings import Login, Settings, read_settings
-from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import Pool, open_pool
+from telegram_assistant.stores.postgres.delivery.wakeup import Bell
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import ApiStores, IngestStores, SystemStores, api_stores, ingest_stores, system_stores
-from tests.factories import World, make_world
+from testkit.factories import World, make_world
 
 settings.register_profile("ci", max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 settings.register_profile("full", parent=settings.get_profile("ci"), max_examples=10_000)

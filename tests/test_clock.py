@@ -7,7 +7,7 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.clock import PERIODIC, Job, keep_time, period_start, run_job
 from telegram_assistant.settings import Settings
 from telegram_assistant.telemetry.health import Health
-from tests.factories import fresh_number
+from testkit.factories import fresh_number
 
 
 def make_job(*, fails: bool = False, takes_seconds: float = 0.0, every: timedelta = timedelta(hours=1)) -> tuple[Job, list[datetime]]:

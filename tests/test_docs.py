@@ -13,14 +13,14 @@ from typing import Any
 import httpx
 from redis.asyncio import Redis
 
-from bench.engines import free_port
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostTagged
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
-from tests.factories import make_channel, make_page, make_post
+from testkit.engines import free_port
+from testkit.factories import make_channel, make_page, make_post
 from tests.streams.conftest import until
 
 CHECKOUT = Path(__file__).parent.parent
@@ -33,7 +33,7 @@ def blocks(kind: str) -> list[str]:
 
 def new_stage(copy: Path) -> None:
     """The three steps of docs/stages.md, in a copy of the checkout."""
-    for folder in ("src", "tests", "bench", "docs"):
+    for folder in ("src", "tests", "bench", "testkit", "docs"):
         shutil.copytree(CHECKOUT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(CHECKOUT / "pyproject.toml", copy)
     code, test = blocks("python")

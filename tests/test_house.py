@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parent.parent
-CODE = [file for folder in ("src", "tests", "bench", "deploy") for file in (CHECKOUT / folder).rglob("*.py")] + [
+CODE = [file for folder in ("src", "tests", "bench", "testkit", "deploy") for file in (CHECKOUT / folder).rglob("*.py")] + [
     CHECKOUT / "scripts/servers",
     CHECKOUT / "scripts/generate",
 ]

@@ -18,7 +18,7 @@ from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telegram.vault import make_key
 from telegram_assistant.telemetry.metrics import CHANNEL_BOUND, CHANNEL_LAST_POST, REGISTRY
-from tests.running_program import Program, program
+from testkit.running_program import Program, program
 
 API: tuple[Role[App], ...] = (Role(RoleName.API, lambda http: http.api_port, lambda _app, _health: ()),)
 

@@ -9,9 +9,9 @@ import time
 import httpx
 import pytest
 
-from bench.engines import free_port
 from telegram_assistant.roles import ROLES, RoleName
-from tests.running_program import program
+from testkit.engines import free_port
+from testkit.running_program import program
 
 
 @pytest.mark.turns("OPERATOR_KEY")

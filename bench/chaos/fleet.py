@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import itertools
 import os
 import signal
 import sys
@@ -10,48 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-import httpx
-
-from bench.engines import Engine
-
-_numbers = itertools.count(os.getpid() % 10_000)
-
-
-class Proxy:
-    """A road to a server that can be made bad: one proxy of toxiproxy."""
-
-    def __init__(self, api: httpx.AsyncClient, name: str, upstream: str) -> None:
-        self._api = api
-        self._name = f"{name}-{next(_numbers)}"
-        self._upstream = upstream
-        self.port = 0
-
-    async def open(self) -> None:
-        answer = await self._api.post("/proxies", json={"name": self._name, "listen": "127.0.0.1:0", "upstream": self._upstream})
-        answer.raise_for_status()
-        self.port = int(answer.json()["listen"].rpartition(":")[2])
-
-    async def close(self) -> None:
-        await self._api.delete(f"/proxies/{self._name}")
-
-    async def spoil(self, kind: str, **attributes: int) -> None:
-        """A toxic on the way back: answers are late, broken or gone."""
-        toxic = {"name": kind, "type": kind, "stream": "downstream", "attributes": attributes}
-        (await self._api.post(f"/proxies/{self._name}/toxics", json=toxic)).raise_for_status()
-
-    async def mend(self) -> None:
-        """All toxics away; connections that lost bytes are cut, as a network does in the end."""
-        for toxic in (await self._api.get(f"/proxies/{self._name}/toxics")).json():
-            await self._api.delete(f"/proxies/{self._name}/toxics/{toxic['name']}")
-        await self.cut()
-
-    async def cut(self) -> None:
-        for enabled in (False, True):
-            await self.let(enabled=enabled)
-
-    async def let(self, *, enabled: bool) -> None:
-        """Connections through, or none; those that are open are cut."""
-        await self._api.post(f"/proxies/{self._name}", json={"enabled": enabled})
+from testkit.engines import Engine
+from testkit.toxiproxy import ToxiProxy
 
 
 @dataclass
@@ -59,8 +18,8 @@ class Fleet:
     """Some workers, kept alive as a supervisor would keep them, and the Redis they share."""
 
     engine: Engine
-    redis_road: Proxy
-    database_road: Proxy
+    redis_road: ToxiProxy
+    database_road: ToxiProxy
     log: Path
     workers: list[asyncio.subprocess.Process] = field(default_factory=list)
     deaths: int = 0

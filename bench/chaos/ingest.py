@@ -16,10 +16,10 @@ from typing import Any
 import httpx
 
 from bench.chaos.counting import Counting
-from bench.engines import free_port
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
-from tests.servers import OwnServers
+from testkit.engines import free_port
+from testkit.servers import OwnServers
 
 CHANNELS = 18
 TROUBLE_SECONDS = 40.0

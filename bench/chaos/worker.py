@@ -15,13 +15,13 @@ from telegram_assistant.assembly import assemble
 from telegram_assistant.errors import Busy, CannotStart, Rejected
 from telegram_assistant.events import Event, PostEnriched, PostParsed, PostTagged
 from telegram_assistant.settings import TelemetrySettings, read_settings
-from telegram_assistant.stores.postgres.posts import Posts
+from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import configure_logging
-from telegram_assistant.work import loops_of
+from telegram_assistant.worker_role import loops_of
 
 OPTIONS = Options(lease_seconds=2.0, reclaim_every_seconds=0.2, block_seconds=0.5)
 

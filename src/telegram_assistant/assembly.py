@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
 
-from telegram_assistant.ai.calling import Caller
-from telegram_assistant.ai.flights import Flights
 from telegram_assistant.ai.gate import WAIT_SECONDS, Gate
 from telegram_assistant.ai.local.understanding import Local
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
+from telegram_assistant.ai.paid_call import Caller
 from telegram_assistant.ai.picture_readers import PictureReaders
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.providers import Source, open_sources
+from telegram_assistant.ai.single_flight import Flights
 from telegram_assistant.ai.tenant_questions import RecentResults, TenantQuestions
 from telegram_assistant.ai.vectors import VectorMaker
-from telegram_assistant.domain.crawling import CrawlRules
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.media import MediaRules
-from telegram_assistant.domain.understanding import Urgency, Work
+from telegram_assistant.domain.media.files import MediaRules
+from telegram_assistant.domain.understanding.crawling import CrawlRules
+from telegram_assistant.domain.understanding.policy import Urgency, Work
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.opening import name_of, opened_graph
@@ -32,12 +32,10 @@ from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Renderer
 from telegram_assistant.pages.robots import Robots
 from telegram_assistant.settings import CrawlSettings, DatabaseSettings, EmbeddingsBy, FilesSettings, Login, Settings
-from telegram_assistant.stages.sights import Looker
-from telegram_assistant.stages.tags import Tagger
 from telegram_assistant.stores.files import Files, open_files
-from telegram_assistant.stores.postgres.access import ROLES_OF, TENANT
-from telegram_assistant.stores.postgres.bell import hung_bell
 from telegram_assistant.stores.postgres.database import Pool, open_pool
+from telegram_assistant.stores.postgres.database_logins import ROLES_OF, TENANT
+from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
 from telegram_assistant.stores.postgres.schema import require_schema
 from telegram_assistant.stores.postgres.stores import (
     ApiStores,
@@ -56,6 +54,8 @@ from telegram_assistant.stores.redis.client import Redis, open_redis
 from telegram_assistant.stores.redis.pacing import Pacing
 from telegram_assistant.telemetry.health import Probe
 from telegram_assistant.telemetry.tracing import start_tracing
+from telegram_assistant.understanding.post_pictures import Looker
+from telegram_assistant.understanding.post_tags import Tagger
 from telegram_assistant.vectors.index import Index, MeaningSearch
 from telegram_assistant.vectors.opening import open_searchable, open_vectors
 from telegram_assistant.vectors.protocol import Searchable

@@ -13,7 +13,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.spreading import oldest_day
+from telegram_assistant.domain.graph.graph_facts import oldest_day
 from telegram_assistant.errors import Busy
 from telegram_assistant.features import media
 from telegram_assistant.supervision import Loop

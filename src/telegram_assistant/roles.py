@@ -15,7 +15,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from telegram_assistant import __version__, clock, follow, work
+from telegram_assistant import __version__, clock, ingest_role, worker_role
 from telegram_assistant.allocator import return_freed_memory
 from telegram_assistant.api.ingest import ingest_pages
 from telegram_assistant.api.operator_access import OperatorAccess
@@ -24,11 +24,11 @@ from telegram_assistant.api.server import Server
 from telegram_assistant.api.site import api_pages
 from telegram_assistant.api.status import Pages, role_sites
 from telegram_assistant.assembly import ApiApp, App, assemble, assemble_api
-from telegram_assistant.domain.access import weakness_of_operator_key
+from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.settings import HttpSettings, Login, Settings
-from telegram_assistant.stores.postgres.access import requests_may_act_as_system
+from telegram_assistant.stores.postgres.database_logins import requests_may_act_as_system
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.supervision import Loop, keep_running
 from telegram_assistant.telemetry.health import Health
@@ -62,14 +62,14 @@ ROLES: tuple[Role[App], ...] = (
     Role(
         RoleName.INGEST,
         lambda http: http.ingest_port,
-        follow.loops,
+        ingest_role.loops,
         ingest_pages,
         operations_port=lambda http: http.ingest_operations_port,
     ),
     Role(
         RoleName.WORKER,
         lambda http: http.worker_port,
-        lambda app, health: (*work.loops(app, health), *clock.jobs_of_worker(app, health)),
+        lambda app, health: (*worker_role.loops(app, health), *clock.jobs_of_worker(app, health)),
         operations_port=lambda http: http.worker_operations_port,
         uses_vectors=True,
     ),

@@ -14,14 +14,14 @@ from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.understanding import AiPolicy, Urgency
-from telegram_assistant.domain.vocabulary import Vocabulary
+from telegram_assistant.domain.understanding.policy import AiPolicy, Urgency
+from telegram_assistant.domain.understanding.vocabulary import Vocabulary
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.ai.models import packaged_models
-from tests.ai.wire import FakeServer, fake_server
-from tests.factories import make_channel, make_tenant
+from testkit.factories import make_channel, make_tenant
+from testkit.models import packaged_models
+from testkit.provider_server import FakeServer, fake_server
 
 PLENTY = 1_000_000_000
 

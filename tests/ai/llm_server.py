@@ -9,7 +9,7 @@ import xllamacpp
 
 from telegram_assistant.ai.protocols import Instruction
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.understanding import Tier, Urgency, Work
+from telegram_assistant.domain.understanding.policy import Tier, Urgency, Work
 from telegram_assistant.errors import ProviderFailed
 from tests.ai.conftest import VOCABULARY, Opened, fresh_text, make_paid_channel, tags_of
 

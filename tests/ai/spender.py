@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.understanding import Urgency
+from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.settings import read_settings
 from tests.ai.conftest import tags_of
 

@@ -16,10 +16,10 @@ from telegram_assistant.ai.prompting import Prompt
 from telegram_assistant.ai.protocols import Picture
 from telegram_assistant.assembly import App, open_gate, open_models
 from telegram_assistant.domain.ids import MessageId, PostId
-from telegram_assistant.domain.understanding import AiPolicy, PostSort, Reason, Tier, Urgency
+from telegram_assistant.domain.understanding.policy import AiPolicy, PostSort, Reason, Tier, Urgency
 from telegram_assistant.settings import read_settings
+from testkit.provider_server import FakeServer, saying
 from tests.ai.conftest import Opened, fresh_text, make_followed, make_paid_channel, make_payer, tags_of
-from tests.ai.wire import FakeServer, saying
 from tests.conftest import Admin
 
 HURRIED = dict.fromkeys(Urgency, 1.5)

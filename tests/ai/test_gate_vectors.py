@@ -4,10 +4,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from telegram_assistant.domain.ids import MessageId, PostId
-from telegram_assistant.domain.understanding import AiPolicy, Reason, Tier, Wanted
+from telegram_assistant.domain.understanding.policy import AiPolicy, Reason, Tier, Wanted
+from testkit.models import MINILM
+from testkit.provider_server import FakeServer
 from tests.ai.conftest import Opened, fresh_text, make_followed, make_paid_channel, make_payer
-from tests.ai.models import MINILM
-from tests.ai.wire import FakeServer
 
 
 async def test_vectors_of_a_provider_are_paid_once_and_have_no_local_substitute(opened: Opened, server: FakeServer, prices: Path) -> None:

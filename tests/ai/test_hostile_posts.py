@@ -11,10 +11,10 @@ from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.outputs import PictureFacts, Tags, leaks, parse
 from telegram_assistant.ai.prompting import MOST_CHARACTERS, fenced, harmless, prompt
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.understanding import Failure, Reason, Tier, Urgency
+from telegram_assistant.domain.understanding.policy import Failure, Reason, Tier, Urgency
 from telegram_assistant.errors import ProviderFailed
+from testkit.provider_server import Asked, FakeServer
 from tests.ai.conftest import VOCABULARY, make_paid_channel, tags_of
-from tests.ai.wire import Asked, FakeServer
 
 HOSTILE = [
     line.replace("\\n", "\n") for line in (Path(__file__).parent / "hostile_posts.txt").read_text(encoding="utf-8").splitlines() if line.strip()

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from telegram_assistant.ai.line import Line
-from telegram_assistant.domain.understanding import Urgency
+from telegram_assistant.ai.provider_queue import Line
+from telegram_assistant.domain.understanding.policy import Urgency
 
 
 async def test_never_more_are_served_than_there_are_streams_and_all_are_served() -> None:

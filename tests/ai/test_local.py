@@ -13,13 +13,13 @@ from telegram_assistant.ai.local.understanding import Local, examine
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.ai.outputs import Entity, EntityKind, Tags
 from telegram_assistant.ai.protocols import TextKind
-from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.domain.diagnosis import Verdict
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.understanding import PostSort
-from telegram_assistant.domain.vocabulary import Vocabulary, tag_in
+from telegram_assistant.domain.understanding.policy import PostSort
+from telegram_assistant.domain.understanding.vocabulary import Vocabulary, tag_in
 from telegram_assistant.errors import Rejected
 from telegram_assistant.settings import AiSettings, read_group
-from tests.ai.models import MINILM
+from testkit.models import MINILM
 
 RUSSIAN = "Центральный банк повысил ставку. Решение банка о ставке объяснила Эльвира Набиуллина в Москве. #Экономика"
 ENGLISH = "The central banks raised rates. Banks say rates will stay high; a bank in London disagrees."

@@ -16,7 +16,7 @@ from telegram_assistant.ai.local.understanding import Local
 from telegram_assistant.ai.protocols import TextKind
 from telegram_assistant.errors import Rejected
 from telegram_assistant.settings import AiSettings, read_group
-from tests.ai.models import MINILM
+from testkit.models import MINILM
 
 REVISION = "c0ffee" + "0" * 34
 E5 = "intfloat/e5-of-our-own"

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from telegram_assistant.ai.local.ocr import MOST_CPU_SECONDS, MOST_MEMORY_BYTES, confident_text, read_text
 from telegram_assistant.ai.local.understanding import Local, examine_ocr
 from telegram_assistant.ai.protocols import Picture
-from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.domain.diagnosis import Verdict
 from telegram_assistant.errors import ProviderFailed
 
 RUSSIAN_FONT = str(Path(__file__).parents[2] / "src/telegram_simulator/world/fonts/DejaVuSans.ttf")

@@ -16,12 +16,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.protocols import Fetch, Instruction, Picture, TextKind
 from telegram_assistant.ai.providers import Source, examine, open_sources
-from telegram_assistant.domain.finding import Verdict
-from telegram_assistant.domain.spending import Price, Tokens
-from telegram_assistant.domain.understanding import Failure, Work
+from telegram_assistant.domain.diagnosis import Verdict
+from telegram_assistant.domain.understanding.policy import Failure, Work
+from telegram_assistant.domain.understanding.spending import Price, Tokens
 from telegram_assistant.errors import CannotStart, ProviderFailed, SettingsError
 from telegram_assistant.settings import read_settings
-from tests.ai.wire import CREDENTIALS, FakeServer, fake_server
+from testkit.provider_server import CREDENTIALS, FakeServer, fake_server
 
 TOLD = Instruction("Be brief.", "Hello", 50)
 SERVERS = {"DATABASE_URL": "postgresql://u@db/x", "REDIS_URL": "redis://cache/0"}

@@ -17,11 +17,11 @@ from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.questions import TAGS_TOKENS
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.spending import Amount, Balance, Call, Outcome, Price, Tokens, shares, split, who_can_pay
-from telegram_assistant.domain.understanding import Tier, Urgency, Work
+from telegram_assistant.domain.understanding.policy import Tier, Urgency, Work
+from telegram_assistant.domain.understanding.spending import Amount, Balance, Call, Outcome, Price, Tokens, shares, split, who_can_pay
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.provider_server import FakeServer
 from tests.ai.conftest import make_paid_channel, make_payer, tags_of
-from tests.ai.wire import FakeServer
 from tests.conftest import Admin
 
 A_CALL = TAGS_TOKENS

@@ -9,8 +9,8 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.api.asking import UNLIMITED, asked, client_of, key_of
-from tests.factories import make_tenant
+from testkit.api_clients import UNLIMITED, asked, client_of, key_of
+from testkit.factories import make_tenant
 
 
 @pytest.fixture

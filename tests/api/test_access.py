@@ -9,13 +9,13 @@ import httpx
 import pytest
 
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.access import Role, Scope
 from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.tenants.access import Role, Scope
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.rate_limits import RateLimits
-from tests.api.asking import OPERATOR, client_of, key_of, problem_of
+from testkit.api_clients import OPERATOR, client_of, key_of, problem_of
+from testkit.factories import fresh_number
 from tests.conftest import Admin
-from tests.factories import fresh_number
 
 FOLLOW = {"references": ["@some_channel"]}
 

@@ -6,11 +6,11 @@ import json
 import httpx
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.api.asking import problem_of
+from testkit.api_clients import problem_of
+from testkit.factories import make_channel
 from tests.conftest import Admin
-from tests.factories import make_channel
 
 FOLLOW = {"references": ["@some_channel"]}
 

@@ -4,13 +4,13 @@ from uuid import UUID
 
 import httpx
 
-from telegram_assistant.domain.channel_requests import MAX_OPEN_REQUESTS, NO_ACCOUNT, RequestState
+from telegram_assistant.domain.channels.channel_requests import MAX_OPEN_REQUESTS, NO_ACCOUNT, RequestState
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.api.asking import problem_of
+from testkit.api_clients import problem_of
+from testkit.factories import make_channel, make_tenant
 from tests.conftest import Admin
-from tests.factories import make_channel, make_tenant
 
 CHANNELS, REQUESTS = "/api/v1/channels", "/api/v1/channels/requests"
 

@@ -4,12 +4,12 @@ import httpx
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.api.asking import problem_of
+from testkit.api_clients import problem_of
+from testkit.factories import World, make_channel, make_tenant, make_world
 from tests.conftest import Admin
-from tests.factories import World, make_channel, make_tenant, make_world
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 import httpx
 
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.stores.postgres.stores import IngestStores
 from telegram_assistant.streams.entries import Buried, Entry, Source
-from tests.api.asking import OPERATOR, problem_of
-from tests.factories import fresh_number, make_channel, make_subscription
+from testkit.api_clients import OPERATOR, problem_of
+from testkit.factories import fresh_number, make_channel, make_subscription
 
 
 async def test_a_provider_is_refused_until_an_owner_has_consented(

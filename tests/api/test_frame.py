@@ -9,7 +9,7 @@ import pytest
 from telegram_assistant.api.problems import MAX_ERRORS
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import Settings
-from tests.api.asking import asked, key_of, problem_of
+from testkit.api_clients import asked, key_of, problem_of
 from tests.conftest import Admin
 
 FOLLOW = {"references": ["@some_channel"]}

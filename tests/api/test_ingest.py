@@ -13,12 +13,12 @@ from telegram_assistant.api.status import role_sites
 from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.settings import Settings
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.telemetry.health import Health
+from testkit.factories import make_channel, make_tenant
 from tests.conftest import Admin
-from tests.factories import make_channel, make_tenant
 
 KEY = {"Authorization": "Bearer the-operators-key"}
 

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import pytest
 
-from bench.chaos.fleet import Proxy
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.api.asking import asked, key_of, problem_of
-from tests.factories import make_tenant
+from testkit.api_clients import asked, key_of, problem_of
+from testkit.factories import make_tenant
+from testkit.toxiproxy import ToxiProxy
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Site:
     key: dict[str, str]
     fresh_key: dict[str, str]
     """One that this process has not seen yet."""
-    postgres: Proxy
-    redis: Proxy
+    postgres: ToxiProxy
+    redis: ToxiProxy
 
     async def get(self, path: str, *, key: dict[str, str] | None = None) -> httpx.Response:
         return await self.client.get(f"/api/v1{path}", headers=key or self.key)
@@ -41,7 +41,9 @@ class Site:
 @pytest.fixture
 async def site(database: dict[str, str], system: SystemStores) -> AsyncIterator[Site]:
     async with httpx.AsyncClient(base_url=os.environ["TEST_TOXIPROXY_URL"], timeout=10) as toxiproxy:
-        roads = {name: Proxy(toxiproxy, f"api-{name}", urlsplit(database[name]).netloc.rpartition("@")[2]) for name in ("DATABASE_URL", "REDIS_URL")}
+        roads = {
+            name: ToxiProxy(toxiproxy, f"api-{name}", urlsplit(database[name]).netloc.rpartition("@")[2]) for name in ("DATABASE_URL", "REDIS_URL")
+        }
         for road in roads.values():
             await road.open()
         settings = read_settings({**database, **{name: through(database[name], road.port) for name, road in roads.items()}})

@@ -7,9 +7,9 @@ import pytest
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter
 
-from telegram_assistant.api.areas import ALWAYS
+from telegram_assistant.api.routing import ALWAYS
 from telegram_assistant.api.site import AREAS, endpoints
-from telegram_assistant.domain.access import Scope
+from telegram_assistant.domain.tenants.access import Scope
 
 DESCRIBED: dict[str, Any] = endpoints().openapi()
 ROUTES = [route for area in AREAS for route in area.router.routes if isinstance(route, APIRoute)]

@@ -10,7 +10,7 @@ import pytest
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import Settings
-from tests.api.asking import asked, key_of, served
+from testkit.api_clients import asked, key_of, served
 from tests.conftest import Admin
 
 SECONDS = 0.3

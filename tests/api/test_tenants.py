@@ -3,8 +3,8 @@
 import httpx
 
 from telegram_assistant.assembly import App
-from tests.api.asking import OPERATOR, key_of, problem_of
-from tests.factories import fresh_number
+from testkit.api_clients import OPERATOR, key_of, problem_of
+from testkit.factories import fresh_number
 
 
 async def create(client: httpx.AsyncClient) -> dict[str, str]:

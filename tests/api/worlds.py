@@ -13,20 +13,20 @@ from uuid import UUID
 import asyncpg
 import httpx
 
-from bench.rows import make_writer, posts_of
 from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.domain.post import Entity, Origin
-from telegram_assistant.domain.priority import Priority
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.posts.post import Entity, Origin
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.settings import Settings, read_settings
-from telegram_assistant.stores.postgres.audit import Change
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.migrating import migrate
-from tests.api.asking import UNLIMITED, client_of, key_of, with_operator_key
+from telegram_assistant.stores.postgres.tenants.audit import Change
+from testkit.api_clients import UNLIMITED, client_of, key_of, with_operator_key
+from testkit.factories import make_channel
+from testkit.graphs import land
+from testkit.rows import make_writer, posts_of
 from tests.conftest import Admin, in_database, named_database
-from tests.factories import make_channel
-from tests.graph.drawn import land
 from tests.stores.postgres.catalogue import insert_row, tables
 
 MARK = "belongs_to_b"

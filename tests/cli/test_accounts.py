@@ -8,12 +8,12 @@ from typer.testing import CliRunner
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.cli import app
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.budget import Kept
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.budget import Kept
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.settings import read_settings
 from telegram_assistant.telegram.vault import vault_of
-from tests.factories import make_tenant
+from testkit.factories import make_tenant
 
 type Ask = Callable[..., tuple[int, str]]
 

@@ -7,10 +7,10 @@ from typer.testing import CliRunner, Result
 
 from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.spending import Amount, Call, Outcome, Tokens
-from telegram_assistant.domain.understanding import AiPolicy, Work
+from telegram_assistant.domain.understanding.policy import AiPolicy, Work
+from telegram_assistant.domain.understanding.spending import Amount, Call, Outcome, Tokens
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.factories import fresh_number, make_channel, make_subscription
+from testkit.factories import fresh_number, make_channel, make_subscription
 
 
 async def tell(runner: CliRunner, words: list[str]) -> Result:

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 from telegram_assistant.assembly import App
 from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from testkit.factories import follow_long_ago, make_deleted, make_page, make_post
 from tests.cli.test_channels import connected, known_channel, named_tenant
-from tests.factories import follow_long_ago, make_deleted, make_page, make_post
 
 
 def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunner, database: dict[str, str]) -> None:

@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.cli import app
 from telegram_assistant.cli.connected import tenant_named
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.channels.channel import Channel
+from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.priority import Priority
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, FollowedChannel, Subscription
-from tests.factories import fresh_number, make_tenant
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, FollowedChannel, Subscription
+from testkit.factories import fresh_number, make_tenant
 
 
 def connected[T](database: dict[str, str], work: Callable[[App], Awaitable[T]]) -> T:

@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from telegram_assistant.cli.coverage import draw_coverage
-from telegram_assistant.domain.coverage import CoverageState, CoverageStatus
+from telegram_assistant.domain.channels.coverage import CoverageState, CoverageStatus
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.stores.postgres.coverage import ChannelCoverage
+from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 WHY = "no account can open it any more: it is private now, and whoever was in it was put out by its owner"

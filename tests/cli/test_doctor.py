@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import OwnServers, own_servers
+from testkit.servers import OwnServers, own_servers
 
 NAMES = ("postgres", "redis", "s3", "neo4j")
 LINES = {"postgres": "postgres", "redis": "redis", "s3": "files", "neo4j": "neo4j"}

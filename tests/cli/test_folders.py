@@ -5,11 +5,11 @@ from typer.testing import CliRunner
 
 from telegram_assistant.assembly import App
 from telegram_assistant.cli import app
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import AccountId, ChannelId
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
+from testkit.factories import fresh_number
 from tests.cli.test_channels import connected, tenant
-from tests.factories import fresh_number
 
 __all__ = ["tenant"]
 

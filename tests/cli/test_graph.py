@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 from telegram_assistant.assembly import App
 from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId
+from testkit.factories import make_channel, make_subscription
+from testkit.graphs import land, make_linked
 from tests.cli.test_channels import connected
-from tests.factories import make_channel, make_subscription
-from tests.graph.drawn import land, make_linked
 
 NOW = datetime.now(UTC)
 URL = "https://page.example/story"

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from telegram_assistant.api.site import endpoints
 from telegram_assistant.cli import app
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.posts import Derived
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.factories import fresh_number, make_channel, make_deleted, make_page, make_post, make_subscription
+from testkit.factories import fresh_number, make_channel, make_deleted, make_page, make_post, make_subscription
 
 ENDPOINTS = {
     "accounts list": "list_all_accounts",

@@ -5,7 +5,7 @@ import re
 from typer.testing import CliRunner
 
 from telegram_assistant.cli import app
-from telegram_assistant.domain.access import weakness_of_operator_key
+from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 
 
 def test_a_key_is_made_listed_and_revoked(runner: CliRunner) -> None:

@@ -9,11 +9,11 @@ import pytest
 import segno
 from typer.testing import CliRunner, Result
 
-from telegram_assistant import follow
+from telegram_assistant import ingest_role
 from telegram_assistant.assembly import assemble
 from telegram_assistant.cli import app, login
 from telegram_assistant.cli.drawing import BORDER
-from telegram_assistant.ingest.tick import PART as SCHEDULER
+from telegram_assistant.ingest.scheduler import PART as SCHEDULER
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.supervision import end, keep_running
@@ -51,7 +51,7 @@ async def ingest(database: dict[str, str], sim: Simulator, system: SystemStores,
     stopping, health = asyncio.Event(), Health(probes={})
     async with AsyncExitStack() as stack:
         assembled = await stack.enter_async_context(assemble(read_settings(environ), with_accounts=True))
-        wanted = [loop for loop in follow.loops(assembled, health) if loop.name != SCHEDULER]
+        wanted = [loop for loop in ingest_role.loops(assembled, health) if loop.name != SCHEDULER]
         loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in wanted]
         yield
         stopping.set()

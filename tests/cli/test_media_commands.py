@@ -11,9 +11,9 @@ from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.streams.stage import bind
-from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription
+from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription
 from tests.streams.conftest import parsed
 
 

@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 from telegram_assistant.cli import app
 from telegram_assistant.features.vector_upkeep import keep_vectors
 from telegram_assistant.settings import Login, read_settings
-from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import open_pool
+from telegram_assistant.stores.postgres.delivery.wakeup import Bell
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import system_stores
+from testkit.models import MINILM
 from tests.ai.conftest import minilm
-from tests.ai.models import MINILM
 from tests.vectors.indexed import SPACE, index_of, land, make_followed_channel, opened_with_vectors, vectors_in
 
 __all__ = ["minilm"]

@@ -9,12 +9,12 @@ from typer.testing import CliRunner, Result
 
 from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.posts import Derived
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription
+from testkit.models import MINILM
 from tests.ai.conftest import minilm
-from tests.ai.models import MINILM
-from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription
 from tests.vectors.indexed import index_of, opened_with_vectors, vectors_in
 
 __all__ = ["minilm"]

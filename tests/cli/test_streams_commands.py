@@ -12,11 +12,11 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.streams.entries import PAYLOAD, Buried, Entry, Source
 from telegram_assistant.streams.keys import stopped_key, stream_key
 from telegram_assistant.streams.stage import bind
-from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription
+from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription
 from tests.streams.conftest import parsed
 
 KEY = stream_key(PostParsed, Lane.LIVE)

@@ -7,11 +7,11 @@ from typer.testing import CliRunner
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
-from telegram_assistant.stores.postgres.tenant_tags import TagChoice
+from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice
 from tests.cli.test_ai import make_named_tenant, tell
 from tests.conftest import Admin
 from tests.stages.tagged import follow, land, rows, tag

@@ -5,7 +5,7 @@ import json
 from typer.testing import CliRunner
 
 from telegram_assistant.cli import app
-from tests.factories import fresh_number
+from testkit.factories import fresh_number
 
 
 def name_of_new(runner: CliRunner) -> str:

@@ -4,8 +4,8 @@ import json
 
 import yaml
 
+from testkit.servers import CHECKOUT
 from tests.deploy.watching import DASHBOARD, panels
-from tests.servers import CHECKOUT
 
 PROVISIONING = CHECKOUT / "deploy/grafana/provisioning"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from testkit.servers import CHECKOUT
 from tests.deploy.watching import RULES, alert_rules
-from tests.servers import CHECKOUT
 
 PROMETHEUS = CHECKOUT / "deploy/prometheus"
 CASES = sorted((PROMETHEUS / "tests").glob("*.yml"))

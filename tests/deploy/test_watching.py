@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.engines import free_port
+from testkit.engines import free_port
+from testkit.servers import CHECKOUT
 from tests.deploy.watching import (
     Watcher,
     alert_rules,
@@ -18,7 +19,6 @@ from tests.deploy.watching import (
     until,
     watching,
 )
-from tests.servers import CHECKOUT
 
 pytestmark = pytest.mark.serial
 

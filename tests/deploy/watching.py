@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import yaml
 
-from tests.servers import CHECKOUT, own_servers
+from testkit.servers import CHECKOUT, own_servers
 
 DASHBOARD = CHECKOUT / "deploy/grafana/dashboards/incremental-parsing.json"
 RULES = CHECKOUT / "deploy/prometheus/rules/incremental-parsing.yml"

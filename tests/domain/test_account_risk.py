@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.account_risk import Allowance, MethodUse, Risk, Verdict, verdict_on
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.account_risk import Allowance, MethodUse, Risk, Verdict, verdict_on
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

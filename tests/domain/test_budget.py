@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.budget import (
+from telegram_assistant.domain.accounts.budget import (
     BUDGETS,
     DAY,
     HOUR,

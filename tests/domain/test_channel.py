@@ -2,7 +2,7 @@
 
 import pytest
 
-from telegram_assistant.domain.channel import Reference, ReferenceKind, parse_reference
+from telegram_assistant.domain.channels.channel import Reference, ReferenceKind, parse_reference
 from telegram_assistant.errors import Rejected
 
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from telegram_assistant.domain.budget import Kept
-from telegram_assistant.domain.channel_requests import (
+from telegram_assistant.domain.accounts.budget import Kept
+from telegram_assistant.domain.channels.channel_requests import (
     LOOK_UPS_PER_DAY,
     METHODS,
     NEXT,

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.coverage import CoverageFacts, CoverageState, CoverageStatus, IdRange, status_of, without
+from telegram_assistant.domain.channels.coverage import CoverageFacts, CoverageState, CoverageStatus, IdRange, status_of, without
 from telegram_assistant.domain.ids import MessageId
 
 LATER = datetime(2026, 12, 1, tzinfo=UTC)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.crawling import CrawlRules, Verdict, decide, worth_reading
-from telegram_assistant.domain.links import canonical_url, normal_url
-from telegram_assistant.domain.pages import KEPT, PageStatus, kept_for
+from telegram_assistant.domain.posts.links import canonical_url, normal_url
+from telegram_assistant.domain.understanding.crawling import CrawlRules, Verdict, decide, worth_reading
+from telegram_assistant.domain.understanding.pages import KEPT, PageStatus, kept_for
 
 EVERYTHING = CrawlRules()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.differences import MAX_CHANGES, Change, Difference, Piece, difference, pieces_of, replacement
+from telegram_assistant.domain.posts.differences import MAX_CHANGES, Change, Difference, Piece, difference, pieces_of, replacement
 
 texts = st.text(st.sampled_from("аб вг.12\n🔥é"), max_size=60)
 LONGEST_SECONDS = 0.1

@@ -1,8 +1,8 @@
 from itertools import pairwise
 
-from telegram_assistant.domain.budget import DAY, HOUR, Cost, meter_of
+from telegram_assistant.domain.accounts.budget import DAY, HOUR, Cost, meter_of
+from telegram_assistant.domain.channels.joining import Candidate, joins_budget, worth_joining
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.joining import Candidate, joins_budget, worth_joining
 
 
 def candidate(channel_id: int, *, posts_per_hour: float, weight: float = 1.0) -> Candidate:

@@ -1,6 +1,6 @@
 import pytest
 
-from telegram_assistant.domain.language import language_of
+from telegram_assistant.domain.posts.language import language_of
 
 
 @pytest.mark.parametrize(

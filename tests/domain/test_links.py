@@ -1,7 +1,7 @@
 import pytest
 
-from telegram_assistant.domain.links import normal_url, urls_of
-from telegram_assistant.domain.post import Entity
+from telegram_assistant.domain.posts.links import normal_url, urls_of
+from telegram_assistant.domain.posts.post import Entity
 
 
 def test_links_are_found_where_telegram_marks_them_counted_in_its_units() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.media import MediaFile, MediaKind, MediaRules, SkipReason, Terms, Wanting, decide, files_of
-from tests.factories import make_post
+from telegram_assistant.domain.media.files import MediaFile, MediaKind, MediaRules, SkipReason, Terms, Wanting, decide, files_of
+from testkit.factories import make_post
 
 RULES = MediaRules(has_place=True, max_bytes=1000, quota_bytes=0)
 

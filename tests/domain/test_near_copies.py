@@ -3,8 +3,8 @@ from zlib import crc32
 
 import pytest
 
-from telegram_assistant.domain.near_copies import Sketch, content_of, folded, is_copy, original_of
-from telegram_assistant.domain.near_copies import sketch_of as keyed_sketch_of
+from telegram_assistant.domain.posts.near_copies import Sketch, content_of, folded, is_copy, original_of
+from telegram_assistant.domain.posts.near_copies import sketch_of as keyed_sketch_of
 
 KEY = b"of this installation"
 

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.parsing import Mode, Statistics, choose_mode, ewma_of, overlap_of, pause_after, quiet_hours, start_of, threshold_of
+from telegram_assistant.domain.channels.parsing import (
+    Mode,
+    Statistics,
+    choose_mode,
+    ewma_of,
+    overlap_of,
+    pause_after,
+    quiet_hours,
+    start_of,
+    threshold_of,
+)
 from telegram_assistant.settings import ModeOverride, ParserSettings
 
 MOSCOW = ZoneInfo("Europe/Moscow")

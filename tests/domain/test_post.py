@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from telegram_assistant.domain.post import Entity, fingerprint
+from telegram_assistant.domain.posts.post import Entity, fingerprint
 
 ENTITIES = [Entity("bold", 0, 4), Entity("text_url", 5, 8, "https://a.example/?q=ё"), Entity("custom_emoji", 14, 2)]
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.query import Has, Query, Term, parse_query
-from telegram_assistant.domain.understanding import PostSort
+from telegram_assistant.domain.search.query import Has, Query, Term, parse_query
+from telegram_assistant.domain.understanding.policy import PostSort
 from telegram_assistant.errors import Rejected
 
 TODAY = date(2026, 11, 15)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.rechecking import LEVELS, depth_due
+from telegram_assistant.domain.posts.rechecking import LEVELS, depth_due
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 channels = st.integers(1, 2**40).map(ChannelId)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.rhythm import (
+from telegram_assistant.domain.channels.rhythm import (
     BURST_MEMORY_SECONDS,
     DAY,
     DAYS_A_WEEK,

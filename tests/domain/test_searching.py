@@ -6,10 +6,10 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.facets import Counted, Facet, facets_of
-from telegram_assistant.domain.fusion import fused
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.snippets import LENGTH, snippet_of
+from telegram_assistant.domain.search.facets import Counted, Facet, facets_of
+from telegram_assistant.domain.search.fusion import fused
+from telegram_assistant.domain.search.snippets import LENGTH, snippet_of
 
 
 def test_what_both_rankings_know_comes_first() -> None:

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.text import storable
+from telegram_assistant.domain.posts.text import storable
 
 ANYTHING = st.text(st.characters(codec=None, exclude_categories=()) | st.sampled_from("\x00\ud83d\udd25a🔥"))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from telegram_assistant.domain.vocabulary import Support, is_established, language_for, tag_in
+from telegram_assistant.domain.understanding.vocabulary import Support, is_established, language_for, tag_in
 
 
 @pytest.mark.parametrize(

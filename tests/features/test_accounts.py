@@ -3,15 +3,15 @@ from uuid import uuid4
 
 import pytest
 
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.account_risk import Risk
-from telegram_assistant.domain.budget import Kept
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.account_risk import Risk
+from telegram_assistant.domain.accounts.budget import Kept
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.accounts import account_health, one_account, pause_account, resume_account
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
-from tests.factories import World
+from testkit.factories import World
 
 
 async def make_account(system: SystemStores, ingest: IngestStores, world: World) -> AccountId:

@@ -3,13 +3,13 @@ from uuid import uuid4
 
 import pytest
 
-from telegram_assistant.domain.spending import Amount, Call, Outcome, Tokens
-from telegram_assistant.domain.understanding import AiPolicy, Work
+from telegram_assistant.domain.understanding.policy import AiPolicy, Work
+from telegram_assistant.domain.understanding.spending import Amount, Call, Outcome, Tokens
 from telegram_assistant.errors import Conflicting, Missing
 from telegram_assistant.features import ai_policies, spending
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.factories import World, fresh_number, make_channel, make_subscription
 from tests.conftest import Admin
-from tests.factories import World, fresh_number, make_channel, make_subscription
 
 
 async def in_force(world: World) -> dict[int, AiPolicy]:

@@ -2,11 +2,11 @@
 
 import pytest
 
+from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.priority import Priority
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channel_lists import Listed, as_opml, read_list
-from telegram_assistant.stores.postgres.channels import FollowedChannel
+from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 
 
 def followed(number: int, title: str, username: str | None, folder: str | None = None) -> FollowedChannel:

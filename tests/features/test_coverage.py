@@ -2,14 +2,14 @@ from datetime import datetime
 
 import pytest
 
-from telegram_assistant.domain.coverage import CoverageState, IdRange
+from telegram_assistant.domain.channels.coverage import CoverageState, IdRange
 from telegram_assistant.domain.ids import AccountId, MessageId
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.coverage import coverage_of, coverage_of_all, in_words
 from telegram_assistant.features.parked import parked_channels, release
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.factories import World
 from tests.conftest import Admin
-from tests.factories import World
 
 
 async def read_by_own_account(admin: Admin, world: World) -> AccountId:

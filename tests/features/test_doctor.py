@@ -2,8 +2,8 @@
 
 import pytest
 
-from telegram_assistant.domain.access import new_operator_key
-from telegram_assistant.domain.finding import Finding, Verdict
+from telegram_assistant.domain.diagnosis import Finding, Verdict
+from telegram_assistant.domain.tenants.access import new_operator_key
 from telegram_assistant.features.doctor import examine_operator_key
 from telegram_assistant.settings import read_settings
 

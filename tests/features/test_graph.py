@@ -10,20 +10,20 @@ import pytest
 from pydantic_core import to_json
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.domain.post import Post
-from telegram_assistant.domain.understanding import AiPolicy, Tier
+from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.graph import Asking, By, Engine, FirstSeen, first_link, first_seen, similar_channels, spread, who_forwards, who_links
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.questions import Shared
 from telegram_assistant.graph.store import Graph
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
+from testkit.factories import World, fresh_number, make_channel, make_subscription, make_tenant
+from testkit.graphs import land, make_linked, opened_graph, understand
 from tests.conftest import Admin
-from tests.factories import World, fresh_number, make_channel, make_subscription, make_tenant
 from tests.graph.conftest import graph_index
-from tests.graph.drawn import land, make_linked, opened_graph, understand
 
 __all__ = ["graph_index"]
 

@@ -13,16 +13,16 @@ from telegram_assistant.features.graph_upkeep import keep_graph, rebuild_graph
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.store import Generations
 from telegram_assistant.settings import Login, read_settings
-from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuild
+from telegram_assistant.stores.postgres.delivery.wakeup import Bell
 from telegram_assistant.stores.postgres.migrating import migrate
-from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuild
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.telemetry.health import Health
+from testkit.factories import make_channel, make_page
+from testkit.graphs import all_of, land, make_linked, opened_graph, understand
 from tests.conftest import Admin, scratch_database
-from tests.factories import make_channel, make_page
-from tests.graph.drawn import all_of, land, make_linked, opened_graph, understand
 
 NOW = datetime.now(UTC)
 POSTS = 30

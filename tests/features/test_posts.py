@@ -3,20 +3,20 @@ from datetime import timedelta
 
 import pytest
 
-from telegram_assistant.domain.differences import Change
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.media import MediaKind
-from telegram_assistant.domain.post import Entity, Origin
-from telegram_assistant.domain.understanding import Tier
+from telegram_assistant.domain.media.files import MediaKind
+from telegram_assistant.domain.posts.differences import Change
+from telegram_assistant.domain.posts.post import Entity, Origin
+from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.changes import quiet_changes
 from telegram_assistant.features.posts import post_in_full, versions_of
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.posts import Derived
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
+from testkit.factories import World, make_page, make_post
 from tests.conftest import Admin
-from tests.factories import World, make_page, make_post
 
 ID = 1000
 

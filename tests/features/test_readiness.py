@@ -17,12 +17,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from bench.engines import free_port
 from telegram_assistant.api.server import Server
-from telegram_assistant.domain.finding import Finding, Verdict
+from telegram_assistant.domain.diagnosis import Finding, Verdict
 from telegram_assistant.features.readiness import ALERT_SERIES, PANEL_SERIES, CheckedRole, Expectations, addresses_of, examine_installation
 from telegram_assistant.settings import HttpSettings, read_group
 from telegram_assistant.telemetry.scraping import Address
+from testkit.engines import free_port
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 CHECKOUT = Path(__file__).parent.parent.parent

@@ -15,14 +15,14 @@ from telegram_assistant.features.text_upkeep import rebuild_text
 from telegram_assistant.features.vector_upkeep import rebuild_vectors
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuild
 from telegram_assistant.stores.postgres.migrating import migrate
-from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuild
-from telegram_assistant.stores.postgres.search import FAR_FUTURE, Limits, Place
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, Limits, Place
 from telegram_assistant.vectors.protocol import Space
-from tests.ai.models import MINILM
+from testkit.factories import make_page, make_post
+from testkit.models import MINILM
 from tests.conftest import Admin, scratch_database
-from tests.factories import make_page, make_post
 from tests.stores.postgres.catalogue import complaints
 from tests.vectors.indexed import SPACE, found, index_of, land, make_followed_channel, opened_with_vectors
 

@@ -9,8 +9,8 @@ import pytest
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.domain.post import Post
-from telegram_assistant.domain.understanding import AiPolicy, Tier
+from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Rejected
 from telegram_assistant.events import Event, PostParsed
 from telegram_assistant.features.search import Answer, search
@@ -18,14 +18,14 @@ from telegram_assistant.features.search_meaning import WordsOnly
 from telegram_assistant.features.search_pages import COMPARED_CHARACTERS
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.stages.post_persistence import post_persistence
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.rebuilds import Projection
-from telegram_assistant.stores.postgres.tenant_tags import TagChoice
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
+from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice
 from telegram_assistant.vectors.index import MeaningSearch
 from telegram_assistant.vectors.opening import open_vectors
+from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
 from tests.conftest import Admin
-from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
 from tests.vectors.indexed import index_of, mark_complete, opened_with_vectors
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

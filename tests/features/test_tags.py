@@ -4,12 +4,12 @@ import pytest
 
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.understanding import AiPolicy, Tier
+from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.tags import choose_tag, most_used, posts_by_tag, vocabulary
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.factories import World
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
+from testkit.factories import World
 
 DAY = timedelta(days=1)
 

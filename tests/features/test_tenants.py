@@ -5,16 +5,16 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from telegram_assistant.domain.account_risk import Risk
+from telegram_assistant.domain.accounts.account_risk import Risk
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.features import tenants
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import ApiStores, SystemStores, tenant_stores
-from telegram_assistant.stores.postgres.tenant_operations import TenantSummary
+from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantSummary
+from testkit.factories import World, fresh_number, make_channel
 from tests.conftest import Admin
-from tests.factories import World, fresh_number, make_channel
 
 
 async def nothing() -> None:

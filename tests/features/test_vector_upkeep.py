@@ -8,11 +8,11 @@ import pytest
 
 from telegram_assistant.assembly import App
 from telegram_assistant.features.vector_upkeep import keep_vectors, report_vectors
-from telegram_assistant.stores.postgres.rebuilds import Projection
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.vectors.index import Index
+from testkit.models import MINILM
 from tests.ai.conftest import minilm
-from tests.ai.models import MINILM
 from tests.features.test_rebuilding import TEXTS, admin, app, own, posts
 from tests.vectors.indexed import found, index_of, land, make_followed_channel
 

@@ -6,7 +6,7 @@ import pytest
 
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.graph.drawn import opened_graph
+from testkit.graphs import opened_graph
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from telegram_assistant.assembly import assemble
 from telegram_assistant.clock import forget_in_graph
 from telegram_assistant.settings import read_settings
-from tests.factories import make_channel
-from tests.graph.drawn import land, make_linked
+from testkit.factories import make_channel
+from testkit.graphs import land, make_linked
 
 NOW = datetime.now(UTC)
 

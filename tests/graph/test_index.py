@@ -4,13 +4,13 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.understanding import Tier
+from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.graph.index import GraphIndex
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.factories import fresh_number, make_channel, make_page
+from testkit.graphs import all_of, land, make_linked, understand
 from tests.conftest import Admin
-from tests.factories import fresh_number, make_channel, make_page
-from tests.graph.drawn import all_of, land, make_linked, understand
 
 DAY = "2026-11-01"
 NOW = datetime(2026, 11, 2, tzinfo=UTC)

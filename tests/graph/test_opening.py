@@ -1,6 +1,6 @@
 import pytest
 
-from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.domain.diagnosis import Verdict
 from telegram_assistant.graph.opening import examine
 from telegram_assistant.settings import read_settings
 

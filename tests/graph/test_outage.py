@@ -11,14 +11,14 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.features.graph import Asking, Engine, who_forwards
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.landing import Claim
 from telegram_assistant.stores.postgres.migrating import migrate
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.work import loops
-from tests.factories import make_channel, make_page, make_subscription, make_tenant
-from tests.graph.drawn import all_of, make_linked
-from tests.servers import OwnServers, own_servers
+from telegram_assistant.worker_role import loops
+from testkit.factories import make_channel, make_page, make_subscription, make_tenant
+from testkit.graphs import all_of, make_linked
+from testkit.servers import OwnServers, own_servers
 
 PER_SECOND, CHANNELS = 20, 4
 

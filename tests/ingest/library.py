@@ -10,8 +10,8 @@ from typing import Any
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.events import PostVisionUploaded
-from telegram_assistant.follow import fetcher_of
 from telegram_assistant.ingest.media import Fetcher
+from telegram_assistant.ingest_role import fetcher_of
 from telegram_assistant.settings import FilesSettings, Settings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.files import Files, open_files

@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from telegram_assistant.domain.coverage import IdRange, Known, closes, is_unread, proven_by, without
+from telegram_assistant.domain.channels.coverage import IdRange, Known, closes, is_unread, proven_by, without
+from telegram_assistant.domain.channels.parsing import FIXED_OVERLAP, LONGEST_OVERLAP, Mode, choose_mode, start_of
 from telegram_assistant.domain.ids import MessageId
-from telegram_assistant.domain.parsing import FIXED_OVERLAP, LONGEST_OVERLAP, Mode, choose_mode, start_of
 from telegram_assistant.settings import ParserSettings
 
 PAGE = 5

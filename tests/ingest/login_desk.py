@@ -15,10 +15,10 @@ from telegram_assistant.telegram.vault import Vault, make_key, vault_of
 from telegram_assistant.telemetry.health import Health
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.world import HOME_DC
+from testkit.factories import make_tenant
+from testkit.waits import Skipping
 from tests.conftest import Admin
-from tests.factories import make_tenant
 from tests.ingest.person import Person
-from tests.waits import Skipping
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """What a scraper sees of the parser's metrics."""
 
-from telegram_assistant.domain.parsing import Mode
+from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.telemetry.metrics import REGISTRY
 
 

@@ -12,22 +12,22 @@ from uuid import UUID
 from pydantic import SecretStr
 
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.account import AccountState, Lease
-from telegram_assistant.domain.channel import Channel
-from telegram_assistant.domain.channel_requests import RequestKind, RequestState
+from telegram_assistant.domain.accounts.account import AccountState, Lease
+from telegram_assistant.domain.channels.channel import Channel
+from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.follow import Mine, catching_up_of, desk_of, listening_of, resolver_of, scheduler_of
+from telegram_assistant.ingest.account_loop import Reading
 from telegram_assistant.ingest.catching_up import CatchingUp
 from telegram_assistant.ingest.channel_resolution import ChannelResolver
-from telegram_assistant.ingest.listening import Listening
-from telegram_assistant.ingest.reading import Reading
-from telegram_assistant.ingest.tick import Scheduler
+from telegram_assistant.ingest.push import Listening
+from telegram_assistant.ingest.scheduler import Scheduler
+from telegram_assistant.ingest_role import Mine, catching_up_of, desk_of, listening_of, resolver_of, scheduler_of
 from telegram_assistant.settings import Settings, TelegramSettings
-from telegram_assistant.stores.postgres.channel_requests import ChannelRequest, NewRequest
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest, NewRequest
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.redis.scheduler import FACTS, LOCK
+from telegram_assistant.telegram.account_client import Line
 from telegram_assistant.telegram.client import open_line
-from telegram_assistant.telegram.line import Line
 from telegram_assistant.telegram.reader import Reader
 from telegram_assistant.telegram.updates import MOST_WAITING, Ear
 from telegram_assistant.telemetry.health import Health
@@ -35,9 +35,9 @@ from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.channel import Channel as SimulatedChannel
 from telegram_simulator.world.post import Post as SimulatedPost
+from testkit.factories import fresh_number, make_tenant
+from testkit.waits import Skipping
 from tests.conftest import Admin
-from tests.factories import fresh_number, make_tenant
-from tests.waits import Skipping
 
 PHONE = "79990000001"
 

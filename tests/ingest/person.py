@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from telegram_assistant.domain.accounts.login import OVER, LoginState
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.login import OVER, LoginState
-from telegram_assistant.stores.postgres.logins import LoginAttempt
+from telegram_assistant.stores.postgres.accounts.logins import LoginAttempt
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.telegram.answers import seal
+from telegram_assistant.telegram.sealed_answers import seal
 
 DIGITS = "79995550201"
 PHONE, CODE, PASSWORD = f"+{DIGITS}", "12345", "сезам"

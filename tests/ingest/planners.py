@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from telegram_assistant.ingest.tick import Scheduler, scheduler_status
+from telegram_assistant.ingest.scheduler import Scheduler, scheduler_status
 from telegram_assistant.settings import ParserSettings
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.scheduler import SchedulerLock

@@ -10,16 +10,16 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.features.channel_lists import Listed
 from telegram_assistant.features.channels import follow
-from telegram_assistant.follow import preview_desk_of
 from telegram_assistant.ingest.previews import PreviewReading, PreviewTurns
+from telegram_assistant.ingest_role import preview_desk_of
 from telegram_assistant.previews.site import open_site
 from telegram_assistant.settings import PreviewSettings, Settings
-from telegram_assistant.stores.postgres.channel_requests import ChannelRequest
-from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, Subscription
+from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest
+from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
 from telegram_assistant.telemetry.health import Health
 from telegram_simulator.simulator import Simulator
+from testkit.factories import make_tenant
 from tests.conftest import Admin
-from tests.factories import make_tenant
 from tests.simulator.serving import web_side
 
 WANTED = Subscription(channel_id=NOT_KNOWN_YET)

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 import pytest
 import structlog
 
-from telegram_assistant.domain.account import LEASE_SECONDS, AccountState, Lease
+from telegram_assistant.domain.accounts.account import LEASE_SECONDS, AccountState, Lease
 from telegram_assistant.errors import AccountRefused, CannotStart
 from telegram_assistant.ingest.accounts import Holder, Leave, Use, adopt
-from telegram_assistant.stores.postgres.accounts import Account, HeldAccount
+from telegram_assistant.stores.postgres.accounts.accounts import Account, HeldAccount
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.vault import Sealed, Vault, make_key, vault_of
 from telegram_assistant.telemetry.health import Health

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.errors import LeaseLost
-from telegram_assistant.stores.postgres.backfills import BackfillKind
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS
-from telegram_assistant.stores.postgres.landing import BackfillClaim
+from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS
+from telegram_assistant.stores.postgres.posts.landing import BackfillClaim
 from telegram_simulator.control.operations import Control
+from testkit.factories import make_page, make_post
 from tests.conftest import Admin
-from tests.factories import make_page, make_post
 from tests.ingest.office import Office, say, simulated, truth
 
 

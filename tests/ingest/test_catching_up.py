@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from telethon.extensions import BinaryReader
 from telethon.tl import types
 
-from telegram_assistant.domain.history import Readable
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.settings import Settings
 from telegram_assistant.telegram.reader import Reader
 from telegram_assistant.telegram.updates import Ear

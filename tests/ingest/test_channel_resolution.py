@@ -4,22 +4,22 @@ from uuid import UUID
 
 import pytest
 
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.channel_requests import RequestKind, RequestState
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
+from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.domain.priority import Priority
 from telegram_assistant.features.channel_lists import Listed
 from telegram_assistant.features.channels import follow
 from telegram_assistant.ingest.channel_resolution import LOOK_UP_SECONDS
-from telegram_assistant.stores.postgres.channel_requests import ChannelRequest, NewRequest
-from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, Subscription
+from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest, NewRequest
+from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.people import People
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.channel import Channel as SimulatedChannel
 from telegram_simulator.world.tiny import CITY, CLUB, CLUB_INVITE, TECH
+from testkit.factories import make_channel, make_tenant
 from tests.conftest import Admin
-from tests.factories import make_channel, make_tenant
 from tests.ingest.office import PHONE, Office, simulated
 
 WANTED = Subscription(channel_id=NOT_KNOWN_YET, folder="Город", priority=Priority.HIGH)

@@ -6,7 +6,7 @@ import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.errors import LeaseLost
-from telegram_assistant.stores.postgres.landing import PushClaim
+from telegram_assistant.stores.postgres.posts.landing import PushClaim
 from telegram_simulator.control.operations import Control
 from telegram_simulator.world.channel import Channel as SimulatedChannel
 from tests.conftest import Admin

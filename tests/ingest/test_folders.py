@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from telegram_assistant.domain.channel_requests import RequestKind, RequestState
+from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy
 from telegram_assistant.features.channel_lists import Listed
 from telegram_assistant.features.channels import follow
 from telegram_assistant.ingest.folders import GONE
-from telegram_assistant.stores.postgres.channel_requests import ChannelRequest
-from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, Subscription
+from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest
+from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.people import People
 from telegram_simulator.simulator import Simulator

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from telegram_assistant import follow
+from telegram_assistant import ingest_role
 from telegram_assistant.assembly import assemble
-from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.settings import TelegramSettings, read_settings
-from telegram_assistant.stores.postgres.accounts import Account
+from telegram_assistant.stores.postgres.accounts.accounts import Account
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telegram.vault import make_key
@@ -40,7 +40,7 @@ async def following(account: TelegramSettings, database: dict[str, str]) -> Asyn
     }
     stopping, health = asyncio.Event(), Health(probes={})
     async with assemble(read_settings(environ), with_accounts=True) as app, asyncio.TaskGroup() as group:
-        for loop in follow.loops(app, health):
+        for loop in ingest_role.loops(app, health):
             group.create_task(keep_running(loop, stopping=stopping, health=health))
         yield
         stopping.set()

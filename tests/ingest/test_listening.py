@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from telethon.tl import types
 
-from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy, LeaseLost
-from telegram_assistant.stores.postgres.landing import Page, PushClaim
-from telegram_assistant.telegram.raw import unpacked
+from telegram_assistant.stores.postgres.posts.landing import Page, PushClaim
+from telegram_assistant.telegram.raw_messages import unpacked
 from telegram_assistant.telemetry.metrics import REGISTRY
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.post import FileKind
-from tests.factories import make_post
+from testkit.factories import make_post
 from tests.ingest.listeners import all_stored, at_work, is_due, joined, poll_what_is_due
 from tests.ingest.office import PHONE, Office, simulated, truth
 from tests.streams.conftest import until

@@ -5,21 +5,21 @@ from pydantic import SecretStr
 from telethon.sessions import StringSession
 from telethon.tl import functions, types
 
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.login import LoginState
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.login import LoginState
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
-from telegram_assistant.telegram.answers import seal
+from telegram_assistant.telegram.sealed_answers import seal
 from telegram_assistant.telegram.vault import Sealed, Vault
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
+from testkit.factories import make_tenant
+from testkit.waits import Skipping
 from tests.conftest import Admin
-from tests.factories import make_tenant
 from tests.ingest.login_desk import desk, no_other_accounts, person, serving, tenant_id, vault
 from tests.ingest.person import CODE, DIGITS, PASSWORD, PHONE, Person, knowing
 from tests.streams.conftest import until
 from tests.telegram.conftest import Lines
-from tests.waits import Skipping
 
 __all__ = ["desk", "no_other_accounts", "person", "tenant_id", "vault"]
 

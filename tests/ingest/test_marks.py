@@ -8,13 +8,13 @@ import pytest
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.settings import ModeOverride, SchedulerPolicy, Settings
-from telegram_assistant.stores.postgres.backfills import BackfillKind
+from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.telemetry.metrics import MARKS_UNREADABLE
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
+from testkit.factories import fresh_number
 from tests.conftest import Admin
-from tests.factories import fresh_number
 from tests.ingest.office import Office, open_office, simulated
 
 STATISTICS = {"median": 60.0, "p95": 120.0, "ewma": 60.0, "sample_count": 30, "window_days": 14, "calculated_at": "2026-11-01T00:00:00+00:00"}

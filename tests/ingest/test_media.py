@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from telegram_assistant.domain.ids import MessageId
-from telegram_assistant.domain.media import MOST_ATTEMPTS
+from telegram_assistant.domain.media.files import MOST_ATTEMPTS
 from telegram_assistant.errors import Busy, Flooded
 from telegram_assistant.ingest.media import Fetcher
 from telegram_assistant.ingest.spool import Spool

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from telegram_assistant.domain.parsing import Mode
+from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.errors import Flooded
 from telegram_assistant.settings import Settings
 from telegram_assistant.telemetry.metrics import forget_channel

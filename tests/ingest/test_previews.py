@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from telegram_assistant.domain.channel import Channel
-from telegram_assistant.domain.channel_requests import RequestKind, RequestState
-from telegram_assistant.domain.coverage import PREVIEW_SEES, CoverageState
+from telegram_assistant.domain.channels.channel import Channel
+from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
+from telegram_assistant.domain.channels.coverage import PREVIEW_SEES, CoverageState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Flooded, LeaseLost
 from telegram_assistant.settings import Settings

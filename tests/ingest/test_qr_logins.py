@@ -8,19 +8,19 @@ from pydantic import SecretStr
 from telethon.sessions import StringSession
 from telethon.tl import functions, types
 
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.login import LoginState, LoginWay
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.login import LoginState, LoginWay
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.logins import LoginAttempt
+from telegram_assistant.stores.postgres.accounts.logins import LoginAttempt
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
-from telegram_assistant.telegram.answers import Asker
 from telegram_assistant.telegram.login import QrCode
+from telegram_assistant.telegram.sealed_answers import Asker
 from telegram_assistant.telegram.vault import Sealed, Vault
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.people import People
 from telegram_simulator.simulator import Simulator
+from testkit.factories import make_tenant
 from tests.conftest import Admin
-from tests.factories import make_tenant
 from tests.ingest.login_desk import desk, no_other_accounts, person, tenant_id, vault
 from tests.ingest.person import DIGITS, PASSWORD, Person
 from tests.streams.conftest import until

@@ -6,17 +6,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from telegram_assistant.domain.coverage import IdRange
+from telegram_assistant.domain.channels.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.errors import Flooded, LeaseLost
 from telegram_assistant.settings import Settings
-from telegram_assistant.stores.postgres.landing import Claim, RunEnds
+from telegram_assistant.stores.postgres.posts.landing import Claim, RunEnds
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.telemetry.metrics import MARKS_UNREADABLE
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
+from testkit.factories import make_page, make_post
 from tests.conftest import Admin
-from tests.factories import make_page, make_post
 from tests.ingest.office import Office, open_office, say, simulated, truth
 
 HISTORY = "messages.getHistory"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.errors import Flooded
-from telegram_assistant.ingest.tick import Scheduler
+from telegram_assistant.ingest.scheduler import Scheduler
 from telegram_assistant.settings import ParserSettings
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.scheduler import FACTS, LOCK, SchedulerLock

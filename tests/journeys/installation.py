@@ -17,9 +17,9 @@ from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
+from testkit.programs import INGEST, add_account, program, texts_of
+from testkit.servers import OwnServers
 from tests.conftest import Admin, scratch_database
-from tests.journeys.programs import INGEST, add_account, program, texts_of
-from tests.servers import OwnServers
 
 CHANNELS_EACH = 2
 SLOW_SECONDS = 1.5

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from bench import hostile_contents as contents
-from bench.engines import free_port
-from bench.hostile import UNLIMITED, measure
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
+from testkit import hostile_contents as contents
+from testkit.engines import free_port
+from testkit.hostile_run import UNLIMITED, measure
+from testkit.servers import OwnServers, own_servers
 from tests.conftest import scratch_database
-from tests.servers import OwnServers, own_servers
 
 pytestmark = pytest.mark.serial
 

@@ -14,14 +14,14 @@ from typing import Any
 import httpx
 import pytest
 
-from bench.engines import free_port
-from telegram_assistant.domain.account import LEASE_SECONDS, MARGIN_SECONDS
+from telegram_assistant.domain.accounts.account import LEASE_SECONDS, MARGIN_SECONDS
 from telegram_simulator.control.client import ControlClient
+from testkit.engines import free_port
+from testkit.programs import kill, simulator
+from testkit.servers import OwnServers, own_servers
 from tests.deploy.watching import metrics_without_data, panels_without_data, watching
 from tests.deploy.watching import until as seen
 from tests.journeys.installation import Installation, installed, until
-from tests.journeys.programs import kill, simulator
-from tests.servers import OwnServers, own_servers
 
 TAKEN_OVER_SECONDS = 80.0
 HANDED_OVER_SECONDS = 10.0

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from bench.engines import free_port
-from bench.simulator import simulator
 from telegram_simulator.world.demo.packs import packs
+from testkit.engines import free_port
+from testkit.programs import program
+from testkit.simulators import simulator
 from tests.conftest import scratch_database
-from tests.journeys.programs import program
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 TRY_IT = (DOCS / "try-it.md").read_text(encoding="utf-8")

@@ -18,15 +18,15 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy
 from telegram_assistant.settings import Settings, read_settings
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.media import MediaJob
+from telegram_assistant.stores.postgres.media.files import MediaJob
 from telegram_assistant.stores.postgres.migrating import migrate
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.work import loops
-from tests.api.asking import asked, key_of, problem_of
-from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
-from tests.servers import OwnServers, own_servers
+from telegram_assistant.worker_role import loops
+from testkit.api_clients import asked, key_of, problem_of
+from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
+from testkit.servers import OwnServers, own_servers
 from tests.stages.looking import drawn
 
 PER_SECOND, PICTURE_EVERY = 20, 15

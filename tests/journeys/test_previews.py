@@ -8,14 +8,14 @@ from typing import Any
 import asyncpg
 import pytest
 
-from bench.engines import free_port
-from bench.simulator import simulator
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
+from testkit.engines import free_port
+from testkit.programs import INGEST, program, texts_of, tga
+from testkit.simulators import simulator
 from tests.journeys.installation import until
-from tests.journeys.programs import INGEST, program, texts_of, tga
 
 TECH, NAME = 1_500_000_002, "tech_daily"
 PHONE = "79990000007"

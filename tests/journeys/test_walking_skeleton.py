@@ -10,18 +10,18 @@ from typing import Any
 import asyncpg
 import pytest
 
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import Login, Settings, read_settings
-from telegram_assistant.stores.postgres.bell import Bell
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
+from telegram_assistant.stores.postgres.delivery.wakeup import Bell
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
-from tests.journeys.programs import INGEST, WORKER, kill, program, simulator, texts_of, tga, until
-from tests.servers import OwnServers, own_servers
+from testkit.programs import INGEST, WORKER, kill, program, simulator, texts_of, tga, until
+from testkit.servers import OwnServers, own_servers
 
 CITY, TECH = 1_500_000_001, 1_500_000_002
 PHONE = "79990000001"

@@ -2,8 +2,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from testkit.web import Web, small_web
 from tests.pages.tricks import NAMES
-from tests.pages.web import Web, small_web
 
 
 @pytest.fixture

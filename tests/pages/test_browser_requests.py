@@ -18,8 +18,8 @@ from telegram_assistant.errors import CannotStart
 from telegram_assistant.pages.browser import running_browser
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.settings import CrawlSettings, read_group
+from testkit.web import EVERYTHING, Web, answer, small_web
 from tests.pages.tricks import NAMES, TRICKS
-from tests.pages.web import EVERYTHING, Web, answer, small_web
 
 WAYS = {
     "fetch": "fetch(url, {mode: 'no-cors'}).catch(() => 0)",

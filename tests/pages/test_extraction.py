@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from telegram_assistant.domain.pages import Extracted
+from telegram_assistant.domain.understanding.pages import Extracted
 from telegram_assistant.errors import Unreadable
 from telegram_assistant.pages.extraction import extract
 from telegram_assistant.pages.fetching import Answer

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from telegram_assistant.domain.pages import PageStatus
+from telegram_assistant.domain.understanding.pages import PageStatus
 from telegram_assistant.errors import Unreadable
 from telegram_assistant.pages.fetching import USER_AGENT, Fetcher
 from telegram_assistant.pages.guard import Target
+from testkit.web import OUTSIDE, Web, answer, hang, redirect, small_web
 from tests.pages.test_guard import at_once, get, refused
-from tests.pages.web import OUTSIDE, Web, answer, hang, redirect, small_web
 
 MOST_BYTES = 100_000
 

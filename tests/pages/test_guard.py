@@ -5,12 +5,12 @@ from ipaddress import ip_address
 
 import pytest
 
-from telegram_assistant.domain.pages import PageStatus
+from telegram_assistant.domain.understanding.pages import PageStatus
 from telegram_assistant.errors import Unreadable
 from telegram_assistant.pages.fetching import Answer, Fetcher
 from telegram_assistant.pages.guard import Guard, Target, is_public
+from testkit.web import EVERYTHING, OUTSIDE, Web, answer, redirect
 from tests.pages.tricks import TRICKS
-from tests.pages.web import EVERYTHING, OUTSIDE, Web, answer, redirect
 
 every_trick = pytest.mark.parametrize("trick", TRICKS.values(), ids=TRICKS)
 

@@ -8,8 +8,8 @@ import pytest
 
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.proxy import FilteringProxy, filtering_proxy
+from testkit.web import EVERYTHING, OUTSIDE, Web, answer
 from tests.pages.tricks import TRICKS
-from tests.pages.web import EVERYTHING, OUTSIDE, Web, answer
 
 TUNNELS = {name: trick for name, trick in TRICKS.items() if name != "header-smuggling"}
 """A tunnel has no headers to smuggle into."""

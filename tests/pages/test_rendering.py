@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bench.engines import free_port
-from telegram_assistant.domain.pages import PageStatus
+from telegram_assistant.domain.understanding.pages import PageStatus
 from telegram_assistant.errors import Unreadable
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Load, Renderer, serving
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.engines import free_port
+from testkit.web import Web, answer
 from tests.pages.test_extraction import NEWS, page
-from tests.pages.web import Web, answer
 from tests.stages.reading import reading_posts
 
 SHELL = '<html><head><title>Лента</title></head><body><div id="root"></div><script src="/app.js"></script></body></html>'

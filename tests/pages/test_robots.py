@@ -7,11 +7,11 @@ from time import process_time
 
 import pytest
 
-from telegram_assistant.domain.pages import PageStatus
+from telegram_assistant.domain.understanding.pages import PageStatus
 from telegram_assistant.errors import Unreadable
 from telegram_assistant.pages.fetching import Fetcher
 from telegram_assistant.pages.robots import KEPT_AFTER_TROUBLE_SECONDS, KEPT_SECONDS, MAX_FILE_BYTES, SITE_BYTES, Robots
-from tests.pages.web import OUTSIDE, Web, answer, redirect
+from testkit.web import OUTSIDE, Web, answer, redirect
 
 
 @pytest.fixture

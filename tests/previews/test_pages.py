@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.post import Entity, Post, PostKind
-from telegram_assistant.domain.text import storable
+from telegram_assistant.domain.posts.post import Entity, Post, PostKind
+from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.errors import AccessLost, UnknownMarkup
 from telegram_assistant.previews.pages import PreviewPage, read_page
 from telegram_assistant.previews.tree import MOST_DEPTH, MOST_NODES

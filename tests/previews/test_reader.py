@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from telegram_assistant.domain.history import Readable
 from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.errors import AccessLost, Busy, Flooded, Rejected, UnknownMarkup
 from telegram_assistant.previews.reader import PreviewReader
 from telegram_simulator.control.operations import Control

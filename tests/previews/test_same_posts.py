@@ -15,9 +15,9 @@ from dataclasses import replace
 
 import pytest
 
-from telegram_assistant.domain.history import HistoryReader, Readable
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.post import Post, PostKind
+from telegram_assistant.domain.posts.history import HistoryReader, Readable
+from telegram_assistant.domain.posts.post import Post, PostKind
 from telegram_assistant.previews.reader import PreviewReader
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator

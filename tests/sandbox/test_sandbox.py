@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 from redis.asyncio import Redis
 
-from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.domain.diagnosis import Verdict
 from telegram_assistant.features.sandbox_check import examine
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.rendering import serving

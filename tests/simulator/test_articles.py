@@ -22,7 +22,7 @@ from telegram_simulator.world.demo.demo import Demo
 from telegram_simulator.world.demo.links import read_page_id
 from telegram_simulator.world.post import Photo, WebPage
 from telegram_simulator.world.world import World
-from tests.servers import own_servers
+from testkit.servers import own_servers
 from tests.simulator.serving import tga_sim, web_side
 
 NOW = 1_794_700_000

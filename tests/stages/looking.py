@@ -16,19 +16,19 @@ from PIL import Image, ImageDraw, ImageFont
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.events import PostVisionAnalyzed, PostVisionUploaded
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stages.vision_analysis import vision_analysis
-from telegram_assistant.stores.postgres.channels import Subscription
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.media import MediaJob
+from telegram_assistant.stores.postgres.channels.channels import Subscription
+from telegram_assistant.stores.postgres.media.files import MediaJob
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.streams.stage import bind
+from testkit.factories import fresh_number, make_channel, make_page, make_post
+from testkit.provider_server import FakeServer, fake_server
 from tests.ai.conftest import make_payer
-from tests.ai.wire import FakeServer, fake_server
 from tests.conftest import Admin
-from tests.factories import fresh_number, make_channel, make_page, make_post
 from tests.streams.conftest import parsed
 
 PRICES = 'as_of = 2026-11-01\nunit = "RUB"\n[gigachat."*"]\nreceived = 1\n[openai."*"]\nreceived = 1\n'

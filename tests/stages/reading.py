@@ -10,17 +10,17 @@ from redis.asyncio import Redis
 
 from telegram_assistant.assembly import open_page_reader
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.post import Entity
+from telegram_assistant.domain.posts.post import Entity
 from telegram_assistant.events import PostCrawlRequested, PostEnriched, PostTagged, Trigger
 from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.settings import CrawlSettings, read_group
 from telegram_assistant.stages.enrichment import enrichment
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.factories import fresh_number, make_channel, make_page, make_post
+from testkit.factories import fresh_number, make_channel, make_page, make_post
+from testkit.web import OUTSIDE, Web, answer, small_web
 from tests.pages.test_extraction import NEWS
-from tests.pages.web import OUTSIDE, Web, answer, small_web
 
 MOMENT = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.events import Event, PostParsed, PostTagged
 from telegram_assistant.stages.tagging import tagging
-from telegram_assistant.stores.postgres.channels import Subscription
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.channels.channels import Subscription
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
+from testkit.factories import make_channel, make_page, make_post, make_tenant
 from tests.ai.conftest import PLENTY
-from tests.factories import make_channel, make_page, make_post, make_tenant
 
 
 async def follow(app: App, *policies: AiPolicy, consents: bool = True, money: int = PLENTY, **channel: Any) -> tuple[ChannelId, list[TenantId]]:

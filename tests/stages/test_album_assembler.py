@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.understanding import AiPolicy, Tier
+from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import AlbumAssembled, AlbumParsed, PostVisionAnalyzed, VisionStatus
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stages.album_assembler import album_assembler
-from telegram_assistant.stores.postgres.albums import OVERDUE, SETTLED
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.albums import OVERDUE, SETTLED
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
 from telegram_assistant.stores.redis.album_states import AlbumStates
-from tests.ai.wire import saying
+from testkit.factories import make_channel, make_deleted, make_page, make_post
+from testkit.provider_server import saying
 from tests.conftest import Admin
-from tests.factories import make_channel, make_deleted, make_page, make_post
 from tests.stages.looking import Looking, drawn, looking_at
 
 type Heard = AlbumParsed | PostVisionAnalyzed

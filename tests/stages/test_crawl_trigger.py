@@ -7,16 +7,16 @@ from uuid import uuid4
 import pytest
 
 from telegram_assistant.assembly import crawl_rules
-from telegram_assistant.domain.crawling import CrawlRules
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.pages import Page, PageStatus
+from telegram_assistant.domain.understanding.crawling import CrawlRules
+from telegram_assistant.domain.understanding.pages import Page, PageStatus
 from telegram_assistant.events import PostTagged, Trigger
 from telegram_assistant.settings import CrawlSettings, read_group
 from telegram_assistant.stages.crawl_trigger import crawl_trigger
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.factories import make_page, make_post
 from tests.conftest import Admin
-from tests.factories import make_page, make_post
 from tests.stages.reading import post_with, tagged
 
 

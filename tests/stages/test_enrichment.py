@@ -15,10 +15,10 @@ from telegram_assistant.pages.readers import Readers
 from telegram_assistant.stages.enrichment import enrichment
 from telegram_assistant.stores.postgres.database import Pool, TenantTransactions
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.factories import make_subscription, make_tenant
+from testkit.web import answer, hang, redirect
 from tests.conftest import Admin
-from tests.factories import make_subscription, make_tenant
 from tests.pages.test_extraction import NEWS
-from tests.pages.web import answer, hang, redirect
 from tests.stages.reading import Reading, post_with, reading_posts, wanted
 
 

@@ -15,16 +15,16 @@ from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.graph_indexing import PATIENCE_SECONDS, graph_indexing
-from telegram_assistant.stores.postgres.rebuilds import Projection
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.groups import ensure_groups, sources_of
 from telegram_assistant.streams.keys import stream_key
-from telegram_assistant.streams.watching import UNREAD_KEPT, trim
+from telegram_assistant.streams.monitoring import UNREAD_KEPT, trim
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.work import loops
-from tests.factories import make_channel
+from telegram_assistant.worker_role import loops
+from testkit.factories import make_channel
+from testkit.graphs import all_of, land, make_linked, opened_graph
 from tests.graph.conftest import graph_index
-from tests.graph.drawn import all_of, land, make_linked, opened_graph
 
 __all__ = ["graph_index"]
 

@@ -10,22 +10,22 @@ from uuid import uuid4
 
 import pytest
 
-from telegram_assistant import work
+from telegram_assistant import worker_role
 from telegram_assistant.ai.questions import TAGGING
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId
-from telegram_assistant.domain.post import PostKind
-from telegram_assistant.domain.understanding import AiPolicy, Wanted
+from telegram_assistant.domain.posts.post import PostKind
+from telegram_assistant.domain.understanding.policy import AiPolicy, Wanted
 from telegram_assistant.events import Event, PostEnriched, PostTagged, PostVisionAnalyzed, VisionStatus
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stages.improvements import Improvement, better_sights, better_tags, better_vectors
-from telegram_assistant.stages.improving import improve
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stages.retagging import retagging
 from telegram_assistant.telemetry.health import Health
+from telegram_assistant.understanding.improvements import Improvement, better_sights, better_tags, better_vectors
+from telegram_assistant.understanding.improving import improve
 from telegram_assistant.vectors.protocol import Reach, Sought, Space
+from testkit.provider_server import Asked, FakeServer, saying
 from tests.ai.conftest import Opened, fresh_text
-from tests.ai.wire import Asked, FakeServer, saying
 from tests.conftest import Admin
 from tests.stages.looking import Looking, drawn, looking_at
 from tests.stages.tagged import about, follow, land, seen_by, tag
@@ -215,7 +215,7 @@ async def test_a_post_without_vectors_gets_them_when_the_provider_is_back(
 
 async def test_the_worker_runs_it(database: dict[str, str]) -> None:
     async with assemble(read_settings(database)) as app:
-        assert "improving" in {loop.name for loop in work.loops(app, Health(probes={}))}
+        assert "improving" in {loop.name for loop in worker_role.loops(app, Health(probes={}))}
 
 
 def described(asked: Asked) -> str:

@@ -9,17 +9,17 @@ import pytest
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.post import Entity, Json
-from telegram_assistant.domain.query import Has
-from telegram_assistant.domain.understanding import AiPolicy, Tier
+from telegram_assistant.domain.posts.post import Entity, Json
+from telegram_assistant.domain.search.query import Has
+from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.events import AlbumAssembled, Event, PostEnriched, PostIndexed
 from telegram_assistant.stages.indexing import indexing
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
 from telegram_assistant.vectors.index import Index
+from testkit.factories import make_deleted, make_page, make_post
 from tests.conftest import Admin
-from tests.factories import make_deleted, make_page, make_post
 from tests.vectors.indexed import SPACE, found, index_of, land, make_followed_channel, opened_with_vectors
 
 NOW = datetime(2026, 11, 2, tzinfo=UTC)

@@ -7,17 +7,17 @@ import pytest
 from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.lane import Lane
-from telegram_assistant.domain.post import fingerprint
+from telegram_assistant.domain.posts.post import fingerprint
 from telegram_assistant.events import PostVisionUploaded
 from telegram_assistant.features.media import reconsider
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
+from testkit.factories import fresh_number, make_channel, make_page, make_post, make_tenant
 from tests.conftest import Admin
-from tests.factories import fresh_number, make_channel, make_page, make_post, make_tenant
 from tests.stages.test_post_persistence import collaborators
 from tests.streams.conftest import parsed
 

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from telegram_assistant.domain.differences import difference
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.media import MediaRules
-from telegram_assistant.domain.post import Entity, Origin
+from telegram_assistant.domain.media.files import MediaRules
+from telegram_assistant.domain.posts.differences import difference
+from telegram_assistant.domain.posts.post import Entity, Origin
 from telegram_assistant.events import PostParsed
 from telegram_assistant.stages.post_persistence import post_persistence
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.posts import Derived
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.factories import make_channel, make_page, make_post
 from tests.conftest import Admin
-from tests.factories import make_channel, make_page, make_post
 from tests.streams.conftest import parsed
 
 

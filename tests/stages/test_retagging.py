@@ -7,12 +7,12 @@ from uuid import uuid4
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.post import PostKind
-from telegram_assistant.domain.understanding import AiPolicy, Tier
+from telegram_assistant.domain.posts.post import PostKind
+from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.events import PostTagged, PostVisionAnalyzed, Trigger, VisionStatus
 from telegram_assistant.stages.retagging import retagging
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
-from tests.ai.wire import FakeServer, saying
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
+from testkit.provider_server import FakeServer, saying
 from tests.stages.tagged import about, follow, land, rows, tag
 
 LOCAL, PROVIDER = AiPolicy.LOCAL, AiPolicy.PROVIDER

@@ -9,14 +9,14 @@ import pytest
 
 from telegram_assistant.ai.local.ocr import read_text
 from telegram_assistant.ai.picture_readers import PictureReaders
-from telegram_assistant.domain.likeness import Look, is_same_picture, probes
-from telegram_assistant.domain.understanding import AiPolicy
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.domain.media.similarity import Look, is_same_picture, probes
+from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_simulator.world.files import make_file
 from telegram_simulator.world.post import Drawing, File, FileKind
+from testkit.factories import fresh_number
+from testkit.provider_server import saying
 from tests.ai.conftest import make_payer
-from tests.ai.wire import saying
-from tests.factories import fresh_number
 from tests.stages.looking import Looking, looking_at
 
 pytestmark = pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")

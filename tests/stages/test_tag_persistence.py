@@ -5,7 +5,7 @@ from typing import Any
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import MessageId, PostId
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.events import PostTagged
 from telegram_assistant.stages.tag_persistence import tag_persistence
 from tests.stages.tagged import about, follow, land, rows, tag

@@ -10,17 +10,17 @@ import pytest
 from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.post import PostKind
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.posts.post import PostKind
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.events import Trigger
-from telegram_assistant.stores.postgres.enrichments import Kind
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.tenant_tags import TagChoice
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.understanding.enrichments import Kind
+from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice
+from testkit.factories import make_deleted, make_page, make_post
+from testkit.provider_server import Asked, FakeServer, saying
 from tests.ai.conftest import Opened
 from tests.ai.test_hostile_posts import HOSTILE, STRANGE
-from tests.ai.wire import Asked, FakeServer, saying
 from tests.conftest import Admin
-from tests.factories import make_deleted, make_page, make_post
 from tests.stages.tagged import follow, land, rows, seen_by, tag
 
 OFF, LOCAL, PROVIDER = AiPolicy.OFF, AiPolicy.LOCAL, AiPolicy.PROVIDER

@@ -14,18 +14,18 @@ import pytest
 from PIL import Image
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.understanding import AiPolicy
-from telegram_assistant.domain.vision import Verdict
+from telegram_assistant.domain.media.vision import Verdict
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import VisionStatus
 from telegram_assistant.settings import FilesSettings, read_group
 from telegram_assistant.stages.vision_analysis import vision_analysis
 from telegram_assistant.stores.files import open_files
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.streams.stage import bind
+from testkit.factories import make_deleted
+from testkit.provider_server import Asked, saying
 from tests.ai.conftest import make_payer
-from tests.ai.wire import Asked, saying
-from tests.factories import make_deleted
 from tests.stages.looking import Looking, drawn, looking_at
 
 LEASE = timedelta(minutes=1)

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.domain.diagnosis import Verdict
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.settings import FilesSettings, read_settings
 from telegram_assistant.stores.files import Files, examine, open_files

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from bench.engines import Engine, running_engine
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import Event, PostParsed
@@ -21,6 +20,7 @@ from telegram_assistant.streams.runner import Options, Runner
 from telegram_assistant.streams.stage import Stage
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
+from testkit.engines import Engine, running_engine
 from tests.conftest import Admin
 
 FAST = Options(lease_seconds=2.0, reclaim_every_seconds=0.05, block_seconds=0.2)

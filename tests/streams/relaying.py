@@ -7,12 +7,12 @@ from redis.asyncio import Redis
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.relay import Relay
 from telegram_assistant.streams.stage import Stage, stage
 from telegram_assistant.telemetry.health import Health
-from tests.factories import make_channel, make_page, make_post
+from testkit.factories import make_channel, make_page, make_post
 
 
 @stage(consumes=PostParsed)

@@ -9,10 +9,10 @@ from telegram_assistant.domain.ids import MessageId, PostId
 from telegram_assistant.pipeline import ENDS
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stages.post_persistence import post_persistence
-from telegram_assistant.stores.postgres.outbox import ALL_BRANCHES
+from telegram_assistant.stores.postgres.delivery.outbox import ALL_BRANCHES
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.keys import EPOCH_KEY
-from telegram_assistant.work import branch_of
+from telegram_assistant.worker_role import branch_of
 from tests.streams.conftest import KEY
 from tests.streams.relaying import land, relay_of
 

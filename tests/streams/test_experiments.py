@@ -14,14 +14,14 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from bench.engines import Engine
 from telegram_assistant.errors import Rejected
 from telegram_assistant.events import PostParsed
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import dead_key
+from telegram_assistant.streams.monitoring import trim
 from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import stage
-from telegram_assistant.streams.watching import trim
+from testkit.engines import Engine
 from tests.streams.conftest import FAST, KEY, Bench, begun_are, counts, done_are, has, letters_are, none_pending, parsed, pending_are, publish, until
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from telegram_assistant.streams.gathering import Gathering
+from telegram_assistant.streams.coalescing import Gathering
 
 
 async def test_whoever_comes_while_one_is_under_way_goes_with_the_next() -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from telegram_assistant.domain.crawling import CrawlRules
 from telegram_assistant.domain.lane import Lane
+from telegram_assistant.domain.understanding.crawling import CrawlRules
 from telegram_assistant.events import PostEnriched, Trigger
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.stages.crawl_trigger import crawl_trigger
@@ -13,7 +13,7 @@ from telegram_assistant.stages.enrichment import enrichment
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
-from tests.pages.web import hang, redirect
+from testkit.web import hang, redirect
 from tests.stages.reading import post_with, reading_posts, tagged
 from tests.streams.conftest import Bench, publish, until
 

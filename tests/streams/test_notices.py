@@ -12,15 +12,15 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostVisionUploaded
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions
-from telegram_assistant.stores.postgres.notices import Told, write_notices
+from telegram_assistant.stores.postgres.delivery.notices import Told, write_notices
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.notices import NoticeRelay
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.telemetry.health import Health
+from testkit.factories import fresh_number
 from tests.conftest import Admin
-from tests.factories import fresh_number
 
 KEYS = {lane: stream_key(PostVisionUploaded, lane) for lane in Lane}
 

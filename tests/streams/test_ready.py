@@ -6,7 +6,7 @@ import time
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.streams.entries import Entry, Source
-from telegram_assistant.streams.ready import GATHER_SECONDS, Ready
+from telegram_assistant.streams.local_queue import GATHER_SECONDS, Ready
 from telegram_assistant.streams.stage import stage
 
 

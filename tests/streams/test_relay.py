@@ -9,21 +9,21 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as NoConnection
 
-from telegram_assistant import work
+from telegram_assistant import worker_role
 from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import EPOCH_KEY, stream_key
 from telegram_assistant.streams.relay import Announcement, Relay
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
+from testkit.factories import make_channel, make_page, make_post
 from tests.conftest import Admin
-from tests.factories import make_channel, make_page, make_post
 from tests.streams.conftest import KEY, Bench, until
 from tests.streams.relaying import land, relay_of
 
@@ -234,7 +234,7 @@ async def test_a_stopped_stage_makes_the_relay_pause_at_the_bound_and_nothing_is
     environ = {**database, "REDIS_URL": f"redis://127.0.0.1:{redis.connection_pool.connection_kwargs['port']}/0", "STREAM_MAX_ENTRIES": "1000"}
     stopping = asyncio.Event()
     async with assemble(read_settings(environ)) as app:
-        loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=bench.health)) for loop in work.loops(app, bench.health)]
+        loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=bench.health)) for loop in worker_role.loops(app, bench.health)]
         await until(lambda: _says(bench.health, "outbox relay", "post_persistence"))
         detail = str(bench.health.parts()["outbox relay"]["detail"])
         assert "holds 1000 entries" in detail
@@ -254,7 +254,7 @@ async def test_with_partitions_a_channel_has_its_own_streams_and_everything_stil
     environ = {**database, "REDIS_URL": f"redis://127.0.0.1:{redis.connection_pool.connection_kwargs['port']}/0", "STREAM_PARTITIONS": "4"}
     stopping = asyncio.Event()
     async with assemble(read_settings(environ)) as app:
-        loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=bench.health)) for loop in work.loops(app, bench.health)]
+        loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=bench.health)) for loop in worker_role.loops(app, bench.health)]
         await until(lambda: _no_rows(system), seconds=20)
         stopping.set()
         await asyncio.wait(loops)

@@ -5,15 +5,15 @@ import itertools
 import time
 from typing import Any
 
-from bench.engines import Engine
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.events import PostParsed, PostTagged
+from telegram_assistant.streams.acknowledging import RESTING
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
-from telegram_assistant.streams.settling import RESTING
+from telegram_assistant.streams.monitoring import trim
 from telegram_assistant.streams.stage import stage
-from telegram_assistant.streams.watching import trim
+from testkit.engines import Engine
 from tests.streams.conftest import KEY, Bench, has, is_stopped, length_is, letters_are, none_pending, parsed, pending_are, publish, until
 
 

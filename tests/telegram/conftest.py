@@ -8,22 +8,22 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from telegram_assistant.domain.account import Lease
+from telegram_assistant.domain.accounts.account import Lease
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram import client
+from telegram_assistant.telegram.account_client import Clock, Line
 from telegram_assistant.telegram.client import open_line
-from telegram_assistant.telegram.line import Clock, Line
 from telegram_assistant.telegram.reader import Reader
 from telegram_assistant.telegram.updates import Ear
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY, TECH
-from tests.factories import make_tenant
+from testkit.factories import make_tenant
+from testkit.waits import Skipping
 from tests.simulator.conftest import PHONE, control, rsa_key, sim
 from tests.simulator.conftest import fresh_config as telethons_config
-from tests.waits import Skipping
 
 __all__ = ["control", "rsa_key", "sim", "telethons_config"]
 

@@ -11,9 +11,9 @@ from pydantic import SecretStr
 from telethon.sessions import StringSession
 from telethon.tl import functions, types
 
-from telegram_assistant import follow
+from telegram_assistant import ingest_role
 from telegram_assistant.assembly import assemble
-from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import AccountRefused, Busy, CannotStart, SettingsError
 from telegram_assistant.settings import ProxyType, TelegramSettings, read_group, read_settings
@@ -24,9 +24,9 @@ from telegram_assistant.telemetry.health import Health
 from telegram_simulator.mtproto.crypto import load_or_make_key
 from telegram_simulator.simulator import Options, Simulator, running
 from telegram_simulator.world.world import HOME_DC, World
-from tests.proxy import Proxy, proxy_server
+from testkit.socks_proxy import Proxy, proxy_server
+from testkit.waits import Skipping
 from tests.telegram.conftest import Lines
-from tests.waits import Skipping
 
 RIGHT = "r1ght"
 ME = functions.users.GetUsersRequest([types.InputUserSelf()])
@@ -158,7 +158,7 @@ async def test_a_proxy_that_is_away_is_no_reason_to_go_without(lines: Lines, sim
 async def test_without_an_account_the_ingest_role_says_what_to_set(database: dict[str, str]) -> None:
     health = Health(probes={})
     async with assemble(read_settings(database), with_accounts=True) as app:
-        assert follow.loops(app, health) == ()
+        assert ingest_role.loops(app, health) == ()
     assert "tga accounts login" in str(health.parts()["accounts"]["detail"])
 
 
@@ -167,9 +167,9 @@ async def test_a_session_without_a_key_to_keep_it_under_refuses_to_start(account
     given = {**database, "TELEGRAM_SESSION_STRING": account.session_string.get_secret_value()}
     async with assemble(read_settings(given), with_accounts=True) as app:
         with pytest.raises(CannotStart, match="tga accounts key"):
-            follow.loops(app, Health(probes={}))
+            ingest_role.loops(app, Health(probes={}))
     async with assemble(read_settings({**given, "SESSION_ENCRYPTION_KEY": make_key()}), with_accounts=True) as app:
-        assert [loop.name for loop in follow.loops(app, Health(probes={}))] == ["accounts", "logins", "scheduler", "albums", "recounting"]
+        assert [loop.name for loop in ingest_role.loops(app, Health(probes={}))] == ["accounts", "logins", "scheduler", "albums", "recounting"]
 
 
 def test_secrets_are_never_shown(account: TelegramSettings) -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.domain.diagnosis import Verdict
 from telegram_assistant.settings import TelegramSettings, read_group
-from telegram_assistant.telegram.examination import examine
+from telegram_assistant.telegram.diagnostics import examine
 from telegram_assistant.telegram.vault import make_key
 
 APPLICATION = {"TELEGRAM_API_ID": "17349", "TELEGRAM_API_HASH": "344583e45741c457fe1862106095a5eb"}

@@ -11,21 +11,21 @@ from pydantic import SecretStr
 from structlog.typing import EventDict
 from telethon.tl import functions, types
 
-from telegram_assistant.domain.account import Lease
+from telegram_assistant.domain.accounts.account import Lease
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Busy, Flooded, LeaseLost
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.telegram.line import PATIENCE_SECONDS
+from telegram_assistant.telegram.account_client import PATIENCE_SECONDS
 from telegram_assistant.telemetry.metrics import ACCOUNT_BLOCKED, REGISTRY
 from telegram_assistant.telemetry.waits import noting_waits
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY
+from testkit.factories import make_tenant
+from testkit.waits import Skipping
 from tests.conftest import Admin
-from tests.factories import make_tenant
 from tests.simulator.conftest import PHONE
 from tests.telegram.conftest import Lines
-from tests.waits import Skipping
 
 HISTORY, DIALOGS, JOIN = "messages.getHistory", "messages.getDialogs", "channels.joinChannel"
 NEAREST = functions.help.GetNearestDcRequest()

@@ -9,18 +9,18 @@ import pytest
 from telethon import errors
 from telethon.tl import functions, types
 
-from telegram_assistant.domain.account import MARGIN_SECONDS, AccountState, Lease
+from telegram_assistant.domain.accounts.account import MARGIN_SECONDS, AccountState, Lease
 from telegram_assistant.errors import AccountRefused, Busy, LeaseLost, Unanswered
-from telegram_assistant.telegram.line import Clock
-from telegram_assistant.telegram.verdicts import verdict_on, wait_in
+from telegram_assistant.telegram.account_client import Clock
+from telegram_assistant.telegram.error_mapping import verdict_on, wait_in
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.seeing import state
 from telegram_simulator.simulator import Simulator
-from tests.proxy import proxy_server
+from testkit.socks_proxy import proxy_server
+from testkit.waits import Skipping
 from tests.simulator.conftest import PHONE
 from tests.streams.conftest import until
 from tests.telegram.conftest import Lines
-from tests.waits import Skipping
 
 NEAREST, STATE = functions.help.GetNearestDcRequest(), functions.updates.GetStateRequest()
 STATUS, RESOLVE = functions.account.UpdateStatusRequest(offline=True), functions.contacts.ResolveUsernameRequest("gorod_news")

@@ -3,8 +3,8 @@
 import pytest
 
 from telegram_assistant.errors import AccountRefused, Rejected
-from telegram_assistant.telegram.answers import Asker, seal
 from telegram_assistant.telegram.login import Me, log_out, whoami
+from telegram_assistant.telegram.sealed_answers import Asker, seal
 from telegram_simulator.simulator import Simulator
 from tests.simulator.conftest import PHONE
 from tests.telegram.conftest import Lines

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from telegram_assistant.domain.coverage import IdRange
-from telegram_assistant.domain.history import Readable
+from telegram_assistant.domain.channels.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.post import Entity, Origin, PostKind
+from telegram_assistant.domain.posts.history import Readable
+from telegram_assistant.domain.posts.post import Entity, Origin, PostKind
 from telegram_assistant.errors import AccessLost, Rejected
 from telegram_assistant.telegram.reader import Listing, Reader
 from telegram_simulator.control.operations import Control

@@ -7,7 +7,7 @@ import pytest
 from telethon.tl import types
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.post import Entity, Json, Origin, Post, PostKind
+from telegram_assistant.domain.posts.post import Entity, Json, Origin, Post, PostKind
 from telegram_assistant.telegram.translate import post_of
 from tests.telegram.schema import MOMENT, make_message, make_service
 

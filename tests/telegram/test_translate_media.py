@@ -7,7 +7,7 @@ import pytest
 from telethon.tl import types
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.post import Json, Post, PostKind, fingerprint
+from telegram_assistant.domain.posts.post import Json, Post, PostKind, fingerprint
 from telegram_assistant.telegram.translate import post_of
 from tests.telegram.schema import make_message
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from telethon.tl import types
 
 from telegram_assistant.domain.ids import ChannelId, PostId
-from telegram_assistant.domain.post import Post, PostKind
-from telegram_assistant.stores.postgres.landing import Claim, Landed
+from telegram_assistant.domain.posts.post import Post, PostKind
+from telegram_assistant.stores.postgres.posts.landing import Claim, Landed
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.telegram.raw import packed, unpacked
+from telegram_assistant.telegram.raw_messages import packed, unpacked
 from telegram_assistant.telegram.translate import post_of
-from tests.factories import make_channel, make_page
+from testkit.factories import make_channel, make_page
 from tests.telegram.schema import Maker, kinds_of, make_message, make_service
 
 ACTIONS, MARKS, MEDIA = kinds_of("MessageAction"), kinds_of("MessageEntity"), kinds_of("MessageMedia")

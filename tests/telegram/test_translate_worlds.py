@@ -6,12 +6,12 @@ from typing import Any
 
 from telethon.extensions import BinaryReader
 
-from telegram_assistant.domain.history import Readable
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.post import Entity, Facts, Json, Origin, Post, PostKind, fingerprint
-from telegram_assistant.stores.postgres.raw_messages import RawMessages
+from telegram_assistant.domain.posts.history import Readable
+from telegram_assistant.domain.posts.post import Entity, Facts, Json, Origin, Post, PostKind, fingerprint
+from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.telegram.raw import LAYER, packed, unpacked
+from telegram_assistant.telegram.raw_messages import LAYER, packed, unpacked
 from telegram_assistant.telegram.translate import post_of
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.tl.messages import message_bytes
@@ -20,7 +20,7 @@ from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.load import FIRST_CHANNEL
 from telegram_simulator.world.tiny import CITY, CLUB, TECH, tiny_channels
 from telegram_simulator.world.world import Many
-from tests.factories import make_channel
+from testkit.factories import make_channel
 from tests.telegram.conftest import Readers
 
 

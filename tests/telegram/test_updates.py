@@ -8,10 +8,10 @@ import pytest
 from telethon import TelegramClient
 from telethon.tl import functions, types
 
+from telegram_assistant.domain.accounts.updates import SeenUpdates
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.updates import SeenUpdates
+from telegram_assistant.telegram.account_client import Line
 from telegram_assistant.telegram.client import Client
-from telegram_assistant.telegram.line import Line
 from telegram_assistant.telegram.updates import MOST_WAITING, Ear, Gap, Heard, missed_in, missed_since, seen_now
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator

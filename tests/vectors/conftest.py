@@ -12,7 +12,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.vectors.protocol import Payload, Point, Space, Vectors
-from tests.factories import fresh_number
+from testkit.factories import fresh_number
 from tests.vectors.indexed import vectors_in
 
 DIMENSION = 24

@@ -11,13 +11,13 @@ from typing import Any
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.settings import read_settings
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.rebuilds import Projection
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.vectors.index import Index
 from telegram_assistant.vectors.protocol import Reach, Sought, Space
-from tests.ai.models import MINILM
-from tests.factories import make_channel, make_page, make_post, make_subscription, make_tenant
+from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
+from testkit.models import MINILM
 
 SPACE = Space(MINILM, 384)
 

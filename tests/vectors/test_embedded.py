@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.query import Has
+from telegram_assistant.domain.search.query import Has
 from telegram_assistant.errors import Busy, CannotStart, InUse
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.vectors.embedded import FEW, EmbeddedVectors

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, PostId
-from telegram_assistant.domain.query import Has
+from telegram_assistant.domain.search.query import Has
 from telegram_assistant.vectors.protocol import Hit, Reach, Sought, Space, Vectors
 from tests.vectors.conftest import directions, make_point
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from telegram_assistant.ai.protocols import Vector
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.understanding import Allowed, Asked, Reason, Tier, Wanted
+from telegram_assistant.domain.understanding.policy import Allowed, Asked, Reason, Tier, Wanted
 from telegram_assistant.telemetry.metrics import AI_RESULTS
 
 

@@ -17,20 +17,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from telegram_assistant.ai.answers import Copies, Later, Material, Policies, PostVectors, Results, Understood, count_result
-from telegram_assistant.ai.asking import Asker
-from telegram_assistant.ai.calling import Caller
-from telegram_assistant.ai.flights import Flights
 from telegram_assistant.ai.local.tagging import LOCAL_MODEL
 from telegram_assistant.ai.local.understanding import Local
 from telegram_assistant.ai.outputs import Output, PictureFacts, Tags
+from telegram_assistant.ai.paid_call import Caller
 from telegram_assistant.ai.prompting import Prompt, harmless, prompt
 from telegram_assistant.ai.protocols import Instruction, Picture, Reply, TextKind, Vector
+from telegram_assistant.ai.provider_chain import Asker
 from telegram_assistant.ai.providers import Source
 from telegram_assistant.ai.questions import TAGGING, VECTORS, VISION, Found, Question, about_tags, chat, highest_of, listed_by_topic, unchanged
+from telegram_assistant.ai.single_flight import Flights
 from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.understanding import WORTH_TRYING_AGAIN, AiPolicy, Allowed, Eye, Failure, Reason, Tier, Urgency, Wanted, Work
-from telegram_assistant.domain.vocabulary import Vocabulary, language_for
+from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, AiPolicy, Allowed, Eye, Failure, Reason, Tier, Urgency, Wanted, Work
+from telegram_assistant.domain.understanding.vocabulary import Vocabulary, language_for
 from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.telemetry.logging import get_logger
 

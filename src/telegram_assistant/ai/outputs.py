@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from telegram_assistant.domain.language import language_of
-from telegram_assistant.domain.understanding import Failure, PostSort
-from telegram_assistant.domain.vocabulary import MOST_PROPOSALS, MOST_TAGS, Vocabulary, language_for, tag_in
+from telegram_assistant.domain.posts.language import language_of
+from telegram_assistant.domain.understanding.policy import Failure, PostSort
+from telegram_assistant.domain.understanding.vocabulary import MOST_PROPOSALS, MOST_TAGS, Vocabulary, language_for, tag_in
 from telegram_assistant.errors import ProviderFailed
 
 MOST_CHARACTERS = 100_000

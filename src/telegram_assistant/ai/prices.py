@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from telegram_assistant.domain.spending import MILLION, Price
+from telegram_assistant.domain.understanding.spending import MILLION, Price
 from telegram_assistant.errors import CannotStart
 
 OTHERS = "*"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from telegram_assistant.domain.spending import Tokens
+from telegram_assistant.domain.understanding.spending import Tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Provider, Reply, SharedToken, TextKind
-from telegram_assistant.domain.finding import Finding, bad, off, ok
-from telegram_assistant.domain.understanding import Work
+from telegram_assistant.domain.diagnosis import Finding, bad, off, ok
+from telegram_assistant.domain.understanding.policy import Work
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import EmbeddingsBy, Settings
 

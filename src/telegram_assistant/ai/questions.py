@@ -9,9 +9,9 @@ from telegram_assistant.ai.prompting import Prompt, prompt
 from telegram_assistant.ai.protocols import Instruction, Reply
 from telegram_assistant.ai.providers import Source
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.spending import Tokens
-from telegram_assistant.domain.understanding import Work
-from telegram_assistant.domain.vocabulary import Vocabulary, language_for
+from telegram_assistant.domain.understanding.policy import Work
+from telegram_assistant.domain.understanding.spending import Tokens
+from telegram_assistant.domain.understanding.vocabulary import Vocabulary, language_for
 
 TAGGING, VISION, VECTORS = "tagging", "vision", "vectors"
 """The names of prompts, and of what is wanted later."""

@@ -9,7 +9,7 @@ from telegram_assistant.ai.protocols import TextKind, Vector
 from telegram_assistant.ai.questions import VECTORS
 from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.understanding import AiPolicy, Allowed, Asked, Urgency
+from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, Asked, Urgency
 
 MAX_RECENT = 1000
 

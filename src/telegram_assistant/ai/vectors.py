@@ -7,14 +7,14 @@ from array import array
 from collections.abc import Mapping, Sequence
 
 from telegram_assistant.ai.answers import Results, Understood, key_of
-from telegram_assistant.ai.calling import Caller, Order, Progress, Withheld
-from telegram_assistant.ai.flights import Flights
 from telegram_assistant.ai.local.understanding import Local
+from telegram_assistant.ai.paid_call import Caller, Order, Progress, Withheld
 from telegram_assistant.ai.protocols import Embedded, TextKind, Vector
 from telegram_assistant.ai.providers import Source
 from telegram_assistant.ai.questions import OVERHEAD_TOKENS
-from telegram_assistant.domain.spending import Tokens
-from telegram_assistant.domain.understanding import AiPolicy, Allowed, Asked, Failure, Reason, Tier, Urgency, Work, reason_of
+from telegram_assistant.ai.single_flight import Flights
+from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, Asked, Failure, Reason, Tier, Urgency, Work, reason_of
+from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.errors import ProviderFailed, Rejected
 from telegram_assistant.telemetry.logging import get_logger
 

@@ -6,12 +6,12 @@ from uuid import UUID
 
 from fastapi import Path
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import Shown
-from telegram_assistant.domain.access import Scope
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.account_risk import Risk
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import Shown
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.account_risk import Risk
+from telegram_assistant.domain.tenants.access import Scope
 from telegram_assistant.features.accounts import AccountHealth, account_health, one_account, pause_account, resume_account
 
 area = Area("Accounts", "The accounts that read: their limits, who uses them, whether they are at risk. Never a session or a phone number in full.")

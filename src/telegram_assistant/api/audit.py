@@ -5,13 +5,13 @@ from uuid import UUID
 
 from pydantic import JsonValue, TypeAdapter
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, cursor_text, read_cursor
-from telegram_assistant.domain.access import Scope
-from telegram_assistant.domain.moments import micros, moment
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import CursorText, Limit, Micros, Page, Shown, cursor_text, read_cursor
+from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.audit import newest_changes
-from telegram_assistant.stores.postgres.audit import AuditCursor, AuditEntry
+from telegram_assistant.stores.postgres.tenants.audit import AuditCursor, AuditEntry
 
 area = Area("Audit log", "Every change that a person or a program of theirs has made.")
 

@@ -6,15 +6,15 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import Field, TypeAdapter
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
 from telegram_assistant.api.posts import PieceShown
-from telegram_assistant.api.shapes import LARGEST_ID, CursorText, Id, Limit, Micros, Moment, Page, Shown, cursor_text, read_cursor
-from telegram_assistant.domain.access import Scope
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import LARGEST_ID, CursorText, Id, Limit, Micros, Moment, Page, Shown, cursor_text, read_cursor
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.moments import micros, moment
+from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.changes import Told, quiet_changes
-from telegram_assistant.stores.postgres.changes import ChangeCursor, ChangeKind, ChangeOrder
+from telegram_assistant.stores.postgres.posts.changes import ChangeCursor, ChangeKind, ChangeOrder
 
 area = Area("Quiet changes", "What channels edited or deleted after they had published it.")
 

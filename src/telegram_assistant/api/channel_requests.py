@@ -7,14 +7,14 @@ from uuid import UUID
 from fastapi import Path, Query
 from pydantic import Field, TypeAdapter
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, cursor_text, read_cursor
-from telegram_assistant.domain.access import Scope
-from telegram_assistant.domain.channel_requests import RequestKind, RequestState
-from telegram_assistant.domain.moments import micros, moment
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import CursorText, Limit, Micros, Page, Shown, cursor_text, read_cursor
+from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
+from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.channel_requests import RequestStatus, get_request, list_requests
-from telegram_assistant.stores.postgres.channel_requests import RequestCursor
+from telegram_assistant.stores.postgres.channels.channel_requests import RequestCursor
 
 area = Area("Channel requests", "Channels that you have asked for, until an account or a public preview has found them, and the outcome.")
 

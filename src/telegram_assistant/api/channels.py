@@ -8,18 +8,18 @@ from uuid import UUID
 from fastapi import Query
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
 from telegram_assistant.api.ingest import PollWish
-from telegram_assistant.api.shapes import ChannelNumber, CursorText, Id, Limit, Page, Shown, Storable, Wish, cursor_text, read_cursor
-from telegram_assistant.domain.access import Scope
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import ChannelNumber, CursorText, Id, Limit, Page, Shown, Storable, Wish, cursor_text, read_cursor
+from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.priority import Priority
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.features.channel_lists import Listed
 from telegram_assistant.features.channels import Requested, Wanted, change_followed, follow, get_followed, list_followed, unfollow
 from telegram_assistant.features.polling import poll_own
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription, Which
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription, Which
 
 area = Area("Channels", "What is followed, and how.")
 

@@ -6,14 +6,14 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import TypeAdapter
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import ChannelNumber, CursorText, Id, Limit, Page, Shown, cursor_text, read_cursor
-from telegram_assistant.domain.access import Scope
-from telegram_assistant.domain.coverage import CoverageState, IdRange
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import ChannelNumber, CursorText, Id, Limit, Page, Shown, cursor_text, read_cursor
+from telegram_assistant.domain.channels.coverage import CoverageState, IdRange
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.tenants.access import Scope
 from telegram_assistant.features.coverage import CoverageInFull, CoveragePlace, coverage_of, coverage_of_all, in_words
-from telegram_assistant.stores.postgres.coverage import ChannelCoverage, Coverage
+from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage, Coverage
 
 area = Area("Coverage", "Which message ids are proven to be read, what is missing and why.")
 

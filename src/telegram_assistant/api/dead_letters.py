@@ -6,12 +6,12 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import TypeAdapter
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import LARGEST_ID, CursorText, Id, Limit, Page, Shown, Storable, cursor_text, read_cursor
-from telegram_assistant.domain.access import Scope
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import LARGEST_ID, CursorText, Id, Limit, Page, Shown, Storable, cursor_text, read_cursor
+from telegram_assistant.domain.tenants.access import Scope
 from telegram_assistant.features.dead_letters import discard, inspect, list_letters, replay
-from telegram_assistant.stores.postgres.dead_letters import DeadLetter
+from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetter
 
 area = Area("Dead letters", "Events that a stage could not process. Only for the operator.")
 

@@ -4,16 +4,16 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import CursorText, Id, Limit, Micros, Page, Shown, cursor_text, read_cursor
-from telegram_assistant.domain.access import Scope
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import CursorText, Id, Limit, Micros, Page, Shown, cursor_text, read_cursor
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.moments import micros, moment
-from telegram_assistant.domain.post import PostKind
+from telegram_assistant.domain.posts.post import PostKind
+from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.feed import FeedPage, newest_posts
-from telegram_assistant.stores.postgres.feed import Cursor
-from telegram_assistant.stores.postgres.rows import StoredPost
+from telegram_assistant.stores.postgres.posts.feed import Cursor
+from telegram_assistant.stores.postgres.posts.rows import StoredPost
 
 area = Area("Feed", "What is new in everything that is followed.")
 

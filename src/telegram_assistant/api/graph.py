@@ -6,13 +6,13 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import Field
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import LARGEST_ID, ChannelNumber, Limit, MessageNumber, Shown, Storable
-from telegram_assistant.domain.access import Scope
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import LARGEST_ID, ChannelNumber, Limit, MessageNumber, Shown, Storable
+from telegram_assistant.domain.graph.graph_facts import DAYS_KEPT
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.links import LONGEST_URL
-from telegram_assistant.domain.spreading import DAYS_KEPT
+from telegram_assistant.domain.posts.links import LONGEST_URL
+from telegram_assistant.domain.tenants.access import Scope
 from telegram_assistant.features.graph import Asking, Engine, Forwarded, Place, Showing, Similar, similar_channels, spread, who_forwards, who_links
 
 area = Area("Graph", "Who forwards whom, and where things come from; computed from what you follow.")

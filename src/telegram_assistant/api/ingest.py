@@ -10,15 +10,15 @@ from starlette.routing import Route
 
 from telegram_assistant.api.bodies import read_body
 from telegram_assistant.api.problems import told
-from telegram_assistant.api.shapes import Wish
+from telegram_assistant.api.schemas import Wish
 from telegram_assistant.api.status import Pages
 from telegram_assistant.assembly import App
+from telegram_assistant.domain.channels.parsing import Mode
+from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.parsing import Mode
-from telegram_assistant.domain.priority import Priority
 from telegram_assistant.errors import Busy, Missing
 from telegram_assistant.features.polling import poll_any
-from telegram_assistant.ingest.tick import PART, scheduler_status
+from telegram_assistant.ingest.scheduler import PART, scheduler_status
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
 from telegram_assistant.telemetry.health import Fact
 

@@ -7,13 +7,13 @@ from uuid import UUID
 from fastapi import Path
 from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import CursorText, Limit, Micros, Page, Shown, Storable, Wish, cursor_text, read_cursor
-from telegram_assistant.domain.access import Scope
-from telegram_assistant.domain.moments import micros, moment
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import CursorText, Limit, Micros, Page, Shown, Storable, Wish, cursor_text, read_cursor
+from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.keys import KeyMaker, MadeKey, list_keys, make_key, revoke_key
-from telegram_assistant.stores.postgres.keys import ApiKey, KeyCursor
+from telegram_assistant.stores.postgres.tenants.keys import ApiKey, KeyCursor
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 area = Area("Keys", "Keys that programs ask with. They are kept as hashes: whoever loses one makes another.")

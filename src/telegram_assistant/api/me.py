@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import Shown
-from telegram_assistant.domain.access import Scope
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import Shown
+from telegram_assistant.domain.tenants.access import Scope
 
 area = Area("Me", "Who asks, and what they may.")
 

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import ChannelNumber, Shown
-from telegram_assistant.domain.access import Scope
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import ChannelNumber, Shown
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.tenants.access import Scope
 from telegram_assistant.features.parked import parked_channels, release
 
 area = Area("Parked channels", "Followed channels that could not be read several times in a row.")

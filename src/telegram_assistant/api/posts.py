@@ -4,17 +4,17 @@ from datetime import datetime
 
 from pydantic import JsonValue, TypeAdapter
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
 from telegram_assistant.api.feed import POST_EXAMPLE, PostShown, post_shown
-from telegram_assistant.api.shapes import ChannelNumber, MessageNumber, Shown
-from telegram_assistant.domain.access import Scope
-from telegram_assistant.domain.differences import Change
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import ChannelNumber, MessageNumber, Shown
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.media import MediaKind, MediaState
-from telegram_assistant.domain.understanding import Tier
+from telegram_assistant.domain.media.files import MediaKind, MediaState
+from telegram_assistant.domain.posts.differences import Change
+from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.features.posts import PostInFull, VersionTold, post_in_full, versions_of
-from telegram_assistant.stores.postgres.enrichments import Enrichment
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment
 
 area = Area("Posts", "One post: its versions, how far it reached, what it shows, what was understood of it.")
 

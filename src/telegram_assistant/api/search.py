@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 from fastapi import Query
 from pydantic import Field
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import CursorText, Page, Shown, Storable, Zone
-from telegram_assistant.domain.access import Scope
-from telegram_assistant.domain.facets import Facet, Facets
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import CursorText, Page, Shown, Storable, Zone
+from telegram_assistant.domain.search.facets import Facet, Facets
+from telegram_assistant.domain.tenants.access import Scope
 from telegram_assistant.features.search import MOST_FOUND, Answer, Found, search
 from telegram_assistant.features.search_meaning import WordsOnly
 

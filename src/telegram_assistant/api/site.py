@@ -31,12 +31,12 @@ from telegram_assistant.api import (
     tenants,
     understanding,
 )
-from telegram_assistant.api.callers import Callers
-from telegram_assistant.api.door import PREFIX, Door
-from telegram_assistant.api.frame import DOCS, Frame
-from telegram_assistant.api.handbook import handbook
+from telegram_assistant.api.access_middleware import PREFIX, Door
+from telegram_assistant.api.authentication import Callers
+from telegram_assistant.api.docs_page import handbook
 from telegram_assistant.api.problems import Problem, told
 from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
+from telegram_assistant.api.response_middleware import DOCS, Frame
 from telegram_assistant.api.status import Pages
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.errors import AssistantError

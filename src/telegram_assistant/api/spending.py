@@ -6,10 +6,10 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import ConfigDict, Field
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import LARGEST_ID, Shown, Wish
-from telegram_assistant.domain.access import Scope
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import LARGEST_ID, Shown, Wish
+from telegram_assistant.domain.tenants.access import Scope
 from telegram_assistant.features import spending
 from telegram_assistant.features.spending import MOST_MICRO, BudgetTold
 

@@ -6,12 +6,12 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import ConfigDict, Field
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
 from telegram_assistant.api.feed import POST_EXAMPLE, FeedShown, feed_cursor, feed_shown
-from telegram_assistant.api.shapes import CursorText, Limit, Moment, Shown, Storable, Wish
-from telegram_assistant.domain.access import Scope
-from telegram_assistant.domain.vocabulary import LONGEST_TAG
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import CursorText, Limit, Moment, Shown, Storable, Wish
+from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.understanding.vocabulary import LONGEST_TAG
 from telegram_assistant.features.tags import ShownTag, choose_tag, most_used, posts_by_tag, vocabulary
 
 area = Area("Tags", "The vocabulary, what posts carry of it, and how you want it called.")

@@ -10,16 +10,16 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.api import accounts
 from telegram_assistant.api.accounts import AccountShown, account_shown
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import LARGEST_ID, CursorText, Limit, Page, Shown, Storable, Wish, cursor_text, read_cursor
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import LARGEST_ID, CursorText, Limit, Page, Shown, Storable, Wish, cursor_text, read_cursor
 from telegram_assistant.api.spending import BudgetShown, BudgetWish
-from telegram_assistant.domain.access import Scope
-from telegram_assistant.domain.account_risk import Risk
+from telegram_assistant.domain.accounts.account_risk import Risk
+from telegram_assistant.domain.tenants.access import Scope
 from telegram_assistant.features import tenants
 from telegram_assistant.features.tenants import MAX_NAME_LETTERS, TenantAccount, TenantPage
 from telegram_assistant.settings import Settings
-from telegram_assistant.stores.postgres.tenant_operations import TenantSummary
+from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantSummary
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 area = Area("Tenants", "All tenants of the installation: who they are, what they may keep and spend, whose accounts are at risk. For the operator.")

@@ -5,15 +5,15 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from telegram_assistant.api.areas import Area
-from telegram_assistant.api.asking import Ask
-from telegram_assistant.api.shapes import CursorText, Id, Limit, Page, Shown, Wish, cursor_text, read_cursor
-from telegram_assistant.domain.access import Scope
+from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import CursorText, Id, Limit, Page, Shown, Wish, cursor_text, read_cursor
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.features import ai_policies
 from telegram_assistant.features.ai_policies import PolicyInForce
-from telegram_assistant.stores.postgres.ai_choices import Stance
+from telegram_assistant.stores.postgres.understanding.ai_choices import Stance
 
 area = Area("Understanding", "What may understand posts: nothing (off), this installation (local), or a provider, which needs an owner's consent.")
 

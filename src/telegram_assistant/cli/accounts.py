@@ -16,14 +16,14 @@ from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.login import log_in
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.account_risk import Risk
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.account_risk import Risk
+from telegram_assistant.domain.accounts.login import LoginWay
 from telegram_assistant.domain.ids import AccountId
-from telegram_assistant.domain.login import LoginWay
 from telegram_assistant.features.accounts import AccountHealth, account_health
 from telegram_assistant.features.tenants import all_accounts
-from telegram_assistant.stores.postgres.accounts import Account
-from telegram_assistant.stores.postgres.limits import Block
+from telegram_assistant.stores.postgres.accounts.accounts import Account
+from telegram_assistant.stores.postgres.accounts.limits import Block
 from telegram_assistant.telegram.vault import make_key
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Accounts that read.")

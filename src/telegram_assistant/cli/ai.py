@@ -21,7 +21,7 @@ from telegram_assistant.cli.endpoints import ALL, asking_as, print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.cli.tenants import all_tenants, print_budgets
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.features import ai_policies
 from telegram_assistant.features.channels import pick
 from telegram_assistant.features.spending import micro_of, money_of

@@ -2,9 +2,9 @@
 
 from datetime import date, datetime
 
-from telegram_assistant.api.shapes import Shown
+from telegram_assistant.api.schemas import Shown
 from telegram_assistant.api.spending import UsageLineShown
-from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.domain.diagnosis import Verdict
 
 
 class ProviderResponse(Shown):

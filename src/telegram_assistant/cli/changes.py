@@ -7,17 +7,17 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.text import Text
 
-from telegram_assistant.api.asking import Asking
 from telegram_assistant.api.changes import ChangesShown, list_changes
+from telegram_assistant.api.request_context import Asking
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.domain.differences import Change, Piece
+from telegram_assistant.domain.posts.differences import Change, Piece
 from telegram_assistant.features.changes import Told, quiet_changes
 from telegram_assistant.features.channels import pick
-from telegram_assistant.stores.postgres.changes import ChangeKind, ChangeOrder
+from telegram_assistant.stores.postgres.posts.changes import ChangeKind, ChangeOrder
 
 STYLES = {Change.SAME: "", Change.REMOVED: "red", Change.ADDED: "green"}
 MARKS = {Change.SAME: ("", ""), Change.REMOVED: ("[-", "-]"), Change.ADDED: ("{+", "+}")}

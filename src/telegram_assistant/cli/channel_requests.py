@@ -19,12 +19,12 @@ from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.domain.channel_requests import FASTER, LOOK_UPS_PER_DAY, RequestKind, RequestState
+from telegram_assistant.domain.channels.channel_requests import FASTER, LOOK_UPS_PER_DAY, RequestKind, RequestState
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.features.channel_lists import Listed
 from telegram_assistant.features.channel_requests import RequestPage, RequestStatus, WaitingKind, list_requests, some_requests, waiting_requests
 from telegram_assistant.features.channels import Requested, follow
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 
 BATCH = 500
 MAX_LINES = 20

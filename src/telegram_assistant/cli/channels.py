@@ -21,18 +21,18 @@ from telegram_assistant.cli.coverage import draw_coverage
 from telegram_assistant.cli.endpoints import ALL, print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.domain.parsing import Mode
-from telegram_assistant.domain.priority import Priority
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.channels.parsing import Mode
+from telegram_assistant.domain.channels.priority import Priority
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channel_lists import Listed, as_opml, read_list
 from telegram_assistant.features.channel_requests import WaitingKind, waiting_requests
 from telegram_assistant.features.channels import follow_joined, pick
 from telegram_assistant.features.coverage import coverage_of, coverage_of_all
-from telegram_assistant.stores.postgres.backfills import BackfillKind
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription
-from telegram_assistant.stores.postgres.coverage import ChannelCoverage
-from telegram_assistant.stores.postgres.tenants import Tenant
+from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
+from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Channels that are followed.")
 

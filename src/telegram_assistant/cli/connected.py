@@ -9,7 +9,7 @@ import typer
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.cli.environment import complaints, refuse, settings_or_exit
 from telegram_assistant.errors import Busy, CannotStart, Rejected
-from telegram_assistant.stores.postgres.tenants import Tenant
+from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 from telegram_assistant.telemetry.logging import configure_logging
 
 

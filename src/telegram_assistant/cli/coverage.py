@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from telegram_assistant.domain.coverage import CoverageState
-from telegram_assistant.stores.postgres.coverage import ChannelCoverage
+from telegram_assistant.domain.channels.coverage import CoverageState
+from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 
 COLOURS = {
     CoverageState.COMPLETE: "green",

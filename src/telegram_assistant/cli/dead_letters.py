@@ -13,7 +13,7 @@ from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.features import dead_letters
-from telegram_assistant.stores.postgres.dead_letters import DeadLetter
+from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetter
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Events that a stage could not process.")
 

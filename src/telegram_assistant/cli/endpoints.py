@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from telegram_assistant.api.asking import Asking
-from telegram_assistant.api.shapes import Shown
+from telegram_assistant.api.request_context import Asking
+from telegram_assistant.api.schemas import Shown
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.output import print_json
-from telegram_assistant.domain.access import Caller, Scope
+from telegram_assistant.domain.tenants.access import Caller, Scope
 
 ALL = 100_000
 """So many at most where a command lists everything and the API answers in pages."""

@@ -16,7 +16,7 @@ from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.features.folders import follow_folder, pick_folder
-from telegram_assistant.stores.postgres.folders import FolderStatus
+from telegram_assistant.stores.postgres.channels.folders import FolderStatus
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Folders at Telegram that are followed.")
 

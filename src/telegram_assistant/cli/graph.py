@@ -10,7 +10,6 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.api.asking import Asking as Request
 from telegram_assistant.api.graph import (
     ForwardsShown,
     SimilarsShown,
@@ -20,14 +19,15 @@ from telegram_assistant.api.graph import (
     list_links,
     list_similar_channels,
 )
+from telegram_assistant.api.request_context import Asking as Request
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.answers import FirstSeenResponse
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.domain.graph.graph_facts import DAYS_KEPT
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.spreading import DAYS_KEPT
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels import pick
 from telegram_assistant.features.graph import (

@@ -10,7 +10,7 @@ from rich.markup import escape
 from telegram_assistant.cli.answers import FindingResponse, FindingsResponse, SettingResponse, SettingsResponse
 from telegram_assistant.cli.environment import console, doubts, environment, group_or_exit, refuse, settings_or_exit
 from telegram_assistant.cli.output import AsJson, print_json
-from telegram_assistant.domain.finding import Finding, Verdict, bad, ok, warning
+from telegram_assistant.domain.diagnosis import Finding, Verdict, bad, ok, warning
 from telegram_assistant.errors import CannotStart, SettingsError
 from telegram_assistant.features.doctor import examine_machine, examine_running, examine_servers
 from telegram_assistant.features.readiness import CheckedRole

@@ -14,10 +14,10 @@ from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import ALL, print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
-from telegram_assistant.domain.access import SCOPES_OF, Role, Scope, allowed, new_operator_key
+from telegram_assistant.domain.tenants.access import SCOPES_OF, Role, Scope, allowed, new_operator_key
 from telegram_assistant.features.keys import KeyMaker, MadeKey, list_keys, make_key, revoke_key
-from telegram_assistant.stores.postgres.audit import Change
-from telegram_assistant.stores.postgres.keys import ApiKey
+from telegram_assistant.stores.postgres.tenants.audit import Change
+from telegram_assistant.stores.postgres.tenants.keys import ApiKey
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Keys that programs ask the API with.")

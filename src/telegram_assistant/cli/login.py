@@ -10,10 +10,10 @@ from rich.markup import escape
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.drawing import drawing
 from telegram_assistant.cli.environment import console
-from telegram_assistant.domain.login import OVER, LoginState, LoginWay
+from telegram_assistant.domain.accounts.login import OVER, LoginState, LoginWay
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.logins import LoginAttempt, LoginRequests
-from telegram_assistant.telegram.answers import Asker, seal
+from telegram_assistant.stores.postgres.accounts.logins import LoginAttempt, LoginRequests
+from telegram_assistant.telegram.sealed_answers import Asker, seal
 
 LOOK_SECONDS = 0.2
 UNEASY_AFTER_SECONDS, GIVE_UP_AFTER_SECONDS = 5.0, 60.0

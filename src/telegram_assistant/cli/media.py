@@ -13,10 +13,10 @@ from telegram_assistant.cli.answers import MediaFilesResponse, MediaStatusRespon
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
-from telegram_assistant.domain.media import MediaState, SkipReason
+from telegram_assistant.domain.media.files import MediaState, SkipReason
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features import media
-from telegram_assistant.stores.postgres.media_upkeep import MediaSurvey
+from telegram_assistant.stores.postgres.media.upkeep import MediaSurvey
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Files of posts.")
 

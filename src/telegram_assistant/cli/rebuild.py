@@ -14,7 +14,7 @@ from telegram_assistant.errors import InUse, Rejected
 from telegram_assistant.features.graph_upkeep import rebuild_graph
 from telegram_assistant.features.text_upkeep import rebuild_text
 from telegram_assistant.features.vector_upkeep import rebuild_vectors
-from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuild
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuild
 from telegram_assistant.vectors.index import Index
 from telegram_assistant.vectors.opening import Used, open_vectors, used_by
 

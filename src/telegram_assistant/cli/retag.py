@@ -16,9 +16,9 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.spending import MILLION, Tokens
-from telegram_assistant.domain.understanding import Work
-from telegram_assistant.stores.postgres.replays import Outdated, Version
+from telegram_assistant.domain.understanding.policy import Work
+from telegram_assistant.domain.understanding.spending import MILLION, Tokens
+from telegram_assistant.stores.postgres.posts.replays import Outdated, Version
 
 
 def retag(

@@ -11,7 +11,7 @@ from telegram_assistant.cli.answers import ParkedChannelResponse, SchedulerRespo
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
-from telegram_assistant.ingest.tick import scheduler_status
+from telegram_assistant.ingest.scheduler import scheduler_status
 from telegram_assistant.stores.redis.marks import delete_all_high_water
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
 

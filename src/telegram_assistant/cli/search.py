@@ -12,8 +12,8 @@ from telegram_assistant.assembly import App, open_meaning_search
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson, print_json
-from telegram_assistant.domain.facets import Facet, Facets
-from telegram_assistant.domain.snippets import Snippet
+from telegram_assistant.domain.search.facets import Facet, Facets
+from telegram_assistant.domain.search.snippets import Snippet
 from telegram_assistant.features.search import Answer, Found
 from telegram_assistant.features.search import search as find
 

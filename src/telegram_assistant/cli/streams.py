@@ -14,9 +14,9 @@ from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.pipeline import PIPELINE, WITH_GRAPH, stages_of
-from telegram_assistant.streams.watching import StageState, look, resume
+from telegram_assistant.streams.monitoring import StageState, look, resume
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.work import relay_of
+from telegram_assistant.worker_role import relay_of
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Watch the stages at work; refill, resume.")
 

@@ -13,8 +13,8 @@ from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.features.tags import choose_tag
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.tenant_tags import TagChoice
-from telegram_assistant.stores.postgres.vocabularies import TagState
+from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice
+from telegram_assistant.stores.postgres.understanding.vocabularies import TagState
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Tags: list, hide, rename, show again.")
 

@@ -15,11 +15,11 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
-from telegram_assistant.domain.post import Json
+from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.features import tenants
 from telegram_assistant.features.spending import micro_of, money_of
-from telegram_assistant.stores.postgres.audit import Change
-from telegram_assistant.stores.postgres.tenant_operations import TenantSummary
+from telegram_assistant.stores.postgres.tenants.audit import Change
+from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantSummary
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Tenants: list, create, suspend, resume, quotas, budgets.")

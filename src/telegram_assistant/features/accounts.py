@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from telegram_assistant.domain.account_risk import Allowance, MethodUse, Verdict, verdict_on
-from telegram_assistant.domain.budget import BUDGETS, HOUR, Budget, meter_of
+from telegram_assistant.domain.accounts.account_risk import Allowance, MethodUse, Verdict, verdict_on
+from telegram_assistant.domain.accounts.budget import BUDGETS, HOUR, Budget, meter_of
 from telegram_assistant.errors import Missing
-from telegram_assistant.stores.postgres.own_accounts import KeptLimit, OwnAccount
+from telegram_assistant.stores.postgres.accounts.own_accounts import KeptLimit, OwnAccount
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Conflicting, Missing
-from telegram_assistant.stores.postgres.ai_choices import ChannelPolicy, Stance
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.understanding.ai_choices import ChannelPolicy, Stance
 
 NO_CONSENT = "texts may go to a provider only after an owner has consented; `tga ai consent` or the consent of the API records it"
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from telegram_assistant.stores.postgres.audit import AuditCursor, AuditEntry, AuditLog
+from telegram_assistant.stores.postgres.tenants.audit import AuditCursor, AuditEntry, AuditLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from telegram_assistant.domain.differences import Piece, pieces_of
 from telegram_assistant.domain.ids import ChannelId, PostId
-from telegram_assistant.domain.links import link_to
-from telegram_assistant.stores.postgres.changes import ChangeCursor, ChangeKind, ChangeOrder, QuietChange, change_cursor
-from telegram_assistant.stores.postgres.channels import FollowedChannel
+from telegram_assistant.domain.posts.differences import Piece, pieces_of
+from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
+from telegram_assistant.stores.postgres.posts.changes import ChangeCursor, ChangeKind, ChangeOrder, QuietChange, change_cursor
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.channels import FollowedChannel
+from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 
 MAX_CHARACTERS = 5_000_000
 MAX_LISTED = 10_000

@@ -6,9 +6,9 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from telegram_assistant.domain.channel_requests import TAKEN, Expectation, RequestKind, RequestState, expect
+from telegram_assistant.domain.channels.channel_requests import TAKEN, Expectation, RequestKind, RequestState, expect
 from telegram_assistant.errors import Missing
-from telegram_assistant.stores.postgres.channel_requests import ChannelRequest, ChannelRequests, RequestCursor
+from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest, ChannelRequests, RequestCursor
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from telegram_assistant.domain.channel import Reference, ReferenceKind, parse_reference
-from telegram_assistant.domain.channel_requests import TOO_MANY, RequestKind
+from telegram_assistant.domain.channels.channel import Reference, ReferenceKind, parse_reference
+from telegram_assistant.domain.channels.channel_requests import TOO_MANY, RequestKind
+from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.priority import Priority
-from telegram_assistant.domain.understanding import AiPolicy
+from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.channel_lists import Listed
-from telegram_assistant.stores.postgres.channel_requests import ChannelRequests, NewRequest
-from telegram_assistant.stores.postgres.channels import Followed, FollowedChannel, Subscription, Which
+from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests, NewRequest
+from telegram_assistant.stores.postgres.channels.channels import Followed, FollowedChannel, Subscription, Which
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 KINDS = {ReferenceKind.NAME: RequestKind.USERNAME, ReferenceKind.INVITE: RequestKind.INVITE, ReferenceKind.LIST: RequestKind.LIST}

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from telegram_assistant.domain.coverage import CoverageState
+from telegram_assistant.domain.channels.coverage import CoverageState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Missing
-from telegram_assistant.stores.postgres.coverage import ChannelCoverage, Coverage
+from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage, Coverage
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 

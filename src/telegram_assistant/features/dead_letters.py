@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from telegram_assistant.errors import Missing
 from telegram_assistant.events import Event
-from telegram_assistant.stores.postgres.dead_letters import DeadLetter, DeadLetters
+from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetter, DeadLetters
 from telegram_assistant.stores.redis.client import Redis
 from telegram_assistant.streams.dead_letters import forget, send_again
 

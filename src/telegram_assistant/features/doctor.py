@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 
 from telegram_assistant.ai import providers
 from telegram_assistant.ai.local import understanding
-from telegram_assistant.domain.access import weakness_of_operator_key
-from telegram_assistant.domain.finding import Finding, bad, off, ok
+from telegram_assistant.domain.diagnosis import Finding, bad, off, ok
+from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.features import sandbox_check
 from telegram_assistant.features.readiness import CheckedRole, Expectations, addresses_of, examine_installation
 from telegram_assistant.graph import opening as graph
 from telegram_assistant.settings import EmbeddingsBy, Settings
 from telegram_assistant.stores import files
-from telegram_assistant.stores.postgres import examination as postgres
+from telegram_assistant.stores.postgres import diagnostics as postgres
 from telegram_assistant.stores.redis import examination as redis
+from telegram_assistant.telegram import diagnostics as telegram
 from telegram_assistant.telegram import encryption
-from telegram_assistant.telegram import examination as telegram
 from telegram_assistant.vectors import opening
 
 OLDEST_PYTHON = (3, 12)

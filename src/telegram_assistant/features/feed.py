@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from telegram_assistant.domain.links import link_to
-from telegram_assistant.stores.postgres.feed import Cursor, cursor_of
-from telegram_assistant.stores.postgres.rows import StoredPost
+from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.stores.postgres.posts.feed import Cursor, cursor_of
+from telegram_assistant.stores.postgres.posts.rows import StoredPost
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 

@@ -3,15 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from telegram_assistant.domain.channel_requests import TOO_MANY, RequestKind
+from telegram_assistant.domain.channels.channel_requests import TOO_MANY, RequestKind
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels import Requested
-from telegram_assistant.stores.postgres.accounts import Accounts
-from telegram_assistant.stores.postgres.channel_requests import ChannelRequests, NewRequest
-from telegram_assistant.stores.postgres.channels import Subscription
-from telegram_assistant.stores.postgres.folders import FolderStatus
-from telegram_assistant.stores.postgres.tenants import Tenant
+from telegram_assistant.stores.postgres.accounts.accounts import Accounts
+from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests, NewRequest
+from telegram_assistant.stores.postgres.channels.channels import Subscription
+from telegram_assistant.stores.postgres.channels.folders import FolderStatus
+from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 
 
 async def follow_folder(

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
+from telegram_assistant.domain.graph.graph_facts import DAYS_KEPT, Appearance, day_before, page_of
 from telegram_assistant.domain.ids import ChannelId, PostId
-from telegram_assistant.domain.links import link_to, normal_url
-from telegram_assistant.domain.spreading import DAYS_KEPT, Appearance, day_before, page_of
+from telegram_assistant.domain.posts.links import link_to, normal_url
 from telegram_assistant.errors import Busy, Missing, Rejected
 from telegram_assistant.graph.questions import GraphQuestions, Shared
 from telegram_assistant.graph.store import Graph
-from telegram_assistant.stores.postgres.channels import FollowedChannel
-from telegram_assistant.stores.postgres.forwards import Forwards
+from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
+from telegram_assistant.stores.postgres.posts.forwards import Forwards
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 
+from telegram_assistant.domain.graph.graph_facts import oldest_day
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.spreading import oldest_day
 from telegram_assistant.errors import Busy
 from telegram_assistant.features.rebuilding import rebuild
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.store import Generations
-from telegram_assistant.stores.postgres.outbox import Outbox
-from telegram_assistant.stores.postgres.post_states import PostStates
-from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuilds
+from telegram_assistant.stores.postgres.delivery.outbox import Outbox
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuilds
+from telegram_assistant.stores.postgres.posts.post_states import PostStates
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health, State
 

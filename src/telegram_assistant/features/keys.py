@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from telegram_assistant.domain.access import MAX_KEY_GENERATIONS, Scope, new_key
 from telegram_assistant.domain.ids import UserId
+from telegram_assistant.domain.tenants.access import MAX_KEY_GENERATIONS, Scope, new_key
 from telegram_assistant.errors import Busy, Forbidden, Missing, Rejected
-from telegram_assistant.stores.postgres.keys import ApiKey, KeyCursor, Keys, NewKey
+from telegram_assistant.stores.postgres.tenants.keys import ApiKey, KeyCursor, Keys, NewKey
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()

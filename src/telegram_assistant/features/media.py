@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from telegram_assistant.domain.media import NOBODY, MediaRules, decide
+from telegram_assistant.domain.media.files import NOBODY, MediaRules, decide
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.files import Files
-from telegram_assistant.stores.postgres.media import FoundFile, MediaQueue
-from telegram_assistant.stores.postgres.media_upkeep import SETTLED_HOURS, MediaUpkeep
+from telegram_assistant.stores.postgres.media.files import FoundFile, MediaQueue
+from telegram_assistant.stores.postgres.media.upkeep import SETTLED_HOURS, MediaUpkeep
 from telegram_assistant.telemetry.metrics import MEDIA_SWEPT
 
 FEW, SHARE = 20, 0.2

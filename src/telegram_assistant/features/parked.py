@@ -2,7 +2,7 @@
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Missing
-from telegram_assistant.stores.postgres.schedule import Parked
+from telegram_assistant.stores.postgres.channels.schedule import Parked
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 

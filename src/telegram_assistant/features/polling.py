@@ -1,10 +1,10 @@
 """Reading a channel now."""
 
+from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.parsing import Mode
 from telegram_assistant.errors import Conflicting, Missing
-from telegram_assistant.stores.postgres.channels import Followed
-from telegram_assistant.stores.postgres.schedule import Schedule
+from telegram_assistant.stores.postgres.channels.channels import Followed
+from telegram_assistant.stores.postgres.channels.schedule import Schedule
 
 
 async def poll_any(channel_id: ChannelId, *, mode: Mode | None, first: bool, schedule: Schedule) -> None:

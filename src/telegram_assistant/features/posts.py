@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from telegram_assistant.domain.differences import Piece, pieces_of
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.links import link_to
-from telegram_assistant.domain.post import Json
+from telegram_assistant.domain.posts.differences import Piece, pieces_of
+from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.errors import Missing
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
-from telegram_assistant.stores.postgres.post_details import PostDetail, PostVersion
+from telegram_assistant.stores.postgres.posts.post_details import PostDetail, PostVersion
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
 
 NO_POST = "there is no such post among those of followed channels"
 

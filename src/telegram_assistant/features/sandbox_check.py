@@ -1,6 +1,6 @@
 """`tga doctor` about the sandbox: which protection this kernel gives to what strangers' content runs in."""
 
-from telegram_assistant.domain.finding import Finding, bad, ok, warning
+from telegram_assistant.domain.diagnosis import Finding, bad, ok, warning
 from telegram_assistant.errors import Unreadable
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.rendering import Renderer

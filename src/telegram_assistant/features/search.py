@@ -13,20 +13,20 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
-from telegram_assistant.domain.facets import Counted, Facets, facets_of
-from telegram_assistant.domain.fusion import fused
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.links import link_to
-from telegram_assistant.domain.post import Post
-from telegram_assistant.domain.query import Query, parse_query
-from telegram_assistant.domain.snippets import Snippet, snippet_of
+from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.search.facets import Counted, Facets, facets_of
+from telegram_assistant.domain.search.fusion import fused
+from telegram_assistant.domain.search.query import Query, parse_query
+from telegram_assistant.domain.search.snippets import Snippet, snippet_of
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels import pick
 from telegram_assistant.features.search_meaning import MEANING_SECONDS, WordsOnly, nearest_posts
 from telegram_assistant.features.search_pages import Bookmark, Group, grouped
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
-from telegram_assistant.stores.postgres.search import BEGINS, ENDS, FAR_FUTURE, Limits, Loaded, Match, Named, Place, Scope
+from telegram_assistant.stores.postgres.search.search import BEGINS, ENDS, FAR_FUTURE, Limits, Loaded, Match, Named, Place, Scope
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
 from telegram_assistant.vectors.index import MeaningSearch
 
 CLOCKS_DIFFER = timedelta(minutes=5)

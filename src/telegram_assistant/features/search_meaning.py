@@ -6,11 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.query import Query
-from telegram_assistant.domain.understanding import AiPolicy, Reason
+from telegram_assistant.domain.search.query import Query
+from telegram_assistant.domain.understanding.policy import AiPolicy, Reason
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.postgres.policies_in_force import InForce
-from telegram_assistant.stores.postgres.search import Limits, Scope
+from telegram_assistant.stores.postgres.search.search import Limits, Scope
+from telegram_assistant.stores.postgres.understanding.policies_in_force import InForce
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.vectors.index import MeaningSearch
 from telegram_assistant.vectors.protocol import Reach, Sought

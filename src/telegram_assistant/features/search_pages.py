@@ -10,10 +10,10 @@ from datetime import datetime
 from hashlib import sha256
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.near_copies import SAME_LENGTH, Sketch, is_copy, sketch_of
+from telegram_assistant.domain.posts.near_copies import SAME_LENGTH, Sketch, is_copy, sketch_of
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.rows import StoredPost
-from telegram_assistant.stores.postgres.search import Place
+from telegram_assistant.stores.postgres.posts.rows import StoredPost
+from telegram_assistant.stores.postgres.search.search import Place
 
 COMPARED_CHARACTERS = 1_000
 """Of each text. Comparing whole ones, made to be slow, would take a search half a second."""

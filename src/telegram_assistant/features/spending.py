@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from telegram_assistant.ai.prices import read_prices
-from telegram_assistant.domain.spending import MILLION, Budget, UsageLine
+from telegram_assistant.domain.understanding.spending import MILLION, Budget, UsageLine
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.stores import TenantStores
 

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from telegram_assistant.domain.vocabulary import tag_in
+from telegram_assistant.domain.understanding.vocabulary import tag_in
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.feed import FeedPage, page_of
-from telegram_assistant.stores.postgres.feed import Cursor
+from telegram_assistant.stores.postgres.posts.feed import Cursor
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.tag_use import TagCount
-from telegram_assistant.stores.postgres.tenant_tags import TagChoice
+from telegram_assistant.stores.postgres.understanding.tag_use import TagCount
+from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice
 
 MOST_TAGS = 1000
 LONGEST_WINDOW = timedelta(days=31)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from telegram_assistant.domain.account_risk import WORST_LAST, Risk
+from telegram_assistant.domain.accounts.account_risk import WORST_LAST, Risk
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.errors import Busy, Conflicting, Missing, Rejected
 from telegram_assistant.features.accounts import AccountHealth, account_health
 from telegram_assistant.features.spending import MOST_MICRO
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.tenant_operations import TenantOperations, TenantSummary
+from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantOperations, TenantSummary
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()

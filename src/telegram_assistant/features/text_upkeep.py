@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.features.rebuilding import rebuild
-from telegram_assistant.stores.postgres.post_states import PostStates
-from telegram_assistant.stores.postgres.posts import Posts
-from telegram_assistant.stores.postgres.rebuilds import Projection, Rebuilds
-from telegram_assistant.stores.postgres.word_index import WordIndex
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuilds
+from telegram_assistant.stores.postgres.posts.post_states import PostStates
+from telegram_assistant.stores.postgres.posts.posts import Posts
+from telegram_assistant.stores.postgres.search.word_index import WordIndex
 
 AT_ONCE = 500
 NEXT_TEXT = "post_search_next"

@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable, Collection
 from datetime import datetime
 
+from telegram_assistant.domain.graph.graph_facts import Contribution, contribution_of, oldest_day
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.spreading import Contribution, contribution_of, oldest_day
 from telegram_assistant.errors import Busy
 from telegram_assistant.graph.store import Graph
-from telegram_assistant.stores.postgres.post_states import PostState, PostStates
+from telegram_assistant.stores.postgres.posts.post_states import PostState, PostStates
 
 
 class GraphIndex:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
+from telegram_assistant.domain.graph.graph_facts import SIGHTS, Appearance, Forwarding, Visible
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.moments import micros, moment
-from telegram_assistant.domain.spreading import SIGHTS, Appearance, Forwarding, Visible
-from telegram_assistant.domain.understanding import Tier
+from telegram_assistant.domain.timestamps import micros, moment
+from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.graph.store import Graph
 
 MOST_SHARED = 300

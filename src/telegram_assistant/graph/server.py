@@ -8,7 +8,7 @@ from typing import Any
 from neo4j import READ_ACCESS, AsyncGraphDatabase, AsyncManagedTransaction, NotificationMinimumSeverity
 from neo4j.exceptions import AuthError, ClientError, ConfigurationError, DriverError, Neo4jError
 
-from telegram_assistant.domain.finding import Finding, bad, ok
+from telegram_assistant.domain.diagnosis import Finding, bad, ok
 from telegram_assistant.errors import Busy, CannotStart
 from telegram_assistant.graph.protocol import Row, Run
 from telegram_assistant.settings import GraphSettings

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any
 
+from telegram_assistant.domain.graph.graph_facts import Contribution
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.moments import micros
-from telegram_assistant.domain.spreading import Contribution
+from telegram_assistant.domain.timestamps import micros
 from telegram_assistant.errors import Busy
 from telegram_assistant.graph.protocol import Row, Run, Server
 from telegram_assistant.graph.writing import COUNTED, FORGET, WRITE, Rows, rows_of, without

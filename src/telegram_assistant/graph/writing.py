@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from telegram_assistant.domain.graph.graph_facts import Contribution
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.moments import micros
-from telegram_assistant.domain.spreading import Contribution
+from telegram_assistant.domain.timestamps import micros
 
 type Row = Mapping[str, Any]
 type Rows = dict[str, list[Row]]

@@ -5,11 +5,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from telegram_assistant.domain.account import RENEW_SECONDS, AccountState, Lease
+from telegram_assistant.domain.accounts.account import RENEW_SECONDS, AccountState, Lease
 from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.errors import AccountRefused, Busy, CannotStart, LeaseLost
-from telegram_assistant.stores.postgres.accounts import AccountSessions, HeldAccount
-from telegram_assistant.stores.postgres.tenants import Tenants
+from telegram_assistant.stores.postgres.accounts.accounts import AccountSessions, HeldAccount
+from telegram_assistant.stores.postgres.tenants.tenants import Tenants
 from telegram_assistant.supervision import end, sleep_unless
 from telegram_assistant.telegram.vault import Sealed, Vault
 from telegram_assistant.telemetry.health import Health, State

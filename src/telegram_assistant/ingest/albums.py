@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.postgres.albums import Albums
+from telegram_assistant.stores.postgres.posts.albums import Albums
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.logging import get_logger
 

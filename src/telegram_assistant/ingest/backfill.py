@@ -8,19 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from telegram_assistant.domain.coverage import without
-from telegram_assistant.domain.history import HistoryPage, HistoryReader, Readable
+from telegram_assistant.domain.channels.coverage import without
+from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.ids import AccountId, MessageId
 from telegram_assistant.domain.lane import Lane
-from telegram_assistant.domain.parsing import Mode
-from telegram_assistant.domain.post import Post
+from telegram_assistant.domain.posts.history import HistoryPage, HistoryReader, Readable
+from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.errors import AccessLost, AccountRefused, Busy, LeaseLost
-from telegram_assistant.ingest.keeping import raw_of
-from telegram_assistant.ingest.telling import tell_waits
-from telegram_assistant.stores.postgres.backfills import LOOKS_BACK, Backfill, BackfillKind, Backfills
-from telegram_assistant.stores.postgres.deletions import Shown
-from telegram_assistant.stores.postgres.landing import BackfillClaim, Landing, Page
-from telegram_assistant.stores.postgres.raw_messages import RawMessages
+from telegram_assistant.ingest.raw_archive import raw_of
+from telegram_assistant.ingest.run_metrics import tell_waits
+from telegram_assistant.stores.postgres.channels.backfills import LOOKS_BACK, Backfill, BackfillKind, Backfills
+from telegram_assistant.stores.postgres.posts.deletions import Shown
+from telegram_assistant.stores.postgres.posts.landing import BackfillClaim, Landing, Page
+from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BACKFILL_JOBS

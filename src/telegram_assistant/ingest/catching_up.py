@@ -8,14 +8,14 @@ import asyncio
 import random
 from dataclasses import dataclass, field
 
+from telegram_assistant.domain.accounts.updates import SeenUpdates
 from telegram_assistant.domain.ids import AccountId
-from telegram_assistant.domain.updates import SeenUpdates
 from telegram_assistant.errors import Busy
 from telegram_assistant.ingest.joining import Joiner
-from telegram_assistant.stores.postgres.hints import Hints
-from telegram_assistant.stores.postgres.push_states import PushStates
+from telegram_assistant.stores.postgres.channels.hints import Hints
+from telegram_assistant.stores.postgres.channels.push_states import PushStates
 from telegram_assistant.supervision import either, sleep_unless
-from telegram_assistant.telegram.line import Line
+from telegram_assistant.telegram.account_client import Line
 from telegram_assistant.telegram.updates import Ear, missed_since, seen_now
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import PUSH_GAPS

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from telegram_assistant.domain.budget import Budget, Cost, budget_of, meter_of
-from telegram_assistant.domain.channel import Channel, FoundChannel
-from telegram_assistant.domain.channel_requests import METHODS, RequestKind, RequestState
+from telegram_assistant.domain.accounts.budget import Budget, Cost, budget_of, meter_of
+from telegram_assistant.domain.channels.channel import Channel, FoundChannel
+from telegram_assistant.domain.channels.channel_requests import METHODS, RequestKind, RequestState
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.ingest.folders import FolderFollower
-from telegram_assistant.stores.postgres.channels import Channels
-from telegram_assistant.stores.postgres.planning import Planning
-from telegram_assistant.stores.postgres.request_queue import RequestQueue, TakenRequest
+from telegram_assistant.stores.postgres.channels.channels import Channels
+from telegram_assistant.stores.postgres.channels.planning import Planning
+from telegram_assistant.stores.postgres.channels.request_queue import RequestQueue, TakenRequest
 from telegram_assistant.supervision import sleep_unless
-from telegram_assistant.telegram.line import Clock
+from telegram_assistant.telegram.account_client import Clock
 from telegram_assistant.telegram.reader import DialogCursor, Listing, Reader
 from telegram_assistant.telemetry.logging import get_logger
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from telegram_assistant.domain.channel import FoundChannel
-from telegram_assistant.domain.history import Readable
+from telegram_assistant.domain.channels.channel import FoundChannel
 from telegram_assistant.domain.ids import AccountId, ChannelId
+from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.channels import Channels
-from telegram_assistant.stores.postgres.folders import FollowedFolder, FollowedFolders
-from telegram_assistant.stores.postgres.planning import Planning
-from telegram_assistant.stores.postgres.request_queue import TakenRequest
+from telegram_assistant.stores.postgres.channels.channels import Channels
+from telegram_assistant.stores.postgres.channels.folders import FollowedFolder, FollowedFolders
+from telegram_assistant.stores.postgres.channels.planning import Planning
+from telegram_assistant.stores.postgres.channels.request_queue import TakenRequest
 from telegram_assistant.telegram.reader import DialogCursor, Listing, Reader, TelegramFolder
 from telegram_assistant.telemetry.logging import get_logger
 

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from telegram_assistant.domain.budget import DAY, Cost, meter_of
-from telegram_assistant.domain.history import Readable
+from telegram_assistant.domain.accounts.budget import DAY, Cost, meter_of
+from telegram_assistant.domain.channels.joining import Candidate, joins_budget, worth_joining
 from telegram_assistant.domain.ids import AccountId, ChannelId
-from telegram_assistant.domain.joining import Candidate, joins_budget, worth_joining
+from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.joins import Joins
-from telegram_assistant.stores.postgres.limits import AccountLimits
+from telegram_assistant.stores.postgres.accounts.limits import AccountLimits
+from telegram_assistant.stores.postgres.channels.joins import Joins
 from telegram_assistant.telegram.login import whoami
 from telegram_assistant.telegram.reader import NoPlace, Reader
 from telegram_assistant.telemetry.logging import get_logger

@@ -5,15 +5,15 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from uuid import UUID
 
-from telegram_assistant.domain.account import AccountState, masked
+from telegram_assistant.domain.accounts.account import AccountState, masked
+from telegram_assistant.domain.accounts.login import LoginState, LoginWay
 from telegram_assistant.domain.ids import AccountId
-from telegram_assistant.domain.login import LoginState, LoginWay
 from telegram_assistant.errors import AccountRefused, Busy, CannotStart, Rejected
-from telegram_assistant.stores.postgres.accounts import AccountSessions
-from telegram_assistant.stores.postgres.logins import Logins, Owner, TakenLogin
+from telegram_assistant.stores.postgres.accounts.accounts import AccountSessions
+from telegram_assistant.stores.postgres.accounts.logins import Logins, Owner, TakenLogin
 from telegram_assistant.supervision import end, sleep_unless
-from telegram_assistant.telegram.answers import Asker, seal
 from telegram_assistant.telegram.login import Login, Me, QrCode, WrongAnswer
+from telegram_assistant.telegram.sealed_answers import Asker, seal
 from telegram_assistant.telegram.vault import Vault
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger

@@ -14,15 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from telegram_assistant.domain.history import Readable
 from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.errors import AccountRefused, Busy, Flooded, LeaseLost, Rejected
 from telegram_assistant.ingest.spool import Spool, Spooled
 from telegram_assistant.stores.files import Files
-from telegram_assistant.stores.postgres.media import MediaJob, MediaQueue
+from telegram_assistant.stores.postgres.media.files import MediaJob, MediaQueue
 from telegram_assistant.supervision import sleep_unless
+from telegram_assistant.telegram.account_client import Line
 from telegram_assistant.telegram.download import Located, ReferenceExpired, locate, part_bytes, read_part
-from telegram_assistant.telegram.line import Line
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import MEDIA_BYTES, MEDIA_QUEUE
 

@@ -13,22 +13,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from telegram_assistant.domain.coverage import IdRange, closes, is_unread
-from telegram_assistant.domain.history import HistoryPage, HistoryReader, Readable
+from telegram_assistant.domain.channels.coverage import IdRange, closes, is_unread
+from telegram_assistant.domain.channels.parsing import LONGEST_OVERLAP, Mode, start_of
+from telegram_assistant.domain.channels.rhythm import Rhythm, after_posts, begun
 from telegram_assistant.domain.ids import MessageId
-from telegram_assistant.domain.parsing import LONGEST_OVERLAP, Mode, start_of
-from telegram_assistant.domain.post import Post
-from telegram_assistant.domain.rechecking import FRESH, depth_due
-from telegram_assistant.domain.rhythm import Rhythm, after_posts, begun
+from telegram_assistant.domain.posts.history import HistoryPage, HistoryReader, Readable
+from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.posts.rechecking import FRESH, depth_due
 from telegram_assistant.errors import Busy
-from telegram_assistant.ingest.keeping import raw_of
-from telegram_assistant.ingest.pace import Pace
+from telegram_assistant.ingest.poll_pacing import Pace
+from telegram_assistant.ingest.raw_archive import raw_of
 from telegram_assistant.ingest.silence import Silence
 from telegram_assistant.settings import ParserSettings
-from telegram_assistant.stores.postgres.deletions import Shown
-from telegram_assistant.stores.postgres.landing import Claim, Landing, Page, RunEnds
-from telegram_assistant.stores.postgres.raw_messages import RawMessages
-from telegram_assistant.stores.postgres.schedule import DueChannel
+from telegram_assistant.stores.postgres.channels.schedule import DueChannel
+from telegram_assistant.stores.postgres.posts.deletions import Shown
+from telegram_assistant.stores.postgres.posts.landing import Claim, Landing, Page, RunEnds
+from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
 from telegram_assistant.stores.redis.marks import Marks
 
 EVERYTHING = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,22 +9,22 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from telegram_assistant.domain.channel_requests import PREVIEW_SECONDS, RequestState
+from telegram_assistant.domain.channels.channel_requests import PREVIEW_SECONDS, RequestState
+from telegram_assistant.domain.channels.parsing import PARKED_AFTER_FAILURES
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.parsing import PARKED_AFTER_FAILURES
 from telegram_assistant.errors import AccessLost, Busy, Flooded, LeaseLost, Rejected, UnknownMarkup
-from telegram_assistant.ingest.pace import Pace
 from telegram_assistant.ingest.poll import Poller, Run, RunStatus
+from telegram_assistant.ingest.poll_pacing import Pace
+from telegram_assistant.ingest.run_metrics import tell_known, tell_run
 from telegram_assistant.ingest.runs import RunStarter, attempt_run
-from telegram_assistant.ingest.telling import tell_known, tell_run
 from telegram_assistant.previews.reader import PreviewReader
 from telegram_assistant.settings import ParserSettings
-from telegram_assistant.stores.postgres.channels import Channels
-from telegram_assistant.stores.postgres.known_channels import KnownChannels
-from telegram_assistant.stores.postgres.planning import Planning
-from telegram_assistant.stores.postgres.previews import NO_ACCOUNT, Previews
-from telegram_assistant.stores.postgres.request_queue import RequestQueue, TakenRequest
-from telegram_assistant.stores.postgres.schedule import DueChannel, Empty, Schedule
+from telegram_assistant.stores.postgres.channels.channels import Channels
+from telegram_assistant.stores.postgres.channels.known_channels import KnownChannels
+from telegram_assistant.stores.postgres.channels.planning import Planning
+from telegram_assistant.stores.postgres.channels.previews import NO_ACCOUNT, Previews
+from telegram_assistant.stores.postgres.channels.request_queue import RequestQueue, TakenRequest
+from telegram_assistant.stores.postgres.channels.schedule import DueChannel, Empty, Schedule
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health, State

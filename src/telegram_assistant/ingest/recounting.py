@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.postgres.landing import Landing
+from telegram_assistant.stores.postgres.posts.landing import Landing
 from telegram_assistant.supervision import sleep_unless
 
 PART = "recounting"

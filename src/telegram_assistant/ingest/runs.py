@@ -4,12 +4,12 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from telegram_assistant.domain.channels.parsing import choose_mode
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.parsing import choose_mode
 from telegram_assistant.errors import Busy, Flooded, Unanswered
 from telegram_assistant.ingest.poll import Poller, Run
 from telegram_assistant.settings import ParserSettings
-from telegram_assistant.stores.postgres.schedule import DueChannel
+from telegram_assistant.stores.postgres.channels.schedule import DueChannel
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import MODE_FORCED, PARSER_RETRIES

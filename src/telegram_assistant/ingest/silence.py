@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from telegram_assistant.domain.channels.parsing import Statistics, overlap_of, quiet_hours, threshold_of
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.parsing import Statistics, overlap_of, quiet_hours, threshold_of
 from telegram_assistant.settings import ParserSettings
-from telegram_assistant.stores.postgres.statistics import PostStatistics
+from telegram_assistant.stores.postgres.channels.silences import PostStatistics
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import ADAPTIVE_THRESHOLD

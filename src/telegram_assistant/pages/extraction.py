@@ -15,9 +15,9 @@ from urllib.parse import urljoin
 
 import trafilatura
 
-from telegram_assistant.domain.language import language_of
-from telegram_assistant.domain.links import LONGEST_URL, normal_url
-from telegram_assistant.domain.pages import Extracted
+from telegram_assistant.domain.posts.language import language_of
+from telegram_assistant.domain.posts.links import LONGEST_URL, normal_url
+from telegram_assistant.domain.understanding.pages import Extracted
 
 MOST_MEMORY_BYTES = 1_500_000_000
 LONGEST_TEXT = 100_000

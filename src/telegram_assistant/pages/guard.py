@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import quote, urlsplit
 
-from telegram_assistant.domain.links import LONGEST_URL
-from telegram_assistant.domain.pages import PageStatus
+from telegram_assistant.domain.posts.links import LONGEST_URL
+from telegram_assistant.domain.understanding.pages import PageStatus
 from telegram_assistant.errors import Unreadable
 
 type Address = IPv4Address | IPv6Address

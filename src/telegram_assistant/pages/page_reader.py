@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Protocol
 
-from telegram_assistant.domain.pages import Extracted, Page, PageStatus
+from telegram_assistant.domain.understanding.pages import Extracted, Page, PageStatus
 from telegram_assistant.errors import Unreadable
 from telegram_assistant.pages.fetching import Answer, Fetcher
 from telegram_assistant.pages.guard import Target

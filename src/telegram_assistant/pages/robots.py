@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from telegram_assistant.domain.pages import PageStatus
+from telegram_assistant.domain.understanding.pages import PageStatus
 from telegram_assistant.errors import Unreadable
 from telegram_assistant.isolation import Isolated
 from telegram_assistant.pages.fetching import NAME, Fetcher

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.post import Facts, Json, Post, PostKind, fingerprint
-from telegram_assistant.domain.text import storable
+from telegram_assistant.domain.posts.post import Facts, Json, Post, PostKind, fingerprint
+from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.errors import UnknownMarkup
 from telegram_assistant.previews.media import Shown, poll_in, shown_by, shown_in, web_page_in
 from telegram_assistant.previews.text import Written, written_in

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from telegram_assistant.domain.post import Facts, PostKind
-from telegram_assistant.domain.text import storable
+from telegram_assistant.domain.posts.post import Facts, PostKind
+from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.previews.tree import Node
 
 DURATION = re.compile(r"^(?:(\d{1,3}):)?(\d{1,2}):(\d{2})$", re.ASCII)

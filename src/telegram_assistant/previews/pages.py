@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.post import Post
-from telegram_assistant.domain.text import storable
+from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.errors import AccessLost, UnknownMarkup
 from telegram_assistant.previews.bubbles import POST, address_of, posts_in
 from telegram_assistant.previews.tree import Node, tree_of

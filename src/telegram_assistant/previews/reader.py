@@ -5,10 +5,10 @@ What a preview proves, it proves for what previews show: deleted and restricted 
 
 from datetime import datetime
 
-from telegram_assistant.domain.channel import USERNAME, Channel
-from telegram_assistant.domain.coverage import IdRange, proven_by
-from telegram_assistant.domain.history import HistoryPage, Readable
+from telegram_assistant.domain.channels.channel import USERNAME, Channel
+from telegram_assistant.domain.channels.coverage import IdRange, proven_by
 from telegram_assistant.domain.ids import MessageId
+from telegram_assistant.domain.posts.history import HistoryPage, Readable
 from telegram_assistant.errors import AccessLost, Rejected, UnknownMarkup
 from telegram_assistant.previews.pages import PreviewPage, read_page
 from telegram_assistant.previews.site import Site

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from telegram_assistant.domain.post import Entity
-from telegram_assistant.domain.text import storable
+from telegram_assistant.domain.posts.post import Entity
+from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.previews.tree import UNREAD, Node
 
 LONGEST_ADDRESS = 4096

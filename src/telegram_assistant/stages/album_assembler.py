@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.post import Json
-from telegram_assistant.domain.seen import album_in_sum
-from telegram_assistant.domain.understanding import Tier
+from telegram_assistant.domain.media.vision_results import album_in_sum
+from telegram_assistant.domain.posts.post import Json
+from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.events import AlbumAssembled, AlbumParsed, PostVisionAnalyzed
 from telegram_assistant.events.envelope import trace_of
-from telegram_assistant.stores.postgres.album_summaries import AlbumSummaries, KnownAlbum
+from telegram_assistant.stores.postgres.posts.album_summaries import AlbumSummaries, KnownAlbum
 from telegram_assistant.stores.redis.album_states import AlbumState, AlbumStates
 from telegram_assistant.streams.stage import stage
 

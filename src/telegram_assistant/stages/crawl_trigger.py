@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from telegram_assistant.domain.crawling import CrawlRules, Decision, Verdict, decide
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.links import urls_of
-from telegram_assistant.domain.pages import Page
-from telegram_assistant.domain.post import Json
+from telegram_assistant.domain.posts.links import urls_of
+from telegram_assistant.domain.posts.post import Json
+from telegram_assistant.domain.understanding.crawling import CrawlRules, Decision, Verdict, decide
+from telegram_assistant.domain.understanding.pages import Page
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostCrawlRequested, PostTagged, Trigger
-from telegram_assistant.stores.postgres.pages import Pages
-from telegram_assistant.stores.postgres.posts import Posts
-from telegram_assistant.stores.postgres.rows import StoredPost
+from telegram_assistant.stores.postgres.posts.posts import Posts
+from telegram_assistant.stores.postgres.posts.rows import StoredPost
+from telegram_assistant.stores.postgres.understanding.pages import Pages
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.telemetry.logging import get_logger
 

@@ -5,11 +5,11 @@ import uuid
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from telegram_assistant.domain.pages import Page, PageStatus
+from telegram_assistant.domain.understanding.pages import Page, PageStatus
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostCrawlRequested, PostEnriched, Trigger
 from telegram_assistant.pages.page_reader import PageReader
-from telegram_assistant.stores.postgres.pages import Claimed, Pages
+from telegram_assistant.stores.postgres.understanding.pages import Claimed, Pages
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.telemetry.logging import get_logger
 

@@ -1,7 +1,7 @@
 """indexing: make posts findable by meaning. posts.enriched, album.assembled -> posts.indexed, for every post."""
 
 from telegram_assistant.events import AlbumAssembled, PostEnriched, PostIndexed
-from telegram_assistant.stores.postgres.post_states import PostStates, Version
+from telegram_assistant.stores.postgres.posts.post_states import PostStates, Version
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.vectors.index import Index
 

@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Sequence
 
-from telegram_assistant.domain.differences import difference
-from telegram_assistant.domain.media import NOBODY, MediaRules, decide, files_of
+from telegram_assistant.domain.media.files import NOBODY, MediaRules, decide, files_of
+from telegram_assistant.domain.posts.differences import difference
 from telegram_assistant.events import PostParsed
-from telegram_assistant.stores.postgres.albums import Albums
-from telegram_assistant.stores.postgres.media import FoundFile, MediaQueue
-from telegram_assistant.stores.postgres.posts import Posts, derived_of
-from telegram_assistant.stores.postgres.rows import StoredPost
-from telegram_assistant.stores.postgres.versions import Versions
+from telegram_assistant.stores.postgres.media.files import FoundFile, MediaQueue
+from telegram_assistant.stores.postgres.posts.albums import Albums
+from telegram_assistant.stores.postgres.posts.posts import Posts, derived_of
+from telegram_assistant.stores.postgres.posts.rows import StoredPost
+from telegram_assistant.stores.postgres.posts.versions import Versions
 from telegram_assistant.streams.stage import stage
 
 

@@ -1,11 +1,11 @@
 """retagging: say again what a post is about, once its pictures were looked at. posts.vision.analyzed -> posts.tagged."""
 
-from telegram_assistant.domain.understanding import Urgency
+from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.events import PostTagged, PostVisionAnalyzed, Trigger, VisionStatus
-from telegram_assistant.stages.tags import Tagger, said_in
-from telegram_assistant.stores.postgres.enrichments import Enrichments, Kind
-from telegram_assistant.stores.postgres.posts import Posts
+from telegram_assistant.stores.postgres.posts.posts import Posts
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichments, Kind
 from telegram_assistant.streams.stage import stage
+from telegram_assistant.understanding.post_tags import Tagger, said_in
 
 
 @stage(consumes=PostVisionAnalyzed, emits=PostTagged, batch=50, concurrency=4, timeout_seconds=90)

@@ -1,12 +1,12 @@
 """tag_persistence: keep what a replayed or foreign event says about a post that has no tags. posts.tagged -> saved, nothing told."""
 
-from telegram_assistant.domain.understanding import AiPolicy, Tier
-from telegram_assistant.domain.vocabulary import MOST_TAGS, language_for
+from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
+from telegram_assistant.domain.understanding.vocabulary import MOST_TAGS, language_for
 from telegram_assistant.events import PostTagged
-from telegram_assistant.stores.postgres.ai_policies import AiPolicies
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Enrichments, Kind
-from telegram_assistant.stores.postgres.posts import Posts
-from telegram_assistant.stores.postgres.vocabularies import Vocabularies
+from telegram_assistant.stores.postgres.posts.posts import Posts
+from telegram_assistant.stores.postgres.understanding.ai_policies import AiPolicies
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Enrichments, Kind
+from telegram_assistant.stores.postgres.understanding.vocabularies import Vocabularies
 from telegram_assistant.streams.stage import stage
 
 

@@ -1,12 +1,12 @@
 """tagging: say what every post is about. posts.parsed -> posts.tagged, for every post."""
 
-from telegram_assistant.domain.understanding import Urgency
+from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostParsed, PostTagged, Trigger
-from telegram_assistant.stages.tags import Tagger
-from telegram_assistant.stores.postgres.posts import Posts
+from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.understanding.post_tags import Tagger
 
 log = get_logger()
 

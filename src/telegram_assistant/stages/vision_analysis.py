@@ -1,13 +1,13 @@
 """vision_analysis: look at the pictures of a post. posts.vision.uploaded -> posts.vision.analyzed, for every post with media."""
 
-from telegram_assistant.domain.seen import status_of
-from telegram_assistant.domain.understanding import Urgency
+from telegram_assistant.domain.media.vision_results import status_of
+from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostVisionAnalyzed, PostVisionUploaded, VisionStatus
-from telegram_assistant.stages.sights import Looker
-from telegram_assistant.stores.postgres.posts import Posts
+from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.understanding.post_pictures import Looker
 
 log = get_logger()
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
+from telegram_assistant.streams.acknowledging import RAW, RESTING, hand_back
 from telegram_assistant.streams.entries import ONLY, PAYLOAD, Entry, Source
 from telegram_assistant.streams.groups import ensure_groups, is_missing_group
-from telegram_assistant.streams.settling import RAW, RESTING, hand_back
 from telegram_assistant.streams.stage import Stage
 from telegram_assistant.telemetry.logging import get_logger
 

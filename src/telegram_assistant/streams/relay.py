@@ -22,8 +22,8 @@ from telegram_assistant.events import PostParsed
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import EPOCH_KEY, stream_keys, stream_of_channel, text_of
+from telegram_assistant.streams.monitoring import StageState, look
 from telegram_assistant.streams.stage import Stage
-from telegram_assistant.streams.watching import StageState, look
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger

@@ -14,14 +14,14 @@ from redis.exceptions import RedisError
 
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Busy
+from telegram_assistant.streams.acknowledging import DeadLetters, Settler
 from telegram_assistant.streams.deadlines import Deadlines
 from telegram_assistant.streams.entries import Buried, Done, Entry, Outcome
 from telegram_assistant.streams.groups import ensure_groups, sources_of
 from telegram_assistant.streams.handling import Finished, Handling
 from telegram_assistant.streams.keys import stopped_key, text_of
+from telegram_assistant.streams.local_queue import Ready
 from telegram_assistant.streams.reading import Alone, Reader, Reclaimer, renew_leases
-from telegram_assistant.streams.ready import Ready
-from telegram_assistant.streams.settling import DeadLetters, Settler
 from telegram_assistant.streams.stage import Stage, part_of
 from telegram_assistant.supervision import Loop, end, sleep_unless
 from telegram_assistant.telemetry.health import Health, State, iso

@@ -10,17 +10,17 @@ from telethon.crypto import rsa
 from telethon.tl import TLObject, TLRequest
 
 from telegram_assistant import __version__
-from telegram_assistant.domain.account import Lease
+from telegram_assistant.domain.accounts.account import Lease
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.supervision import end
-from telegram_assistant.telegram.abroad import Abroad, Elsewhere, Place
+from telegram_assistant.telegram.account_client import Clock, Limits, Line
+from telegram_assistant.telegram.connection import Wire
+from telegram_assistant.telegram.data_centers import Abroad, Elsewhere, Place
 from telegram_assistant.telegram.history import HistoryRequest, Unheard
-from telegram_assistant.telegram.line import Clock, Limits, Line
 from telegram_assistant.telegram.session import FIRST_DC, LoginSession, session_of
 from telegram_assistant.telegram.updates import Hearing
-from telegram_assistant.telegram.wire import Wire
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()

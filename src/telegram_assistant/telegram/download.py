@@ -7,11 +7,11 @@ from typing import Any
 from telethon import errors
 from telethon.tl import functions, types
 
-from telegram_assistant.domain.history import Readable
 from telegram_assistant.domain.ids import MessageId
+from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.errors import AccessLost, AssistantError, Rejected
+from telegram_assistant.telegram.account_client import Line
 from telegram_assistant.telegram.files import largest_size, size_in_bytes
-from telegram_assistant.telegram.line import Line
 from telegram_assistant.telegram.reader import CLOSED
 
 MOST_MESSAGES = 100

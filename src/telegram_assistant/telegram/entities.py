@@ -5,8 +5,8 @@ from typing import Any
 
 from telethon.tl import types
 
-from telegram_assistant.domain.post import Entity
-from telegram_assistant.domain.text import storable
+from telegram_assistant.domain.posts.post import Entity
+from telegram_assistant.domain.posts.text import storable
 
 _KINDS = {
     types.MessageEntityUrl: "url",

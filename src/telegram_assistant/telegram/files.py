@@ -6,8 +6,8 @@ from typing import Any
 
 from telethon.tl import types
 
-from telegram_assistant.domain.post import Facts
-from telegram_assistant.domain.text import storable
+from telegram_assistant.domain.posts.post import Facts
+from telegram_assistant.domain.posts.text import storable
 
 
 def photo_facts(photo: types.TypePhoto) -> Facts:

@@ -5,8 +5,8 @@ from operator import attrgetter
 from telethon.tl import types
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.post import Facts, Origin
-from telegram_assistant.domain.text import storable
+from telegram_assistant.domain.posts.post import Facts, Origin
+from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.telegram.media import shown_by
 from telegram_assistant.telegram.values import fact_of, facts_of, named_facts, spelled
 

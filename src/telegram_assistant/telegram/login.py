@@ -12,12 +12,12 @@ from telethon import errors
 from telethon.password import compute_check
 from telethon.tl import functions, types
 
-from telegram_assistant.domain.account import Lease
+from telegram_assistant.domain.accounts.account import Lease
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import AccountRefused, Rejected
 from telegram_assistant.settings import TelegramSettings
+from telegram_assistant.telegram.account_client import Clock, Limits, Line
 from telegram_assistant.telegram.client import line_over
-from telegram_assistant.telegram.line import Clock, Limits, Line
 from telegram_assistant.telegram.session import LoginSession, session_of
 
 FOR_EVER = float("inf")

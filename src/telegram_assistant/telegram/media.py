@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from telethon.tl import types
 
-from telegram_assistant.domain.post import Facts, Json, PostKind
-from telegram_assistant.domain.text import storable
+from telegram_assistant.domain.posts.post import Facts, Json, PostKind
+from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.telegram.files import document_facts, photo_facts
 from telegram_assistant.telegram.values import facts_of, named_facts, spelled
 

@@ -9,14 +9,14 @@ from typing import Any
 from telethon import errors, functions
 from telethon.tl import types
 
-from telegram_assistant.domain.channel import Channel, FoundChannel
-from telegram_assistant.domain.coverage import IdRange, proven_by
-from telegram_assistant.domain.history import HistoryPage, Readable
+from telegram_assistant.domain.channels.channel import Channel, FoundChannel
+from telegram_assistant.domain.channels.coverage import IdRange, proven_by
 from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.posts.history import HistoryPage, Readable
 from telegram_assistant.errors import AccessLost, Rejected
+from telegram_assistant.telegram.account_client import Line
 from telegram_assistant.telegram.history import HistoryRequest
-from telegram_assistant.telegram.line import Line
-from telegram_assistant.telegram.raw import packed, packed_answer
+from telegram_assistant.telegram.raw_messages import packed, packed_answer
 from telegram_assistant.telegram.translate import post_of
 
 PAGE = 100

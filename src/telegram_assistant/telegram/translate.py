@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from telethon.tl import types
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.post import Post, PostKind, fingerprint
-from telegram_assistant.domain.text import storable
+from telegram_assistant.domain.posts.post import Post, PostKind, fingerprint
+from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.telegram.entities import entity_of
 from telegram_assistant.telegram.headers import header_facts, origin_of, reply_to_of
 from telegram_assistant.telegram.media import shown_by
-from telegram_assistant.telegram.rich import Written, written_on
+from telegram_assistant.telegram.rich_messages import Written, written_on
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()

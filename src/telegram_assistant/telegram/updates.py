@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from telethon.tl import functions, types
 
+from telegram_assistant.domain.accounts.updates import SeenUpdates
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.post import Post
-from telegram_assistant.domain.updates import SeenUpdates
-from telegram_assistant.telegram.line import Line
+from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.telegram.account_client import Line
 from telegram_assistant.telegram.translate import post_of
 
 MOST_WAITING = 2000

@@ -9,8 +9,8 @@ from typing import Any
 
 from telethon.tl import TLObject, types
 
-from telegram_assistant.domain.post import Facts, Json
-from telegram_assistant.domain.text import storable
+from telegram_assistant.domain.posts.post import Facts, Json
+from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.telegram.files import document_facts, photo_facts
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

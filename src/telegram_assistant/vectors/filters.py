@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.meaning import BY_PROVIDER
-from telegram_assistant.domain.understanding import Tier
+from telegram_assistant.domain.understanding.embedding_text import BY_PROVIDER
+from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.vectors.protocol import Sought
 
 

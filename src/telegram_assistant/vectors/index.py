@@ -6,9 +6,9 @@ from dataclasses import replace
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.tenant_questions import TenantQuestions
 from telegram_assistant.domain.ids import PostId, TenantId
-from telegram_assistant.domain.meaning import facts_of, text_of
-from telegram_assistant.domain.understanding import Reason, Urgency
-from telegram_assistant.stores.postgres.post_states import PostState, PostStates, Version
+from telegram_assistant.domain.understanding.embedding_text import facts_of, text_of
+from telegram_assistant.domain.understanding.policy import Reason, Urgency
+from telegram_assistant.stores.postgres.posts.post_states import PostState, PostStates, Version
 from telegram_assistant.vectors.protocol import Hit, Point, Searchable, Sought, Space, Vectors
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from telegram_assistant.domain.finding import Finding, bad, off, ok, warning
+from telegram_assistant.domain.diagnosis import Finding, bad, off, ok, warning
 from telegram_assistant.errors import Busy, CannotStart, InUse
 from telegram_assistant.settings import VectorSettings
 from telegram_assistant.vectors.protocol import Searchable, Vectors

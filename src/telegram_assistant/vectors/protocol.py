@@ -9,8 +9,8 @@ from typing import Protocol
 from uuid import UUID
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.query import Has
-from telegram_assistant.domain.understanding import Tier
+from telegram_assistant.domain.search.query import Has
+from telegram_assistant.domain.understanding.policy import Tier
 
 PREFIX = "posts-"
 CHOSEN_FROM = 2.0

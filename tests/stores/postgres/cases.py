@@ -4,16 +4,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from telegram_assistant.domain.access import Scope, new_key
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.stores.postgres.channels import Which
-from telegram_assistant.stores.postgres.enrichments import Kind
-from telegram_assistant.stores.postgres.idempotency import Answer
-from telegram_assistant.stores.postgres.keys import NewKey
-from telegram_assistant.stores.postgres.search import BEGINS, ENDS, FAR_FUTURE, Limits, Place
+from telegram_assistant.domain.tenants.access import Scope, new_key
+from telegram_assistant.stores.postgres.channels.channels import Which
+from telegram_assistant.stores.postgres.search.search import BEGINS, ENDS, FAR_FUTURE, Limits, Place
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.tenants.idempotency import Answer
+from telegram_assistant.stores.postgres.tenants.keys import NewKey
+from telegram_assistant.stores.postgres.understanding.enrichments import Kind
+from testkit.factories import World
 from tests.conftest import Admin
-from tests.factories import World
 from tests.stores.postgres.door_cases import DOOR_METHODS, settle_in
 
 type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]

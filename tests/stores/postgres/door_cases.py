@@ -4,14 +4,14 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from uuid import UUID
 
-from telegram_assistant.domain.channel_requests import RequestKind
+from telegram_assistant.domain.channels.channel_requests import RequestKind
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.domain.understanding import AiPolicy
-from telegram_assistant.stores.postgres.channel_requests import NewRequest
-from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, Subscription
+from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.stores.postgres.channels.channel_requests import NewRequest
+from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
 from telegram_assistant.stores.postgres.stores import TenantStores
+from testkit.factories import World
 from tests.conftest import Admin
-from tests.factories import World
 from tests.stores.postgres.catalogue import insert_row
 
 type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]

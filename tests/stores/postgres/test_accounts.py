@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.budget import Kept
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.budget import Kept
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
+from testkit.factories import make_tenant
 from tests.conftest import Admin
-from tests.factories import make_tenant
 
 
 @pytest.fixture(autouse=True)

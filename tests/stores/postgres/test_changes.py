@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.post import fingerprint
-from telegram_assistant.stores.postgres.changes import ChangeKind, ChangeOrder, QuietChange, change_cursor
+from telegram_assistant.domain.posts.post import fingerprint
 from telegram_assistant.stores.postgres.database import Pool
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.changes import ChangeKind, ChangeOrder, QuietChange, change_cursor
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
+from testkit.factories import follow_long_ago, make_channel, make_deleted, make_page, make_post, make_tenant
 from tests.conftest import Admin
-from tests.factories import follow_long_ago, make_channel, make_deleted, make_page, make_post, make_tenant
 
 START = datetime(2026, 11, 10, tzinfo=UTC)
 

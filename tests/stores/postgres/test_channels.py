@@ -2,15 +2,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel
+from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.domain.priority import Priority
 from telegram_assistant.errors import Rejected
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
+from testkit.factories import World, fresh_number, make_channel, make_tenant
 from tests.conftest import Admin
-from tests.factories import World, fresh_number, make_channel, make_tenant
 
 
 async def tier_of(admin: Admin, channel_id: ChannelId) -> str:

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.coverage import IdRange, proven_by
+from telegram_assistant.domain.channels.coverage import IdRange, proven_by
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.errors import LeaseLost
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.factories import make_channel, make_page, make_post
+from testkit.factories import make_channel, make_page, make_post
 
 PAGE_SIZE = 5
 HIGHEST = 60

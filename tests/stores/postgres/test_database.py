@@ -6,8 +6,8 @@ import pytest
 from telegram_assistant.errors import Busy, CannotStart
 from telegram_assistant.settings import Login, Settings, read_settings
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, open_pool
+from testkit.factories import fresh_number
 from tests.conftest import Admin
-from tests.factories import fresh_number
 
 
 async def test_a_block_that_raises_leaves_nothing_behind(system_pool: Pool, admin: Admin) -> None:

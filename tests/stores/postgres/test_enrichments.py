@@ -1,12 +1,12 @@
 from dataclasses import replace
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.understanding import Tier
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
-from telegram_assistant.stores.postgres.landing import Claim
+from telegram_assistant.domain.understanding.policy import Tier
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
+from testkit.factories import make_channel, make_page, make_post
 from tests.conftest import Admin
-from tests.factories import make_channel, make_page, make_post
 
 
 async def landed(system: SystemStores, *texts: str) -> tuple[PostId, ...]:

@@ -13,8 +13,8 @@ import pytest
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
+from testkit.factories import World
 from tests.conftest import Admin
-from tests.factories import World
 from tests.stores.postgres.cases import METHODS, prepare
 from tests.stores.postgres.catalogue import DEFINER_FUNCTIONS, Table, complaints, insert_row, tables
 from tests.stores.postgres.door_cases import park

@@ -2,7 +2,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.stores.postgres.stores import SystemStores
-from tests.factories import fresh_number
+from testkit.factories import fresh_number
 
 PERIOD = datetime(2026, 11, 1, tzinfo=UTC)
 LEASE = timedelta(minutes=10)

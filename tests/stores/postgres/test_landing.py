@@ -2,14 +2,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from telegram_assistant.domain.coverage import IdRange
+from telegram_assistant.domain.channels.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.post import Post, fingerprint
+from telegram_assistant.domain.posts.post import Post, fingerprint
 from telegram_assistant.errors import LeaseLost
-from telegram_assistant.stores.postgres.landing import Claim, Landed, RunEnds
+from telegram_assistant.stores.postgres.posts.landing import Claim, Landed, RunEnds
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.factories import make_channel, make_page, make_post
 from tests.conftest import Admin
-from tests.factories import make_channel, make_page, make_post
 
 
 async def outbox_of(admin: Admin, channel_id: ChannelId) -> list[tuple[int, int, str]]:

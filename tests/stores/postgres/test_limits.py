@@ -2,11 +2,11 @@
 
 import pytest
 
-from telegram_assistant.domain.budget import Kept
+from telegram_assistant.domain.accounts.budget import Kept
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.factories import make_tenant
 from tests.conftest import Admin
-from tests.factories import make_tenant
 
 RESOLVE = "contacts.resolveUsername"
 

@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
-from telegram_assistant.domain.account import AccountState
+from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import Login, Settings, read_settings
-from telegram_assistant.stores.postgres.access import requests_may_act_as_system
+from telegram_assistant.stores.postgres.database_logins import requests_may_act_as_system
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
+from testkit.factories import make_tenant
 from tests.conftest import Admin
-from tests.factories import make_tenant
 from tests.stores.postgres.test_migrating import silent
 
 

@@ -12,13 +12,13 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy
 from telegram_assistant.ingest.recounting import recount
 from telegram_assistant.settings import Login, Settings
-from telegram_assistant.stores.postgres.bell import Bell
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.landing import Claim, Landing
+from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.posts.landing import Claim, Landing
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.supervision import end
 from telegram_assistant.telemetry.metrics import REGISTRY
-from tests.factories import make_channel, make_page, make_post
+from testkit.factories import make_channel, make_page, make_post
 
 
 class Road:

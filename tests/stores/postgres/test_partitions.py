@@ -6,10 +6,10 @@ import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.stores.postgres.partitions import BY_MONTH, months_from, slices_of
-from telegram_assistant.stores.postgres.raw_messages import RawMessages
+from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.factories import fresh_number
 from tests.conftest import Admin
-from tests.factories import fresh_number
 
 
 async def partitions_of(admin: Admin, table: str) -> set[str]:

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.channel_requests import RequestKind
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.channels.channel_requests import RequestKind
 from telegram_assistant.domain.ids import AccountId, TenantId
-from telegram_assistant.stores.postgres.channel_requests import NewRequest
-from telegram_assistant.stores.postgres.channels import NOT_KNOWN_YET, Subscription
+from telegram_assistant.stores.postgres.channels.channel_requests import NewRequest
+from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
+from telegram_assistant.stores.postgres.channels.request_queue import TakenRequest
 from telegram_assistant.stores.postgres.database import Pool
-from telegram_assistant.stores.postgres.request_queue import TakenRequest
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
+from testkit.factories import fresh_number, make_tenant
 from tests.conftest import Admin
-from tests.factories import fresh_number, make_tenant
 
 WANTED = Subscription(channel_id=NOT_KNOWN_YET)
 EVERYTHING = tuple(RequestKind)

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from telegram_assistant.domain.account import AccountState
-from telegram_assistant.domain.channel import Channel
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.channels.channel import Channel
+from telegram_assistant.domain.channels.parsing import Mode
+from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import AccountId, ChannelId, TenantId
-from telegram_assistant.domain.parsing import Mode
-from telegram_assistant.domain.priority import Priority
-from telegram_assistant.stores.postgres.channels import Subscription
+from telegram_assistant.stores.postgres.channels.channels import Subscription
+from telegram_assistant.stores.postgres.channels.schedule import Empty
 from telegram_assistant.stores.postgres.database import Pool
-from telegram_assistant.stores.postgres.schedule import Empty
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
+from testkit.factories import fresh_number, make_tenant
 from tests.conftest import Admin
-from tests.factories import fresh_number, make_tenant
 
 NOW = datetime.now(UTC)
 

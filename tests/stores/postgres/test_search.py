@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
-from telegram_assistant.domain.query import Has
-from telegram_assistant.domain.understanding import AiPolicy, Tier
+from telegram_assistant.domain.search.query import Has
+from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.stores.postgres.database import Pool
-from telegram_assistant.stores.postgres.enrichments import Enrichment, Kind
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.posts import Derived
-from telegram_assistant.stores.postgres.search import FAR_FUTURE, Limits, Matches, Place, WordSearch
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.posts.posts import Derived
+from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, Limits, Matches, Place, WordSearch
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
+from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
 from tests.conftest import Admin
-from tests.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 EVERYTHING = Place(FAR_FUTURE)

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.domain.understanding import AiPolicy, Allowed, Asked, Wanted, Work
-from telegram_assistant.stores.postgres.channels import Subscription
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.provider_wanted import HOLDS_UP, MOST_ATTEMPTS
+from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, Asked, Wanted, Work
+from telegram_assistant.stores.postgres.channels.channels import Subscription
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.understanding.provider_wanted import HOLDS_UP, MOST_ATTEMPTS
+from testkit.factories import fresh_number, make_channel, make_page, make_post, make_tenant
 from tests.conftest import Admin
-from tests.factories import fresh_number, make_channel, make_page, make_post, make_tenant
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 OFF, LOCAL, PROVIDER = AiPolicy.OFF, AiPolicy.LOCAL, AiPolicy.PROVIDER

@@ -3,12 +3,12 @@
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.vocabulary import CHANNELS_THAT_AGREE, Vocabulary
+from telegram_assistant.domain.understanding.vocabulary import CHANNELS_THAT_AGREE, Vocabulary
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.stores.postgres.tenant_tags import TagChoice
-from telegram_assistant.stores.postgres.vocabularies import Proposal, TagState, Vocabularies
-from tests.factories import World, fresh_number
+from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice
+from telegram_assistant.stores.postgres.understanding.vocabularies import Proposal, TagState, Vocabularies
+from testkit.factories import World, fresh_number
 
 
 def proposal(tag: str, channel: int, text: int, topic: str = "city") -> Proposal:

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.coverage import CoverageState, IdRange
+from telegram_assistant.domain.channels.coverage import CoverageState, IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.stores.postgres.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import Pool
-from telegram_assistant.stores.postgres.enrichments import Kind
-from telegram_assistant.stores.postgres.feed import cursor_of
-from telegram_assistant.stores.postgres.landing import Claim
-from telegram_assistant.stores.postgres.search import FAR_FUTURE, Limits, Place
+from telegram_assistant.stores.postgres.posts.feed import cursor_of
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, Limits, Place
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
+from telegram_assistant.stores.postgres.understanding.enrichments import Kind
+from testkit.factories import make_channel, make_page, make_post, make_tenant
 from tests.conftest import Admin
-from tests.factories import make_channel, make_page, make_post, make_tenant
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.redis.pacing import Pacing
-from tests.factories import fresh_number
+from testkit.factories import fresh_number
 
 
 @pytest.fixture

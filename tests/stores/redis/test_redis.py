@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from telegram_assistant.domain.finding import Verdict
+from telegram_assistant.domain.diagnosis import Verdict
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.redis.client import open_redis

@@ -5,7 +5,7 @@ Signs are looked for in the words of a text, lower-case, with one space between 
 
 import re
 
-from telegram_assistant.domain.understanding import PostSort
+from telegram_assistant.domain.understanding.policy import PostSort
 
 _AD_MARK = re.compile(
     r"\berid\b|(?:^|\n|[.#]\s?)реклама\b|#(?:реклама|ad|sponsored|промо)\b|на правах рекламы|рекламодател|"

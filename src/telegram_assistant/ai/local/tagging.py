@@ -10,8 +10,8 @@ from telegram_assistant.ai.local.names import NameDictionary, names_in
 from telegram_assistant.ai.local.vocabulary import WEAK, packaged_words
 from telegram_assistant.ai.local.words import HASHTAG, MOST_CHARACTERS, WORD, Forms
 from telegram_assistant.ai.outputs import Tags
-from telegram_assistant.domain.language import language_of
-from telegram_assistant.domain.vocabulary import MOST_PROPOSALS, MOST_TAGS, Vocabulary, language_for, tag_in
+from telegram_assistant.domain.posts.language import language_of
+from telegram_assistant.domain.understanding.vocabulary import MOST_PROPOSALS, MOST_TAGS, Vocabulary, language_for, tag_in
 
 LOCAL_MODEL = "words/3"
 """Raise it when rules or words change: `tga retag` then finds what was made before."""

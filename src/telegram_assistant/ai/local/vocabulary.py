@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-from telegram_assistant.domain.vocabulary import LANGUAGES, Vocabulary
+from telegram_assistant.domain.understanding.vocabulary import LANGUAGES, Vocabulary
 
 WEAK = "~"
 """Before a word that only hints at its tag."""

@@ -10,7 +10,7 @@ from alembic.config import Config
 
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import DatabaseSettings, Login, location_of
-from telegram_assistant.stores.postgres.access import API, INGEST, SYSTEM, granted_roles, roles_by_user
+from telegram_assistant.stores.postgres.database_logins import API, INGEST, SYSTEM, granted_roles, roles_by_user
 from telegram_assistant.stores.postgres.schema import MIGRATIONS, Connection, Schema, schema_at
 
 ONE_AT_A_TIME = 7_315_001

@@ -3,70 +3,70 @@
 from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.stores.postgres.accounts import Accounts, AccountSessions
-from telegram_assistant.stores.postgres.ai_choices import AiChoices
-from telegram_assistant.stores.postgres.ai_policies import AiPolicies
-from telegram_assistant.stores.postgres.ai_results import AiResults
-from telegram_assistant.stores.postgres.album_summaries import AlbumSummaries
-from telegram_assistant.stores.postgres.albums import Albums
-from telegram_assistant.stores.postgres.audit import AuditLog
-from telegram_assistant.stores.postgres.backfills import Backfills
-from telegram_assistant.stores.postgres.bell import Bell
-from telegram_assistant.stores.postgres.changes import QuietChanges
-from telegram_assistant.stores.postgres.channel_requests import ChannelRequests
-from telegram_assistant.stores.postgres.channels import Channels, Followed
-from telegram_assistant.stores.postgres.counts import Counts
-from telegram_assistant.stores.postgres.coverage import CoverageLedger, CoverageOverview, OwnCoverage
+from telegram_assistant.stores.postgres.accounts.accounts import Accounts, AccountSessions
+from telegram_assistant.stores.postgres.accounts.limits import AccountLimits
+from telegram_assistant.stores.postgres.accounts.logins import LoginRequests, Logins
+from telegram_assistant.stores.postgres.accounts.own_accounts import OwnAccounts
+from telegram_assistant.stores.postgres.channels.backfills import Backfills
+from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests
+from telegram_assistant.stores.postgres.channels.channels import Channels, Followed
+from telegram_assistant.stores.postgres.channels.coverage import CoverageLedger, CoverageOverview, OwnCoverage
+from telegram_assistant.stores.postgres.channels.folders import FollowedFolders
+from telegram_assistant.stores.postgres.channels.hints import Hints
+from telegram_assistant.stores.postgres.channels.joins import Joins
+from telegram_assistant.stores.postgres.channels.known_channels import KnownChannels
+from telegram_assistant.stores.postgres.channels.parked_channels import ParkedChannels
+from telegram_assistant.stores.postgres.channels.planning import Planning
+from telegram_assistant.stores.postgres.channels.previews import Previews
+from telegram_assistant.stores.postgres.channels.push_states import PushStates
+from telegram_assistant.stores.postgres.channels.request_queue import RequestQueue
+from telegram_assistant.stores.postgres.channels.schedule import Schedule
+from telegram_assistant.stores.postgres.channels.silences import PostStatistics
 from telegram_assistant.stores.postgres.database import ApiTransactions, IngestTransactions, Pool, SystemTransactions, TenantTransactions
-from telegram_assistant.stores.postgres.dead_letters import DeadLetters, DeadLetterWriter
-from telegram_assistant.stores.postgres.enrichments import Enrichments, PostEnrichments
-from telegram_assistant.stores.postgres.feed import Feed
-from telegram_assistant.stores.postgres.folders import FollowedFolders
-from telegram_assistant.stores.postgres.forwards import Forwards
-from telegram_assistant.stores.postgres.hints import Hints
-from telegram_assistant.stores.postgres.idempotency import Idempotency, IdempotencyUpkeep
-from telegram_assistant.stores.postgres.job_runs import JobRuns
-from telegram_assistant.stores.postgres.joins import Joins
-from telegram_assistant.stores.postgres.keys import KeyDirectory, Keys
-from telegram_assistant.stores.postgres.known_channels import KnownChannels
-from telegram_assistant.stores.postgres.landing import Landing
-from telegram_assistant.stores.postgres.limits import AccountLimits
-from telegram_assistant.stores.postgres.logins import LoginRequests, Logins
-from telegram_assistant.stores.postgres.media import MediaQueue
-from telegram_assistant.stores.postgres.media_results import MediaResults
-from telegram_assistant.stores.postgres.media_upkeep import MediaUpkeep
-from telegram_assistant.stores.postgres.near_texts import NearTexts
-from telegram_assistant.stores.postgres.notices import Notices
-from telegram_assistant.stores.postgres.outbox import Outbox
-from telegram_assistant.stores.postgres.own_accounts import OwnAccounts
-from telegram_assistant.stores.postgres.own_spending import OwnSpending
-from telegram_assistant.stores.postgres.pages import Pages
-from telegram_assistant.stores.postgres.parked_channels import ParkedChannels
+from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetters, DeadLetterWriter
+from telegram_assistant.stores.postgres.delivery.job_runs import JobRuns
+from telegram_assistant.stores.postgres.delivery.notices import Notices
+from telegram_assistant.stores.postgres.delivery.outbox import Outbox
+from telegram_assistant.stores.postgres.delivery.rebuilds import Rebuilds
+from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.media.files import MediaQueue
+from telegram_assistant.stores.postgres.media.post_files import PostMedia
+from telegram_assistant.stores.postgres.media.upkeep import MediaUpkeep
+from telegram_assistant.stores.postgres.media.vision_results import MediaResults
 from telegram_assistant.stores.postgres.partitions import Partitions
-from telegram_assistant.stores.postgres.planning import Planning
-from telegram_assistant.stores.postgres.post_details import PostDetails
-from telegram_assistant.stores.postgres.post_media import PostMedia
-from telegram_assistant.stores.postgres.post_states import PostStates
-from telegram_assistant.stores.postgres.posts import Posts
-from telegram_assistant.stores.postgres.previews import Previews
-from telegram_assistant.stores.postgres.provider_wanted import ProviderWanted
-from telegram_assistant.stores.postgres.push_states import PushStates
-from telegram_assistant.stores.postgres.raw_messages import RawArchive
-from telegram_assistant.stores.postgres.rebuilds import Rebuilds
-from telegram_assistant.stores.postgres.replays import Replays
-from telegram_assistant.stores.postgres.request_queue import RequestQueue
-from telegram_assistant.stores.postgres.schedule import Schedule
-from telegram_assistant.stores.postgres.search import WordSearch
-from telegram_assistant.stores.postgres.spending import QuestionLedger, Spending
-from telegram_assistant.stores.postgres.statistics import PostStatistics
-from telegram_assistant.stores.postgres.tag_use import TagUse
-from telegram_assistant.stores.postgres.tenant_operations import TenantOperations
-from telegram_assistant.stores.postgres.tenant_tags import TenantTags
-from telegram_assistant.stores.postgres.tenants import Tenants
-from telegram_assistant.stores.postgres.users import Users
-from telegram_assistant.stores.postgres.versions import Versions
-from telegram_assistant.stores.postgres.vocabularies import Vocabularies
-from telegram_assistant.stores.postgres.word_index import WordIndex
+from telegram_assistant.stores.postgres.posts.album_summaries import AlbumSummaries
+from telegram_assistant.stores.postgres.posts.albums import Albums
+from telegram_assistant.stores.postgres.posts.changes import QuietChanges
+from telegram_assistant.stores.postgres.posts.counts import Counts
+from telegram_assistant.stores.postgres.posts.feed import Feed
+from telegram_assistant.stores.postgres.posts.forwards import Forwards
+from telegram_assistant.stores.postgres.posts.landing import Landing
+from telegram_assistant.stores.postgres.posts.post_details import PostDetails
+from telegram_assistant.stores.postgres.posts.post_states import PostStates
+from telegram_assistant.stores.postgres.posts.posts import Posts
+from telegram_assistant.stores.postgres.posts.raw_messages import RawArchive
+from telegram_assistant.stores.postgres.posts.replays import Replays
+from telegram_assistant.stores.postgres.posts.versions import Versions
+from telegram_assistant.stores.postgres.search.search import WordSearch
+from telegram_assistant.stores.postgres.search.word_index import WordIndex
+from telegram_assistant.stores.postgres.tenants.audit import AuditLog
+from telegram_assistant.stores.postgres.tenants.idempotency import Idempotency, IdempotencyUpkeep
+from telegram_assistant.stores.postgres.tenants.keys import KeyDirectory, Keys
+from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantOperations
+from telegram_assistant.stores.postgres.tenants.tenants import Tenants
+from telegram_assistant.stores.postgres.tenants.users import Users
+from telegram_assistant.stores.postgres.understanding.ai_choices import AiChoices
+from telegram_assistant.stores.postgres.understanding.ai_policies import AiPolicies
+from telegram_assistant.stores.postgres.understanding.ai_results import AiResults
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichments, PostEnrichments
+from telegram_assistant.stores.postgres.understanding.near_texts import NearTexts
+from telegram_assistant.stores.postgres.understanding.own_spending import OwnSpending
+from telegram_assistant.stores.postgres.understanding.pages import Pages
+from telegram_assistant.stores.postgres.understanding.provider_wanted import ProviderWanted
+from telegram_assistant.stores.postgres.understanding.spending import QuestionLedger, Spending
+from telegram_assistant.stores.postgres.understanding.tag_use import TagUse
+from telegram_assistant.stores.postgres.understanding.tenant_tags import TenantTags
+from telegram_assistant.stores.postgres.understanding.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True, slots=True)

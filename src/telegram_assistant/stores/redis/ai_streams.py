@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
 
-from telegram_assistant.domain.understanding import Urgency
+from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.redis.client import Redis, answered, text_of
 

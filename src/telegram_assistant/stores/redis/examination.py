@@ -5,7 +5,7 @@ import time
 from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
 
-from telegram_assistant.domain.finding import Finding, bad, clock_skew, ok, warning
+from telegram_assistant.domain.diagnosis import Finding, bad, clock_skew, ok, warning
 from telegram_assistant.settings import RedisSettings, location_of
 from telegram_assistant.stores.redis.client import connect_to
 

@@ -12,8 +12,8 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, Field, NonNegativeInt, ValidationError
 from redis.exceptions import RedisError
 
+from telegram_assistant.domain.channels.parsing import Statistics
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.parsing import Statistics
 from telegram_assistant.stores.redis.client import FREE, Redis, text_of
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import HWM_AGE, MARKS_UNREADABLE

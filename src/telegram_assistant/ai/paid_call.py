@@ -1,0 +1,199 @@
+"""One call to a provider that somebody pays for: breaker, budget, stream, call, bill."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+from uuid import UUID, uuid4
+
+from telegram_assistant.ai.breaker import Breaker
+from telegram_assistant.ai.prices import Prices
+from telegram_assistant.ai.provider_queue import Line
+from telegram_assistant.ai.providers import Source
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.understanding.policy import Failure, Reason, Urgency, Work
+from telegram_assistant.domain.understanding.spending import Amount, Call, Outcome, Tokens
+from telegram_assistant.errors import AssistantError, ProviderFailed
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import AI_BREAKER_OPEN, AI_CALLS, AI_COST, AI_LATENCY
+
+log = get_logger()
+
+ANSWER_SECONDS = {Urgency.QUESTION: 45.0, Urgency.DIGEST: 90.0, Urgency.LIVE: 30.0, Urgency.RETAGGING: 30.0, Urgency.BACKFILL: 60.0}
+RESERVED_FOR = timedelta(minutes=10)
+"""Longer than any call waits and takes. Whatever is not settled then is spent."""
+RATE_PAUSE_SECONDS = 10.0
+MONEY_PAUSE_SECONDS = 600.0
+SHORT_PAUSE_SECONDS = 1.0
+OUTAGES = {Failure.OUTAGE, Failure.LATE}
+NEVER_BILLED = {Failure.OUTAGE, Failure.RATE, Failure.NO_MONEY, Failure.REFUSED}
+
+
+class Withheld(AssistantError):
+    """The call was not made."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+
+
+class Answered(Protocol):
+    """Whatever a provider answers says what it took."""
+
+    @property
+    def tokens(self) -> Tokens: ...
+
+
+class Ledger(Protocol):
+    """Budgets and usage: stores.postgres.spending."""
+
+    async def reserve(self, call: Call, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]: ...
+
+    async def settle(self, call: Call, outcome: Outcome) -> None: ...
+
+    async def release(self, call_id: UUID) -> None: ...
+
+
+class Streams(Protocol):
+    """What all processes together may ask of a provider: stores.redis.ai_streams."""
+
+    def taken(self, name: str, *, urgency: Urgency, streams: int, per_minute: int) -> AbstractAsyncContextManager[None]: ...
+
+    async def pause(self, name: str, seconds: float, *, why: str) -> None: ...
+
+    async def paused_seconds(self, name: str) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is asked of whom, for whose money, and how much it can take at most."""
+
+    source: Source
+    work: Work
+    purpose: str
+    highest: Tokens
+    payers: tuple[TenantId, ...]
+    urgency: Urgency
+
+    @property
+    def model(self) -> str:
+        return self.source.models[self.work]
+
+
+@dataclass(slots=True)
+class Progress:
+    """Whether the call has left this machine. Before that it can be called off at no cost."""
+
+    sent: bool = False
+    cost_micro: int = 0
+
+
+class Caller:
+    """One per process: it remembers which providers are out."""
+
+    def __init__(self, *, ledger: Ledger, streams: Streams, prices: Prices) -> None:
+        self._ledger = ledger
+        self._streams = streams
+        self._prices = prices
+        self._breakers: dict[tuple[str, bool], Breaker] = {}
+        self._lines: dict[str, Line] = {}
+
+    def breaker(self, order: Order) -> Breaker:
+        """Live work has its own: a provider that is too slow for it may do for a digest."""
+        return self._breakers.setdefault((order.source.name, order.urgency is Urgency.LIVE), Breaker())
+
+    async def call[A: Answered](
+        self, order: Order, send: Callable[[float], Awaitable[A]], *, progress: Progress, known: Callable[[], Awaitable[A | None]] | None = None
+    ) -> A:
+        """Withheld when it was not made, ProviderFailed when it was in vain. `known` is looked at again when it is our turn."""
+        async with self._lines.setdefault(order.source.name, Line(order.source.streams)).turn(order.urgency):
+            return await self._call(order, send, progress=progress, known=known)
+
+    async def _call[A: Answered](
+        self, order: Order, send: Callable[[float], Awaitable[A]], *, progress: Progress, known: Callable[[], Awaitable[A | None]] | None
+    ) -> A:
+        breaker = self.breaker(order)
+        if breaker.is_open:
+            raise Withheld(Reason.BREAKER)
+        if await self._streams.paused_seconds(order.source.name) > SHORT_PAUSE_SECONDS:
+            raise Withheld(Reason.BUSY)
+        call = Call(uuid4(), order.work, order.purpose, order.source.name, order.model)
+        highest = Amount(self._prices.of(order.source.name, order.model).of(order.highest), order.highest.all)
+        if not await self._ledger.reserve(call, highest, order.payers, lifetime=RESERVED_FOR):
+            raise Withheld(Reason.NO_BUDGET)
+        started = Progress()
+        try:
+            source = order.source
+            async with self._streams.taken(source.name, urgency=order.urgency, streams=source.streams, per_minute=source.per_minute):
+                found = await known() if known else None
+                if found is not None:
+                    return found
+                if not breaker.begin():
+                    raise Withheld(Reason.BREAKER)
+                started.sent = progress.sent = True
+                return await self._send(order, call, highest, send, breaker, progress)
+        finally:
+            if not started.sent:
+                await asyncio.shield(self._ledger.release(call.call_id))
+
+    async def _send[A: Answered](
+        self, order: Order, call: Call, highest: Amount, send: Callable[[float], Awaitable[A]], breaker: Breaker, progress: Progress
+    ) -> A:
+        begun = time.monotonic()
+        try:
+            answer = await send(ANSWER_SECONDS[order.urgency])
+        except ProviderFailed as error:
+            failure = Failure(error.failure)
+            billed = Amount() if failure in NEVER_BILLED else highest
+            await self._settle(call, Outcome(failure.value, billed, Tokens(), _ms(begun)), progress)
+            await self._learn(order, failure, error, breaker)
+            raise
+        except BaseException:
+            breaker.undecided()  # cancelled, or a bug: the reservation stays, and is spent when it expires
+            raise
+        self._tell(order, breaker, is_well=True)
+        taken = Amount(self._prices.of(order.source.name, order.model).of(answer.tokens), answer.tokens.all)
+        await self._settle(call, Outcome("ok", taken, answer.tokens, _ms(begun)), progress)
+        return answer
+
+    async def _settle(self, call: Call, outcome: Outcome, progress: Progress) -> None:
+        progress.cost_micro += outcome.amount.micro
+        AI_CALLS.labels(call.provider, call.model, outcome.status).inc()
+        AI_LATENCY.labels(call.provider, call.model).observe(outcome.latency_ms / 1000)
+        AI_COST.labels(call.provider, call.model).inc(outcome.amount.micro)
+        await self._ledger.settle(call, outcome)
+
+    async def _learn(self, order: Order, failure: Failure, error: ProviderFailed, breaker: Breaker) -> None:
+        name = order.source.name
+        if failure in OUTAGES:
+            self._tell(order, breaker, is_well=False)
+        else:
+            breaker.undecided()
+        if failure is Failure.RATE:
+            await self._streams.pause(name, error.retry_after_seconds or RATE_PAUSE_SECONDS, why="it asks to wait")
+        elif failure is Failure.NO_MONEY:
+            log.warning("provider_without_money", provider=name, what_to_do="top the account up; it is asked again in ten minutes")
+            await self._streams.pause(name, MONEY_PAUSE_SECONDS, why="its account is empty")
+
+    def late(self, order: Order) -> None:
+        """Live work has given up on a call that was sent."""
+        self._tell(order, self.breaker(order), is_well=False)
+
+    def _tell(self, order: Order, breaker: Breaker, *, is_well: bool) -> None:
+        """Log once when a provider goes away, and once when it returns."""
+        was_out = breaker.has_tripped
+        breaker.succeeded() if is_well else breaker.failed()
+        if breaker.has_tripped != was_out:
+            lane = "live" if order.urgency is Urgency.LIVE else "other"
+            AI_BREAKER_OPEN.labels(order.source.name, lane).set(breaker.has_tripped)
+            if breaker.has_tripped:
+                log.warning("provider_away", provider=order.source.name, lane=lane, what_to_do="nothing: local results go on, and it is tried again")
+            else:
+                log.info("provider_back", provider=order.source.name, lane=lane)
+
+
+def _ms(begun: float) -> int:
+    return int((time.monotonic() - begun) * 1000)

@@ -1,0 +1,66 @@
+"""The same question asked by several at once is one call; who has waited long enough leaves, and the call goes on without them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from telegram_assistant.ai.paid_call import Caller, Order, Progress, Withheld
+from telegram_assistant.domain.understanding.policy import Reason, Urgency
+
+
+@dataclass(slots=True)
+class _Flight:
+    task: asyncio.Task[object]
+    progress: Progress
+    waiters: int = 0
+
+    @property
+    def can_be_joined(self) -> bool:
+        return not self.task.done() and not self.task.cancelling()
+
+
+@dataclass(slots=True)
+class Flights:
+    """Calls under way in this process, by the key of their answer."""
+
+    caller: Caller
+    _under_way: dict[bytes, _Flight] = field(default_factory=dict)
+
+    async def join[T](self, key: bytes, order: Order, fly: Callable[[Progress], Awaitable[T]], *, until: float) -> tuple[T, int]:
+        """The answer and its price, or Withheld at that moment of the loop's clock. What was not sent by then is called off."""
+        flight = self._under_way.get(key)
+        if flight is None or not flight.can_be_joined:
+            progress = Progress()
+            flight = _Flight(asyncio.create_task(_run(fly, progress)), progress)
+            flight.task.add_done_callback(lambda task, key=key: self._landed(key, task))  # type: ignore[misc]  # mypy cannot infer a default of a lambda
+            self._under_way[key] = flight
+        flight.waiters += 1
+        try:
+            async with asyncio.timeout_at(until):
+                value = await asyncio.shield(flight.task)
+        except TimeoutError as error:
+            if flight.progress.sent and order.urgency is Urgency.LIVE:
+                self.caller.late(order)
+            raise Withheld(Reason.AWAY if flight.progress.sent else Reason.BUSY) from error
+        finally:
+            flight.waiters -= 1
+            if not flight.waiters and not flight.progress.sent:
+                flight.task.cancel()
+        return value, flight.progress.cost_micro  # type: ignore[return-value]  # who has the same key asks for the same type
+
+    def _landed(self, key: bytes, task: asyncio.Task[object]) -> None:
+        if self._under_way.get(key, None) is not None and self._under_way[key].task is task:
+            del self._under_way[key]
+        if not task.cancelled():
+            task.exception()  # nobody may be left to hear it
+
+    async def close(self) -> None:
+        """Calls that were sent get no answer here; their reservations expire."""
+        tasks = [flight.task for flight in self._under_way.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _run[T](fly: Callable[[Progress], Awaitable[T]], progress: Progress) -> object:
+    return await fly(progress)

@@ -1,0 +1,1 @@
+"""Telegram accounts: leases, logins, budgets and risk."""

@@ -1,0 +1,114 @@
+"""Is an account at risk? A verdict with its reasons, from what is known of the account and nothing else."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from telegram_assistant.domain.accounts.account import AccountState
+
+SERIOUS_SECONDS = 300.0
+"""A wait that Telegram gives only to those who ask too much."""
+SLOW = 0.5
+NEARLY_EMPTY = 0.1
+"""So little of a budget that fills up over a day."""
+SLOWLY_SECONDS = 3600.0
+NO_SIGNS_OF_RISK = "no signs of trouble"
+
+
+class Risk(StrEnum):
+    """How worried one should be, the least first."""
+
+    SAFE = "safe"
+    CAREFUL = "careful"
+    AT_RISK = "at risk"
+    LOST = "lost"
+
+
+WORST_LAST = tuple(Risk)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """One limit of a method: how much may be asked at once, how much of it is left now, and when it is full again."""
+
+    at_once: float
+    per_hour: float
+    left: float | None
+    """None: only the process that uses the account knows."""
+    full_in_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MethodUse:
+    """An account's use of one of Telegram's methods."""
+
+    method: str
+    blocked_until: datetime | None
+    pace: float
+    """1 is full speed; slower after Telegram has asked to wait."""
+    allowances: tuple[Allowance, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why, and what to do about it."""
+
+    risk: Risk
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer, with the gravest reasons first."""
+
+    risk: Risk
+    reasons: tuple[Reason, ...]
+
+
+STATES = {
+    AccountState.BANNED: Reason(Risk.LOST, "Telegram has banned it; only Telegram can give it back"),
+    AccountState.LOGGED_OUT: Reason(Risk.LOST, "its login was ended at Telegram; if it was not you, look at Settings, Devices, then log in again"),
+    AccountState.QUARANTINED: Reason(Risk.AT_RISK, "it is in quarantine; nothing is sent until somebody has looked into it"),
+    AccountState.PAUSED: Reason(Risk.SAFE, "it is paused, so nothing is sent"),
+    AccountState.NEW: Reason(Risk.SAFE, "nobody is logged in yet"),
+    AccountState.LOGGING_OUT: Reason(Risk.SAFE, "it is being logged out"),
+}
+
+
+def verdict_on(state: AccountState, *, state_reason: str | None, is_held: bool, overdue: int, methods: Sequence[MethodUse], now: datetime) -> Verdict:
+    """Being told to wait is what precedes worse, so waits weigh most."""
+    found = [*_of_state(state, state_reason, is_held=is_held, overdue=overdue), *(reason for one in methods for reason in _of_method(one, now))]
+    reasons = tuple(sorted(found, key=lambda one: -WORST_LAST.index(one.risk))) or (Reason(Risk.SAFE, NO_SIGNS_OF_RISK),)
+    return Verdict(reasons[0].risk, reasons)
+
+
+def _of_state(state: AccountState, state_reason: str | None, *, is_held: bool, overdue: int) -> Iterator[Reason]:
+    known = STATES.get(state)
+    if known is not None:
+        yield Reason(known.risk, f"{known.why} ({state_reason})" if state_reason else known.why)
+    elif not is_held:
+        yield Reason(Risk.CAREFUL, "no process uses it at this moment; is the ingest role running?")
+    elif overdue:
+        yield Reason(Risk.CAREFUL, f"{overdue} of its channels wait for longer than planned: it is asked for all it may")
+
+
+def _of_method(use: MethodUse, now: datetime) -> Iterator[Reason]:
+    left = 0.0 if use.blocked_until is None else (use.blocked_until - now).total_seconds()
+    if left > 0:
+        risk = Risk.AT_RISK if left > SERIOUS_SECONDS else Risk.CAREFUL
+        yield Reason(
+            risk, f"Telegram asks to leave {use.method} alone for {_long(left)}; the wait is kept, do not use the account elsewhere meanwhile"
+        )
+    if use.pace < SLOW:
+        yield Reason(Risk.AT_RISK, f"{use.method} was told to wait again and again: it goes at {use.pace:.0%} of its speed, and recovers slowly")
+    elif use.pace < 1:
+        yield Reason(Risk.CAREFUL, f"{use.method} was told to wait lately: it goes at {use.pace:.0%} of its speed")
+    for one in use.allowances:
+        fills_slowly = one.full_in_seconds is not None and one.full_in_seconds > SLOWLY_SECONDS
+        if fills_slowly and one.left is not None and one.left < NEARLY_EMPTY * one.at_once:
+            yield Reason(Risk.CAREFUL, f"nearly all of {use.method} that may be used today is used")
+
+
+def _long(seconds: float) -> str:
+    return f"{seconds / 3600:.0f} h" if seconds > 2 * 3600 else f"{max(1, seconds / 60):.0f} min"

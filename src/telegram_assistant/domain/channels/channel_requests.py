@@ -1,0 +1,147 @@
+"""Requests to follow channels: what they name, how far they have come, and when their turn is expected."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from math import ceil
+
+from telegram_assistant.domain.accounts.budget import DAY, Cost, Kept, budget_of, meter_of
+
+MAX_OPEN_REQUESTS = 10_000
+"""Of one tenant."""
+PREVIEW_SECONDS = 3.0
+"""Between two public preview pages. Nobody has published a limit; one page a second was answered for as long as anybody has tried."""
+SHORT_WAIT_SECONDS = 10.0
+"""An account sits out a wait of this length by itself."""
+
+
+class RequestKind(StrEnum):
+    """How a request names its channels. Each kind is another method of Telegram, with a budget of its own."""
+
+    USERNAME = "username"
+    INVITE = "invite"
+    DIALOGS = "dialogs"
+    """All channels that the account has joined."""
+    LIST = "list"
+    """The channels of a folder that somebody shares by a link."""
+    FOLDER = "folder"
+    """The channels of a folder of the account, now and later."""
+    ACCESS = "access"
+    """A followed channel that this account shall look up, because it cannot open it yet. Belongs to no tenant."""
+
+
+METHODS = {
+    RequestKind.USERNAME: "contacts.resolveUsername",
+    RequestKind.INVITE: "messages.importChatInvite",
+    RequestKind.DIALOGS: "messages.getDialogs",
+    RequestKind.LIST: "chatlists.checkChatlistInvite",
+    RequestKind.FOLDER: "messages.getDialogFilters",
+    RequestKind.ACCESS: "contacts.resolveUsername",
+}
+"""The method of Telegram whose budget each kind spends."""
+LOOK_UPS_PER_DAY = round(min(limit.per_second for limit in budget_of(METHODS[RequestKind.USERNAME]).limits) * DAY)
+"""What an account may look up in the long run."""
+SPENDS = {
+    RequestKind.USERNAME: "name look-ups",
+    RequestKind.INVITE: "joins",
+    RequestKind.DIALOGS: "requests for the list of chats",
+    RequestKind.LIST: "requests for shared folders",
+    RequestKind.FOLDER: "requests for folders",
+    RequestKind.ACCESS: "name look-ups",
+}
+
+FASTER = "folders, t.me/addlist links and the list of joined channels are faster: they need no name look-ups; public previews need no account at all"
+TOO_MANY = f"you have {MAX_OPEN_REQUESTS:,} open requests, and more are not accepted; {FASTER}"
+NO_ACCOUNT = "no account can do it: log one in, or read public channels without one (PREVIEWS_ENABLED)"
+NO_OWN_ACCOUNT = "it needs an account of your own: log one in"
+NOT_RUNNING = "no process uses the account at the moment: is the ingest role running?"
+TAKEN = "it is being looked up now"
+NEXT = "it is next"
+
+
+class RequestState(StrEnum):
+    """How far a request has come."""
+
+    OPEN = "open"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ServingAccount:
+    """An account that may serve a tenant's requests. `limits` are its budgets by method, as they were written down."""
+
+    is_own: bool
+    is_running: bool
+    limits: Mapping[str, Kept]
+
+    def seconds_until(self, kind: RequestKind, requests: int) -> float:
+        """When the account can have sent so many requests of a kind, as far as floods and its budget go."""
+        budget = budget_of(METHODS[kind])
+        meter = meter_of(budget, self.limits.get(budget.method), 0.0)
+        return max(meter.blocked_seconds(0.0), meter.seconds_until(0.0, Cost(units=requests)))
+
+    def is_blocked(self, kind: RequestKind) -> bool:
+        kept = self.limits.get(budget_of(METHODS[kind]).method)
+        return kept is not None and kept.blocked_seconds > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Everything that a tenant's open requests wait for."""
+
+    accounts: Sequence[ServingAccount]
+    sharing_tenants: int
+    """Others whose names wait for the same accounts, in fair turns."""
+    has_previews: bool
+    """Whether public names are looked up by their preview pages, where no account can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """Why a request waits, when it is tried next, and when it is estimated to be answered. None: nobody can say."""
+
+    reason: str
+    next_try_at: datetime | None = None
+    estimated_end: datetime | None = None
+
+
+def expect(kind: RequestKind, position: int, capacity: Capacity, *, now: datetime) -> Expectation:
+    """What to expect of the tenant's open request of a kind at a position, which counts from 1, if nothing changes."""
+    is_name = kind is RequestKind.USERNAME
+    accounts = [one for one in capacity.accounts if one.is_own or is_name]
+    turns = position * (1 + capacity.sharing_tenants) if is_name else position
+    if not accounts and is_name and capacity.has_previews:
+        return Expectation(_ahead(position), now, now + timedelta(seconds=turns * PREVIEW_SECONDS))
+    if not accounts:
+        return Expectation(NO_ACCOUNT if is_name else NO_OWN_ACCOUNT)
+    running = [one for one in accounts if one.is_running]
+    if not running:
+        return Expectation(NOT_RUNNING)
+    soonest = min(running, key=lambda one: one.seconds_until(kind, 1))
+    pause = soonest.seconds_until(kind, 1)
+    return Expectation(
+        _why(kind, soonest) if pause > SHORT_WAIT_SECONDS else _ahead(position),
+        now + timedelta(seconds=pause),
+        now + timedelta(seconds=_seconds_together(kind, turns, running)),
+    )
+
+
+def _seconds_together(kind: RequestKind, requests: int, accounts: Sequence[ServingAccount]) -> float:
+    """The accounts share the requests; those that would take longest are left out where the others are done sooner without them."""
+
+    def among(count: int) -> float:
+        return sorted(one.seconds_until(kind, ceil(requests / count)) for one in accounts)[count - 1]
+
+    return min(among(count) for count in range(1, len(accounts) + 1))
+
+
+def _why(kind: RequestKind, account: ServingAccount) -> str:
+    if account.is_blocked(kind):
+        return f"Telegram asks the account to wait with {SPENDS[kind]}"
+    return f"the account has used up its {SPENDS[kind]} for now"
+
+
+def _ahead(position: int) -> str:
+    return NEXT if position == 1 else f"{position - 1:,} of your requests come first"

@@ -1,0 +1,1 @@
+"""The graph: facts that a post adds to it."""

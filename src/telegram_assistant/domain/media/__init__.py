@@ -1,0 +1,1 @@
+"""Files of posts, and what is seen in them."""

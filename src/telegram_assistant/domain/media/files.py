@@ -1,0 +1,188 @@
+"""Files of posts: which a post shows, which of them are wanted, and why the others are not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.posts.post import Json, Post
+
+MOST_ATTEMPTS = 4
+"""Then a file is given up."""
+
+
+class MediaKind(StrEnum):
+    """What a file is, as Telegram says it."""
+
+    PHOTO = "photo"
+    VIDEO = "video"
+    ROUND = "round"
+    ANIMATION = "animation"
+    AUDIO = "audio"
+    VOICE = "voice"
+    DOCUMENT = "document"
+    STICKER = "sticker"
+
+
+class MediaState(StrEnum):
+    """What became of a file."""
+
+    WANTED = "wanted"
+    STORED = "stored"
+    SKIPPED = "skipped"
+    GIVEN_UP = "given_up"
+
+
+class SkipReason(StrEnum):
+    """Why a file is not fetched. All but the first three may change, and are looked at again."""
+
+    KIND = "kind"
+    VANISHES = "vanishes"
+    UNAVAILABLE = "unavailable"
+    SIZE = "size"
+    NO_PLACE = "no_place"
+    NOT_WANTED = "not_wanted"
+    PROTECTED = "protected"
+    QUOTA = "quota"
+
+    @property
+    def words(self) -> str:
+        """For people, with what to do."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    SkipReason.KIND: "stickers are not kept",
+    SkipReason.VANISHES: "its author wants it to vanish",
+    SkipReason.UNAVAILABLE: "Telegram does not say where it is",
+    SkipReason.SIZE: "larger than MEDIA_MAX_BYTES",
+    SkipReason.NO_PLACE: "there is no place for files: set S3_ENDPOINT or FILES_DIR",
+    SkipReason.NOT_WANTED: "nobody who follows the channel wants its media",
+    SkipReason.PROTECTED: "the channel is private or protects its content; a subscription may keep its media all the same (keeps_protected)",
+    SkipReason.QUOTA: "the quota of everybody who wants it is used up; it comes back when there is room",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaFile:
+    """One file of a post. Its name is the sender's, and is never a path here."""
+
+    ordinal: int
+    media_id: int
+    kind: MediaKind
+    size_bytes: int = 0
+    mime: str | None = None
+    file_name: str | None = None
+    width: int | None = None
+    height: int | None = None
+    duration_seconds: float | None = None
+    dc_id: int | None = None
+    vanishes: bool = False
+
+    @property
+    def is_photo(self) -> bool:
+        """Telegram numbers photos and documents apart."""
+        return self.kind is MediaKind.PHOTO
+
+
+def files_of(post: Post) -> tuple[MediaFile, ...]:
+    """What a post shows. The pictures of link previews are not its own."""
+    media = post.facts.get("media")
+    shown = media if isinstance(media, Mapping) else {}
+    items = shown.get("items")
+    found = items if isinstance(items, Sequence) and not isinstance(items, str) else [shown]
+    return tuple(_file(ordinal, one) for ordinal, one in enumerate(found) if isinstance(one, Mapping) and _is_file(one))
+
+
+def _is_file(facts: Mapping[str, Json]) -> bool:
+    return facts.get("kind") in set(MediaKind) and isinstance(facts.get("id"), int)
+
+
+def _file(ordinal: int, facts: Mapping[str, Json]) -> MediaFile:
+    kind = MediaKind(str(facts["kind"]))
+    duration, mime, name = facts.get("duration_seconds"), facts.get("mime_type"), facts.get("file_name")
+    return MediaFile(
+        ordinal=ordinal,
+        media_id=_number(facts, "id") or 0,
+        kind=kind,
+        size_bytes=_number(facts, "size_bytes") or 0,
+        mime="image/jpeg" if kind is MediaKind.PHOTO else mime if isinstance(mime, str) else None,
+        file_name=name if isinstance(name, str) else None,
+        width=_number(facts, "width"),
+        height=_number(facts, "height"),
+        duration_seconds=float(duration) if isinstance(duration, int | float) else None,
+        dc_id=_number(facts, "dc_id"),
+        vanishes="ttl_seconds" in facts,
+    )
+
+
+def _number(facts: Mapping[str, Json], name: str) -> int | None:
+    value = facts.get(name)
+    return value if isinstance(value, int) else None
+
+
+@dataclass(frozen=True, slots=True)
+class MediaRules:
+    """What an installation keeps at all."""
+
+    has_place: bool
+    max_bytes: int
+    quota_bytes: int
+    """For tenants without a quota of their own; 0 is no limit."""
+
+
+@dataclass(slots=True)
+class Wanting:
+    """A tenant whose subscription wants the media of a channel, and how many bytes it may still keep; None is no limit."""
+
+    tenant_id: TenantId
+    keeps_protected: bool
+    room_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What decides about the files of one channel."""
+
+    is_closed: bool
+    """Private, or its content is protected."""
+    wanting: tuple[Wanting, ...] = field(default=())
+
+
+def decide(file: MediaFile, *, is_protected: bool, terms: Terms, rules: MediaRules) -> SkipReason | None:
+    """None: the file is wanted, by one who has room for it; then it counts in full for each tenant whose subscription wants it."""
+    reason = _skip_reason(file, is_protected=is_protected, terms=terms, rules=rules)
+    if reason is None:
+        for one in terms.wanting:
+            if one.room_bytes is not None:
+                one.room_bytes -= file.size_bytes
+    return reason
+
+
+NOBODY = Terms(is_closed=True)
+"""Of a channel that is not known."""
+
+
+def _skip_reason(file: MediaFile, *, is_protected: bool, terms: Terms, rules: MediaRules) -> SkipReason | None:
+    if (reason := _by_itself(file, rules)) is not None:
+        return reason
+    if not terms.wanting:
+        return SkipReason.NOT_WANTED
+    allowed = [one for one in terms.wanting if one.keeps_protected or not (is_protected or terms.is_closed)]
+    if not allowed:
+        return SkipReason.PROTECTED
+    has_room = any(one.room_bytes is None or one.room_bytes >= file.size_bytes for one in allowed)
+    return None if has_room else SkipReason.QUOTA
+
+
+def _by_itself(file: MediaFile, rules: MediaRules) -> SkipReason | None:
+    """Whoever asks for it."""
+    if file.kind is MediaKind.STICKER:
+        return SkipReason.KIND
+    if file.vanishes:
+        return SkipReason.VANISHES
+    if file.size_bytes <= 0:
+        return SkipReason.UNAVAILABLE
+    if not rules.has_place:
+        return SkipReason.NO_PLACE
+    return SkipReason.SIZE if file.size_bytes > rules.max_bytes else None

@@ -1,0 +1,73 @@
+"""Which files of a post are looked at, and whether they may leave this machine: rules that a person can read."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from telegram_assistant.domain.media.files import MediaKind
+from telegram_assistant.domain.understanding.policy import AiPolicy
+
+PICTURES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif", "image/bmp", "image/tiff"})
+PAPERS = frozenset({"application/pdf"})
+FILMS = frozenset({MediaKind.VIDEO, MediaKind.ROUND, MediaKind.ANIMATION})
+SOUNDS = frozenset({MediaKind.AUDIO, MediaKind.VOICE})
+MOST_BYTES = 20_000_000
+LEAST_SIDE = 48
+"""Of a picture in pixels; what is smaller is an icon or a dot that counts readers."""
+
+
+class Verdict(StrEnum):
+    """What becomes of a file, and why; stored, and shown to people as it is."""
+
+    LOOK = "it is looked at"
+    HERE_ONLY = "it is read on this machine only: nobody who follows the channel lets it go to a provider"
+    PROTECTED = "it is read on this machine only: its channel protects what it shows"
+    OFF = "who follows the channel does not want its posts understood (ai_policy off)"
+    NO_PLACE = "there is no place for files: set S3_ENDPOINT or FILES_DIR"
+    ABSENT = "its bytes are not kept here"
+    FILM = "it is a film, and no picture of it is kept"
+    SOUND = "there is nothing to see in it"
+    PAPER = "it is a paper, and papers are not read"
+    NO_PICTURE = "it is no picture"
+    TOO_LARGE = "it is larger than 20 MB"
+    TOO_SMALL = "it is too small to show anything"
+
+    @property
+    def is_seen(self) -> bool:
+        """Here at least."""
+        return self in {Verdict.LOOK, Verdict.HERE_ONLY, Verdict.PROTECTED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownFile:
+    """A file of a post. No hash: its bytes are not kept."""
+
+    ordinal: int
+    kind: MediaKind
+    mime: str | None
+    size_bytes: int
+    width: int | None
+    height: int | None
+    sha256: bytes | None
+
+
+def decide(file: ShownFile, *, policy: AiPolicy, is_protected: bool, has_place: bool) -> Verdict:
+    """What people have forbidden comes first, then what the file is, then who may see it."""
+    objections = (
+        (policy is AiPolicy.OFF, Verdict.OFF),
+        (file.kind in SOUNDS, Verdict.SOUND),
+        (file.mime in PAPERS, Verdict.PAPER),
+        (file.kind in FILMS and file.mime not in PICTURES, Verdict.FILM),
+        (file.mime not in PICTURES, Verdict.NO_PICTURE),
+        (file.size_bytes > MOST_BYTES, Verdict.TOO_LARGE),
+        (is_too_small(file.width, file.height), Verdict.TOO_SMALL),
+        (file.sha256 is None, Verdict.ABSENT),
+        (not has_place, Verdict.NO_PLACE),
+        (is_protected, Verdict.PROTECTED),
+        (policy is AiPolicy.LOCAL, Verdict.HERE_ONLY),
+    )
+    return next((verdict for applies, verdict in objections if applies), Verdict.LOOK)
+
+
+def is_too_small(width: int | None, height: int | None) -> bool:
+    """Telegram does not always say how large a picture is."""
+    return any(side is not None and 0 < side < LEAST_SIDE for side in (width, height))

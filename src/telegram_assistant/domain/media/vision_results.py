@@ -1,0 +1,90 @@
+"""What was seen in files, and what a post or an album shows in sum."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from telegram_assistant.domain.posts.post import Json
+from telegram_assistant.domain.understanding.policy import Tier
+
+MOST_CHARACTERS = 20_000
+ANALYZED, SKIPPED, FAILED = "analyzed", "skipped", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a picture shows, and what is written in it."""
+
+    description: str = ""
+    text: str = ""
+    is_meme: bool = False
+    is_document: bool = False
+
+    def as_json(self) -> dict[str, Json]:
+        return {"description": self.description, "text": self.text, "is_meme": self.is_meme, "is_document": self.is_document}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Json]) -> "Seen":
+        """What is missing is not so."""
+        return cls(str(data.get("description") or ""), str(data.get("text") or ""), bool(data.get("is_meme")), bool(data.get("is_document")))
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One file of a post: what became of it and why, and what was seen in it by whom."""
+
+    ordinal: int
+    why: str
+    sha256: bytes | None = None
+    local: Seen | None = None
+    provider: Seen | None = None
+    withheld: str = ""
+    """Why no provider has seen it, where one might have: a Reason."""
+    is_failed: bool = False
+    is_document: bool = False
+
+    def seen(self, tier: Tier) -> Seen | None:
+        """The local result stands in where a provider has none."""
+        return self.local if tier is Tier.LOCAL else self.provider or self.local
+
+
+def status_of(sights: Sequence[Sight]) -> str:
+    """One picture that was seen is enough."""
+    if any(one.local or one.provider for one in sights):
+        return ANALYZED
+    return FAILED if any(one.is_failed for one in sights) else SKIPPED
+
+
+def post_in_sum(sights: Sequence[Sight], tier: Tier) -> dict[str, Json]:
+    """A post's row of that tier: its files one by one, and together."""
+    ordered = sorted(sights, key=lambda one: one.ordinal)
+    seen = [one.seen(tier) or Seen(is_document=one.is_document) for one in ordered]
+    files = [
+        {"ordinal": one.ordinal, "sha256": one.sha256.hex() if one.sha256 else None, "why": one.why, "withheld": one.withheld, **shown.as_json()}
+        for one, shown in zip(ordered, seen, strict=True)
+    ]
+    return {"status": status_of(sights), **_together(seen).as_json(), "files": files}
+
+
+def album_in_sum(items: Sequence[int], seen: Mapping[int, Mapping[Tier, Mapping[str, Json]]]) -> dict[Tier, Mapping[str, Json]]:
+    """An album out of the rows of its items: for each tier that one of them has, and locally in any case."""
+    tiers = {Tier.LOCAL, *(tier for rows in seen.values() for tier in rows)}
+    return {tier: _album(items, {item: rows.get(tier) or rows.get(Tier.LOCAL, {}) for item, rows in seen.items()}) for tier in tiers}
+
+
+def _album(items: Sequence[int], rows: Mapping[int, Mapping[str, Json]]) -> dict[str, Json]:
+    looked_at = [item for item in items if item in rows]
+    statuses = {str(rows[item].get("status")) for item in looked_at}
+    status = next((one for one in (ANALYZED, FAILED) if one in statuses), SKIPPED)
+    together = _together([Seen.of(rows[item]) for item in looked_at])
+    return {"status": status, **together.as_json(), "message_ids": list(items), "looked_at": looked_at}
+
+
+def _together(seen: Iterable[Seen]) -> Seen:
+    """Nothing is said twice."""
+    shown = list(seen)
+    return Seen(
+        description=" ".join(dict.fromkeys(one.description for one in shown if one.description))[:MOST_CHARACTERS],
+        text="\n".join(dict.fromkeys(one.text for one in shown if one.text))[:MOST_CHARACTERS],
+        is_meme=any(one.is_meme for one in shown),
+        is_document=any(one.is_document for one in shown),
+    )

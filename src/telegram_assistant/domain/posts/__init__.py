@@ -1,0 +1,1 @@
+"""Posts: their text, versions, counts and place in a channel."""

@@ -1,0 +1,1 @@
+"""Search: queries, facets, rank fusion and snippets."""

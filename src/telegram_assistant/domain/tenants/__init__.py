@@ -1,0 +1,1 @@
+"""Tenants: roles of people, scopes and API keys."""

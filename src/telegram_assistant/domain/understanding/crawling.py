@@ -1,0 +1,98 @@
+"""Which links of a post are worth reading: rules that a person can read."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from telegram_assistant.domain.posts.links import canonical_url
+
+
+class Verdict(StrEnum):
+    """Why a link is read or not; shown to people as it is."""
+
+    READ = "it is read"
+    OFF = "reading pages is switched off (CRAWL_ENABLED)"
+    DENIED = "its site is on the list of those that are not read (CRAWL_DENY)"
+    NOT_ALLOWED = "its site is not on the list of those that are read (CRAWL_ALLOW)"
+    TELEGRAM = "it leads to Telegram, which is read otherwise"
+    NEEDS_LOGIN = "its site shows nothing to those who do not log in"
+    FILE = "it leads to a file, not to a page"
+    TRACKER = "it only counts who follows it"
+    TOO_MANY = "enough other links of this post are read (CRAWL_MAX_LINKS)"
+    NO_PAGE = "it is no address of a page"
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlRules:
+    """What an installation has chosen. A site on a list stands for all names below it."""
+
+    enabled: bool = True
+    allow: frozenset[str] = frozenset()
+    """Empty: every site that is not denied."""
+    deny: frozenset[str] = frozenset()
+    most_links: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of one link."""
+
+    url: str
+    verdict: Verdict
+
+
+TELEGRAM = frozenset({"t.me", "telegram.me", "telegram.dog", "telegram.org", "telesco.pe", "tg.dev", "fragment.com"})
+NEEDS_LOGIN = frozenset(
+    {"facebook.com", "instagram.com", "linkedin.com", "threads.net", "tiktok.com", "twitter.com", "x.com", "discord.com", "discord.gg", "wa.me"}
+)
+TRACKERS = frozenset({"doubleclick.net", "googleadservices.com", "mc.yandex.ru", "an.yandex.ru", "appsflyer.com", "onelink.me"})
+FILE = re.compile(
+    r"\.(7z|apk|avi|avif|bmp|csv|deb|dmg|docx?|epub|exe|flac|gif|gz|heic|ico|iso|jpe?g|json|m4a|mkv|mov|mp3|mp4|msi|odt|ogg|opus"
+    r"|pdf|png|pptx?|rar|rpm|rss|svg|tar|tgz|tiff?|torrent|txt|wav|webm|webp|wma|wmv|xlsx?|xml|xz|zip)$",
+    re.IGNORECASE,
+)
+LOGIN_PATHS = ("/login", "/signin", "/sign-in", "/oauth", "/auth/", "/logout", "/unsubscribe")
+
+
+def decide(urls: Sequence[str], rules: CrawlRules) -> tuple[Decision, ...]:
+    """A decision for each page that a post links to; those to read are the first few that are worth it."""
+    decisions: dict[str, Decision] = {}
+    left = rules.most_links
+    for url in urls:
+        address = canonical_url(url)
+        if address in decisions:
+            continue
+        verdict = worth_reading(address, rules)
+        if verdict is Verdict.READ:
+            verdict = Verdict.READ if left > 0 else Verdict.TOO_MANY
+            left -= 1
+        decisions[address] = Decision(address, verdict)
+    return tuple(decisions.values())
+
+
+def worth_reading(url: str, rules: CrawlRules) -> Verdict:
+    """Judge one link by itself. What an operator says comes first, and a denial before a permission."""
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").removesuffix(".")
+    except ValueError:
+        return Verdict.NO_PAGE
+    objections = (
+        (not rules.enabled, Verdict.OFF),
+        (parts.scheme not in {"http", "https"} or not host or "@" in parts.netloc, Verdict.NO_PAGE),
+        (is_below(host, rules.deny), Verdict.DENIED),
+        (bool(rules.allow) and not is_below(host, rules.allow), Verdict.NOT_ALLOWED),
+        (is_below(host, TELEGRAM), Verdict.TELEGRAM),
+        (is_below(host, TRACKERS), Verdict.TRACKER),
+        (FILE.search(parts.path) is not None, Verdict.FILE),
+        (not rules.allow and (is_below(host, NEEDS_LOGIN) or parts.path.lower().startswith(LOGIN_PATHS)), Verdict.NEEDS_LOGIN),
+    )
+    return next((verdict for applies, verdict in objections if applies), Verdict.READ)
+
+
+def is_below(host: str, sites: frozenset[str]) -> bool:
+    """Whether a host is one of these sites, or below one."""
+    labels = host.split(".")
+    return any(".".join(labels[place:]) in sites for place in range(len(labels)))

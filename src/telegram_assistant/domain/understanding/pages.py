@@ -1,0 +1,101 @@
+"""A page that posts link to, as far as it could be read."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from telegram_assistant.domain.posts.post import Json
+
+LONGEST_EXCERPT = 4000
+"""So much of a page's text is kept beside each post that links to it."""
+
+
+class PageStatus(StrEnum):
+    """How reading a page ended."""
+
+    READ = "read"
+    EMPTY = "empty"
+    """It was there, and nothing on it could be read: often it is built by scripts, and no browser was at hand."""
+    GONE = "gone"
+    """The server does not have it, or does not show it to us."""
+    BLOCKED = "blocked"
+    """The address is none of the public web."""
+    ROBOTS = "robots"
+    """The site asks programs to stay away."""
+    NOT_A_PAGE = "not_a_page"
+    TOO_LARGE = "too_large"
+    TOO_SLOW = "too_slow"
+    FAILED = "failed"
+    """The server did not answer, or not sensibly."""
+    WAITING = "waiting"
+    """Its site's turn, or whoever reads it now, would have taken longer than a post waits."""
+
+
+_DAY = timedelta(days=1)
+KEPT: dict[PageStatus, timedelta] = {
+    PageStatus.READ: 7 * _DAY,
+    PageStatus.EMPTY: _DAY,
+    PageStatus.GONE: _DAY,
+    PageStatus.BLOCKED: _DAY,
+    PageStatus.ROBOTS: _DAY,
+    PageStatus.NOT_A_PAGE: 7 * _DAY,
+    PageStatus.TOO_LARGE: 7 * _DAY,
+    PageStatus.TOO_SLOW: timedelta(minutes=10),
+    PageStatus.FAILED: timedelta(minutes=10),
+    PageStatus.WAITING: timedelta(0),
+}
+"""How long an answer holds, whoever asks; a page that cannot be had at the moment is asked for again sooner."""
+LONGEST_KEPT = 7 * _DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What was found on a page when it was taken apart; everything but the text may be missing."""
+
+    text: str = ""
+    title: str | None = None
+    author: str | None = None
+    published_on: str | None = None
+    lang: str | None = None
+    image_url: str | None = None
+    canonical_url: str | None = None
+    needs_browser: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What is on a page. `url` is where it was found in the end; `canonical_url` is what the page calls itself, and only its own word."""
+
+    url: str
+    status: PageStatus
+    title: str | None = None
+    author: str | None = None
+    published_at: datetime | None = None
+    lang: str | None = None
+    text: str = ""
+    image_url: str | None = None
+    canonical_url: str | None = None
+    why: str = ""
+    """In words, when it was not read."""
+    by_browser: bool = False
+
+    def as_json(self, asked_url: str) -> dict[str, Json]:
+        """For a post that links to it as `asked_url`."""
+        found: dict[str, Json] = {"url": asked_url, "status": self.status.value}
+        more: dict[str, Json] = {
+            "found_at": self.url if self.url != asked_url else None,
+            "title": self.title,
+            "author": self.author,
+            "published_at": self.published_at.isoformat() if self.published_at else None,
+            "lang": self.lang,
+            "excerpt": self.text[:LONGEST_EXCERPT],
+            "image_url": self.image_url,
+            "why": self.why,
+        }
+        return found | {name: value for name, value in more.items() if value}
+
+
+def kept_for(status: PageStatus, attempts: int) -> timedelta:
+    """How long nobody needs to ask again; each failure in a row doubles it."""
+    longer = KEPT[status] * 2 ** min(max(attempts - 1, 0), 16) if status in {PageStatus.FAILED, PageStatus.TOO_SLOW} else KEPT[status]
+    return min(longer, LONGEST_KEPT)

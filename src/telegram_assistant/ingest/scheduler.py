@@ -1,0 +1,214 @@
+"""The scheduler's tick: one instance at a time plans for all of them. Polls themselves are claimed from the due-queue."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from telegram_assistant.domain.accounts.budget import HISTORY
+from telegram_assistant.domain.channels.parsing import choose_mode
+from telegram_assistant.domain.channels.rhythm import FLAT, SHORTEST_SECONDS, hour_of_week, price, profile_of
+from telegram_assistant.errors import Busy
+from telegram_assistant.settings import ParserSettings, SchedulerPolicy
+from telegram_assistant.stores.postgres.channels.planning import Load, Planning, Survey
+from telegram_assistant.stores.redis.marks import Marks
+from telegram_assistant.stores.redis.scheduler import RENEW_SECONDS, SchedulerLock, TickFacts
+from telegram_assistant.supervision import end, sleep_unless
+from telegram_assistant.telemetry.health import Fact, Health, State, iso
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, CHANNELS, LAST_TICK, SCHEDULER_INTERVAL, SCHEDULER_LOCK
+
+log = get_logger()
+
+PART = "scheduler"
+REQUESTS_PER_SECOND = HISTORY.limits[0].per_second
+"""What one account may ask for; its polls get all of it but what the past takes."""
+POLLS_SHARE = 0.7
+PROFILES_PER_TICK = 500
+TOLD_CHANNELS = 1000
+"""Above so many the log names no single channel unless it is asked to (debug)."""
+SETTLED_SECONDS = 120.0
+
+
+class Scheduler:
+    """Ticks until told to stop: once per interval over all instances, at moments that all of them share."""
+
+    def __init__(
+        self, *, settings: ParserSettings, lock: SchedulerLock, planning: Planning, marks: Marks, health: Health, clock: Callable[[], datetime]
+    ) -> None:
+        self._settings = settings
+        self._lock = lock
+        self._planning = planning
+        self._marks = marks
+        self._health = health
+        self._clock = clock
+        SCHEDULER_INTERVAL.set(settings.interval_seconds)
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """A tick that comes late runs; it is not dropped. The lock is kept between ticks, and handed over at the end."""
+        renewing = asyncio.create_task(self._renew())
+        try:
+            while not stopping.is_set():
+                turn = self._turn(self._clock())
+                await self.tick_if_free()
+                while not stopping.is_set() and self._turn(now := self._clock()) == turn:
+                    await sleep_unless(stopping, (turn + 1) * self._settings.interval_seconds - now.timestamp())
+        finally:
+            await end([renewing])
+            with suppress(Busy):
+                await self._lock.release()
+
+    async def tick_if_free(self) -> None:
+        """Plan, unless another instance does, or it was done in this interval."""
+        try:
+            ours, facts = await self._lock.acquire(), await self._lock.facts()
+        except Busy as busy:
+            SCHEDULER_LOCK.labels("error").inc()
+            self._health.report(PART, State.FAILING, str(busy))
+            return
+        if not ours or (facts is not None and self._turn(facts.planned_ts) >= self._turn(self._clock())):
+            SCHEDULER_LOCK.labels("missed").inc()
+            self._show(facts)
+            self._health.report(PART, State.OK, "this interval is planned" if ours else "another instance plans")
+            return
+        SCHEDULER_LOCK.labels("acquired").inc()
+        try:
+            await self._tick(facts)
+            self._health.report(PART, State.OK, "plans")
+        except Busy as busy:
+            self._health.report(PART, State.FAILING, str(busy))
+
+    def _turn(self, moment: datetime) -> int:
+        """The number of the interval, the same in every instance."""
+        return int(moment.timestamp() // self._settings.interval_seconds)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            with suppress(Busy):
+                await self._lock.renew()
+
+    async def _tick(self, before: TickFacts | None) -> None:
+        now, last_tick_at = self._clock(), before.last_tick_ts if before else None
+        log.info("Running scheduler tick (lock acquired)")
+        survey = await self._planning.survey(last_tick_at or now - timedelta(days=1), now=now)
+        log.info(f"Found {survey.active} active channels")  # noqa: G004 -- operators search for these words
+        await self._tell_channels(survey, now)
+        await self._plan(now)
+        await self._open_backfills()
+        await self._forget_unfollowed()
+        facts = TickFacts(
+            planned_ts=now,
+            last_tick_ts=last_tick_at if survey.failed_since and not survey.read_since else now,
+            last_success_ts=survey.last_success_at,
+            channels_active=survey.active,
+            channels_failing=survey.failing,
+            channels_parked=survey.parked,
+            channels_suspended=survey.without_account,
+        )
+        await self._lock.tell(facts)
+        self._show(facts)
+        log.info("Scheduler tick completed", channels=survey.active, failing=survey.failing, seconds=round((self._clock() - now).total_seconds(), 2))
+
+    def _show(self, facts: TickFacts | None) -> None:
+        """Every instance shows what the last tick of any instance has seen."""
+        if facts is None:
+            return
+        LAST_TICK.set(facts.last_tick_ts.timestamp() if facts.last_tick_ts else 0.0)
+        CHANNELS.labels("active").set(facts.channels_active)
+        CHANNELS.labels("failing").set(facts.channels_failing)
+        CHANNELS.labels("parked").set(facts.channels_parked)
+        CHANNELS.labels("suspended").set(facts.channels_suspended)
+
+    async def _tell_channels(self, survey: Survey, now: datetime) -> None:
+        if survey.active > TOLD_CHANNELS and not log.isEnabledFor(logging.DEBUG):
+            return
+        say = log.debug if survey.active > TOLD_CHANNELS else log.info
+        for one in await self._planning.statuses(survey.active):
+            mode, _ = choose_mode(self._settings, last_parsed_at=one.last_parsed_at, last_polled_at=one.last_polled_at, now=now)
+            parsed_at = iso(one.last_parsed_at) if one.last_parsed_at else None
+            say("Channel status", channel_id=one.channel_id, mode=mode.value, last_parsed_at=parsed_at)
+
+    async def _plan(self, now: datetime) -> None:
+        await self._planning.suspend_unread()
+        await self._planning.give_accounts()
+        if self._settings.policy is SchedulerPolicy.CLASSIC:
+            await self._planning.due_at_once()
+            return
+        loads = await self._planning.loads(now, hour_of_week(now.timestamp()))
+        await self._planning.keep_plans([_planned(load) for load in loads], now)
+        await self._learn_hours(now)
+
+    async def _learn_hours(self, now: datetime) -> None:
+        """At which hours channels post: some of them at each tick, each about once a day."""
+        counts = await self._planning.hours_posted(now, PROFILES_PER_TICK)
+        if counts:
+            pooled = profile_of([sum(hours) for hours in zip(*counts.values(), strict=True)], FLAT)
+            await self._planning.keep_profiles({one: profile_of(hours, pooled) for one, hours in counts.items()}, now)
+
+    async def _open_backfills(self) -> None:
+        for channel_id in [*await self._planning.want_history(), *await self._planning.want_gaps(settled_seconds=SETTLED_SECONDS)]:
+            BACKFILL_JOBS.add(channel_id, status="enqueued")
+
+    async def _forget_unfollowed(self) -> None:
+        """Delete the marks of channels that nobody follows any more."""
+        unfollowed = await self._planning.unfollowed()
+        if unfollowed and await self._marks.forget(unfollowed):
+            await self._planning.take_accounts(unfollowed)
+
+
+def _planned(load: Load) -> tuple[Load, float, float, float]:
+    """No channel waits longer than twice what equal turns would give it."""
+    pace = REQUESTS_PER_SECOND * (POLLS_SHARE if load.has_past else 1.0)
+    return load, pace, price(load.roots, pace), max(SHORTEST_SECONDS, 2 * load.channels / pace)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerStatus:
+    """What health says about planning, on every instance."""
+
+    status: str
+    last_tick_at: datetime | None = None
+    last_success_at: datetime | None = None
+    lock_owner: str | None = None
+    channels_active: int = 0
+    channels_failing: int = 0
+
+    def as_json(self, interval_seconds: int) -> dict[str, Fact]:
+        return {
+            "last_tick_ts": iso(self.last_tick_at) if self.last_tick_at else None,
+            "interval_sec": interval_seconds,
+            "lock_owner": self.lock_owner.partition("#")[0] if self.lock_owner else None,
+            "status": self.status,
+            "last_success_ts": iso(self.last_success_at) if self.last_success_at else None,
+            "channels_active": self.channels_active,
+            "channels_failing": self.channels_failing,
+        }
+
+
+async def scheduler_status(*, lock: SchedulerLock, planning: Planning, settings: ParserSettings, now: datetime) -> SchedulerStatus:
+    """Ok only if ticks run, and some active channel was read within two intervals or is due later by its own plan."""
+    interval = timedelta(seconds=settings.interval_seconds)
+    try:
+        facts, owner = await lock.facts(), await lock.owner()
+        survey = await planning.survey(now - 2 * interval, now=now)
+    except Busy:
+        return SchedulerStatus(status="down")
+    last_tick_at = facts.last_tick_ts if facts else None
+    silent = now - last_tick_at if last_tick_at else None
+    if silent is None or silent > 5 * interval:
+        status = "down"
+    elif silent > 2 * interval or (survey.active and not survey.read_since and not survey.planned_later):
+        status = "stale"
+    else:
+        status = "ok"
+    return SchedulerStatus(
+        status=status,
+        last_tick_at=last_tick_at,
+        last_success_at=survey.last_success_at,
+        lock_owner=owner,
+        channels_active=survey.active,
+        channels_failing=survey.failing,
+    )

@@ -1,0 +1,281 @@
+"""The ingest role: the loops that follow Telegram, and the desk at which each account works."""
+
+import asyncio
+import os
+import tempfile
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from telegram_assistant.assembly import App
+from telegram_assistant.domain.accounts.account import AccountState, Lease, masked
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.domain.posts.history import HistoryReader
+from telegram_assistant.errors import AccountRefused, Rejected
+from telegram_assistant.ingest.account_loop import Desk, Reading
+from telegram_assistant.ingest.accounts import PART, Holder, adopt
+from telegram_assistant.ingest.albums import PART as ALBUMS
+from telegram_assistant.ingest.albums import close_albums
+from telegram_assistant.ingest.backfill import Backfiller
+from telegram_assistant.ingest.catching_up import CatchingUp
+from telegram_assistant.ingest.channel_resolution import ChannelResolver
+from telegram_assistant.ingest.folders import FolderFollower
+from telegram_assistant.ingest.joining import Joiner
+from telegram_assistant.ingest.logins import PART as LOGINS
+from telegram_assistant.ingest.logins import LoginDesk
+from telegram_assistant.ingest.media import Fetcher
+from telegram_assistant.ingest.poll import Poller
+from telegram_assistant.ingest.poll_pacing import Pace
+from telegram_assistant.ingest.previews import PART as PREVIEWS
+from telegram_assistant.ingest.previews import PreviewDesk, PreviewReading, PreviewTurns
+from telegram_assistant.ingest.push import Listening
+from telegram_assistant.ingest.recounting import PART as RECOUNTING
+from telegram_assistant.ingest.recounting import recount
+from telegram_assistant.ingest.scheduler import PART as SCHEDULER
+from telegram_assistant.ingest.scheduler import Scheduler
+from telegram_assistant.ingest.silence import Silence
+from telegram_assistant.ingest.spool import Spool
+from telegram_assistant.previews.reader import PreviewReader
+from telegram_assistant.previews.site import Site, open_site
+from telegram_assistant.stores.postgres.accounts.accounts import HeldAccount
+from telegram_assistant.stores.postgres.accounts.logins import Logins, Owner
+from telegram_assistant.stores.postgres.channels.previews import NO_ACCOUNT
+from telegram_assistant.stores.redis.marks import Marks
+from telegram_assistant.stores.redis.scheduler import SchedulerLock
+from telegram_assistant.supervision import Loop, end
+from telegram_assistant.telegram.account_client import Clock, Line
+from telegram_assistant.telegram.client import open_line
+from telegram_assistant.telegram.login import Login, log_out, open_login, whoami
+from telegram_assistant.telegram.reader import Reader
+from telegram_assistant.telegram.updates import Ear
+from telegram_assistant.telegram.vault import Vault, vault_of
+from telegram_assistant.telemetry.health import Health, State
+
+
+def loops(app: App, health: Health) -> tuple[Loop, ...]:
+    """Accounts, previews, who plans for both, who puts albums together and who counts once more; nothing without a reader."""
+    readers = (*_accounts(app, health), *_previews(app, health))
+    albums = partial(close_albums, albums=app.system.albums, clock=_now)
+    recounting = partial(recount, landing=app.system.landing)
+    return (*readers, Loop(SCHEDULER, scheduler_of(app, health).run), Loop(ALBUMS, albums), Loop(RECOUNTING, recounting)) if readers else ()
+
+
+def _previews(app: App, health: Health) -> tuple[Loop, ...]:
+    """Off unless PREVIEWS_ENABLED says otherwise."""
+
+    async def run(stopping: asyncio.Event) -> None:
+        turns = PreviewTurns(app.instance, app.system.previews)
+        async with open_site(app.settings.previews, turns) as site:
+            await PreviewReading(preview_desk_of(app, site, turns, health=health, stopping=stopping), stopping).run()
+
+    return (Loop(PREVIEWS, run),) if app.settings.previews.enabled else ()
+
+
+def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
+    """Nothing to do without a key for sessions; CannotStart when there is a session and no key to keep it under."""
+    telegram, system, ingest = app.settings.telegram, app.system, app.ingest
+    assert ingest is not None  # the role says that it uses accounts
+    given = telegram.session_string.get_secret_value()
+    key = telegram.encryption_key.get_secret_value()
+    if not (key or given):
+        health.report(PART, State.OK, "no account: set TELEGRAM_API_ID, TELEGRAM_API_HASH and SESSION_ENCRYPTION_KEY, then `tga accounts login`")
+        return ()
+    vault = vault_of(key)
+    slots = asyncio.Semaphore(app.settings.parser.concurrency)
+
+    def line_of(held: HeldAccount, session: str, lease: Lease, ear: Ear | None = None) -> AbstractAsyncContextManager[Line]:
+        return open_line(telegram, session, lease, account_id=held.account_id, limits=system.limits, ear=ear)
+
+    async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
+        ear = Ear()
+        async with line_of(held, session, lease, ear) as line:
+            if held.user_id is None:
+                await _identify(held.account_id, line, vault=vault, logins=ingest.logins)
+            await at_work(app, Mine(held.account_id, held.lease_epoch, lease), line, ear, slots=slots, stopping=stopping)
+
+    async def leave(held: HeldAccount, session: str, lease: Lease) -> None:
+        async with line_of(held, session, lease) as line:
+            await log_out(line)
+
+    def login_to(account_id: AccountId) -> AbstractAsyncContextManager[Login]:
+        return open_login(telegram, account_id=account_id, limits=system.limits)
+
+    holder = Holder(use, leave, owner=app.instance, accounts=ingest.accounts, vault=vault, health=health)
+    logins = LoginDesk(login_to, owner=app.instance, logins=ingest.logins, accounts=ingest.accounts, vault=vault, health=health)
+
+    async def run(stopping: asyncio.Event) -> None:
+        if given:
+            await adopt(given, accounts=ingest.accounts, tenants=system.tenants, vault=vault)
+        await holder.run(stopping)
+
+    return (Loop(PART, run), Loop(LOGINS, logins.run))
+
+
+async def _identify(account_id: AccountId, line: Line, *, vault: Vault, logins: Logins) -> None:
+    """An adopted session does not say whose it is. Known, it is found again when the same number logs in."""
+    me = await whoami(line)
+    try:
+        await logins.identify(account_id, Owner(me.user_id, masked(me.phone), vault.prints(me.phone)[0]))
+    except Rejected as error:
+        raise AccountRefused(str(error), state=AccountState.QUARANTINED) from error
+
+
+def scheduler_of(app: App, health: Health) -> Scheduler:
+    lock, marks = SchedulerLock(app.redis, app.instance), Marks(app.redis)
+    return Scheduler(settings=app.settings.parser, lock=lock, planning=app.system.planning, marks=marks, health=health, clock=_now)
+
+
+@dataclass(frozen=True, slots=True)
+class Mine:
+    """An account that this process may use: under which epoch, and for how long."""
+
+    account_id: AccountId
+    lease_epoch: int
+    lease: Lease
+
+
+async def at_work(app: App, mine: Mine, line: Line, ear: Ear, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> None:
+    """One account: it reads what is due, hears what is new, finds what people ask for, and fetches files, side by side.
+
+    The trouble of one is the end of all.
+    """
+    reader = Reader(line)
+    reading = Reading(desk_of(app, mine, reader, slots=slots, stopping=stopping), stopping)
+    work = [
+        reading.run(),
+        resolver_of(app, mine, reader).run(stopping),
+        listening_of(app, mine, ear).run(stopping),
+        catching_up_of(app, mine, reader, ear).run(stopping),
+    ]
+    if (fetcher := fetcher_of(app, mine, line, stopping=stopping)) is not None:
+        work.append(fetcher.run())
+    tasks = tuple(asyncio.create_task(one) for one in work)
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        await end(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
+
+
+def resolver_of(app: App, mine: Mine, reader: Reader, *, waits: Clock | None = None) -> ChannelResolver:
+    system = app.system
+    channels, planning = system.channels, system.planning
+    folders = FolderFollower(reader, account_id=mine.account_id, folders=system.folders, channels=channels, planning=planning, clock=_now)
+    return ChannelResolver(
+        reader,
+        account_id=mine.account_id,
+        queue=system.request_queue,
+        channels=channels,
+        folders=folders,
+        planning=planning,
+        clock=_now,
+        waits=waits or Clock(),
+    )
+
+
+def fetcher_of(app: App, mine: Mine, line: Line, *, stopping: asyncio.Event) -> Fetcher | None:
+    """None where no place for files is set."""
+    if app.files is None:
+        return None
+    spool = Spool(app.settings.files.spool or Path(tempfile.gettempdir()) / f"tga-spool-{os.getuid()}")
+    return Fetcher(line, account_id=mine.account_id, media=app.system.media, files=app.files, spool=spool, stopping=stopping)
+
+
+def listening_of(app: App, mine: Mine, ear: Ear) -> Listening:
+    system = app.system
+    return Listening(
+        account_id=mine.account_id,
+        lease_epoch=mine.lease_epoch,
+        lease=mine.lease,
+        ear=ear,
+        landing=system.landing,
+        backfills=system.backfills,
+        hints=system.hints,
+        raw_archive=system.raw_archive,
+        clock=_now,
+    )
+
+
+def catching_up_of(app: App, mine: Mine, reader: Reader, ear: Ear) -> CatchingUp:
+    system, per_day = app.system, app.settings.parser.joins_per_day
+    return CatchingUp(
+        account_id=mine.account_id,
+        lease_epoch=mine.lease_epoch,
+        ear=ear,
+        line=reader.line,
+        states=system.push_states,
+        hints=system.hints,
+        joiner=Joiner(account_id=mine.account_id, per_day=per_day, reader=reader, joins=system.joins, limits=system.limits, clock=_now),
+    )
+
+
+def desk_of(app: App, mine: Mine, reader: Reader, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> Desk:
+    settings, system, marks = app.settings.parser, app.system, Marks(app.redis)
+    silence, pace = _pace_of(app, mine.account_id, marks)
+    return Desk(
+        account_id=mine.account_id,
+        lease_epoch=mine.lease_epoch,
+        lease=mine.lease,
+        poller=_poller_of(app, reader, marks, silence, pace, stopping),
+        backfiller=Backfiller(
+            reader,
+            account_id=mine.account_id,
+            lease_epoch=mine.lease_epoch,
+            owner=app.instance,
+            backfills=system.backfills,
+            landing=system.landing,
+            marks=marks,
+            clock=_now,
+        ),
+        pace=pace,
+        silence=silence,
+        schedule=system.schedule,
+        known_channels=system.known_channels,
+        backfills=system.backfills,
+        marks=marks,
+        raw_archive=system.raw_archive,
+        counts=system.counts,
+        settings=settings,
+        slots=slots,
+        clock=_now,
+    )
+
+
+def preview_desk_of(app: App, site: Site, turns: PreviewTurns, *, health: Health, stopping: asyncio.Event) -> PreviewDesk:
+    settings, system, marks, reader = app.settings.parser, app.system, Marks(app.redis), PreviewReader(site)
+    silence, pace = _pace_of(app, NO_ACCOUNT, marks)
+    return PreviewDesk(
+        turns=turns,
+        reader=reader,
+        poller=_poller_of(app, reader, marks, silence, pace, stopping),
+        pace=pace,
+        previews=system.previews,
+        schedule=system.schedule,
+        known_channels=system.known_channels,
+        queue=system.request_queue,
+        channels=system.channels,
+        planning=system.planning,
+        marks=marks,
+        settings=settings,
+        health=health,
+        clock=_now,
+    )
+
+
+def _pace_of(app: App, account_id: AccountId, marks: Marks) -> tuple[Silence, Pace]:
+    settings, system = app.settings.parser, app.system
+    silence = Silence(settings=settings, marks=marks, statistics=system.statistics)
+    return silence, Pace(account_id, settings=settings, schedule=system.schedule, silence=silence)
+
+
+def _poller_of(app: App, reader: HistoryReader, marks: Marks, silence: Silence, pace: Pace, stopping: asyncio.Event) -> Poller:
+    settings, landing = app.settings.parser, app.system.landing
+    return Poller(reader, settings=settings, landing=landing, marks=marks, silence=silence, pace=pace, stopping=stopping, clock=_now)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,1 @@
+"""Telegram accounts: sessions, leases, logins, floods and budgets."""

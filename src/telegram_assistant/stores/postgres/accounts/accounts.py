@@ -1,0 +1,155 @@
+"""Telegram accounts: their sealed sessions, their states, and who may use them now."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from telegram_assistant.domain.accounts.account import BEFORE, LEASE_SECONDS, MARGIN_SECONDS, AccountState
+from telegram_assistant.domain.ids import AccountId, TenantId
+from telegram_assistant.errors import Rejected
+from telegram_assistant.stores.postgres.database import IngestTransactions, SystemTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a person may know about an account."""
+
+    account_id: AccountId
+    tenant: str
+    phone_masked: str | None
+    state: AccountState
+    state_reason: str | None
+    lease_owner: str | None
+    lease_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldAccount:
+    """An account that this process may use, with its sealed session."""
+
+    account_id: AccountId
+    tenant_id: TenantId
+    state: AccountState
+    lease_epoch: int
+    key_id: str
+    session: bytes
+    user_id: int | None
+
+
+class Accounts:
+    """What is known of accounts, without their sessions. A system store."""
+
+    def __init__(self, transactions: SystemTransactions | IngestTransactions) -> None:
+        self._transactions = transactions
+
+    async def add(self, tenant_id: TenantId) -> AccountId:
+        async with self._transactions.begin() as connection:
+            number = await connection.fetchval("INSERT INTO telegram_accounts (tenant_id) VALUES ($1) RETURNING account_id", tenant_id)
+        return AccountId(number)
+
+    async def set_state(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
+        """What the holder of the account has found out."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE account_id = $1", account_id, state.value, reason
+            )
+
+    async def change(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
+        """What a person wants. Rejected, in words, where it makes no sense."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                "SELECT state, key_id IS NULL AS empty FROM telegram_accounts WHERE account_id = $1 FOR UPDATE", account_id
+            )
+            if row is None:
+                raise Rejected(f"there is no account {account_id}")
+            before = AccountState(row["state"])
+            if before not in BEFORE[state]:
+                instead = "log it out first" if state is AccountState.NEW else f"it cannot become {state}"
+                raise Rejected(f"account {account_id} is {before}; {instead}")
+            if row["empty"] and state is not AccountState.NEW:
+                raise Rejected(f"account {account_id} has no login; use `tga accounts login`")
+            await connection.execute(
+                "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE account_id = $1", account_id, state.value, reason
+            )
+            if state is AccountState.NEW:
+                await connection.execute("UPDATE telegram_accounts SET key_id = NULL, session = NULL WHERE account_id = $1", account_id)
+                await connection.execute(
+                    """
+                    UPDATE login_attempts SET state = 'failed', error = 'the account was reset', answer = NULL, shown = NULL
+                    WHERE account_id = $1 AND state NOT IN ('done', 'failed', 'expired')
+                    """,
+                    account_id,
+                )
+
+    async def all(self) -> tuple[Account, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT account_id, t.name AS tenant, phone_masked, state, state_reason,
+                       CASE WHEN lease_until > now() THEN lease_owner END AS lease_owner, lease_until
+                FROM telegram_accounts JOIN tenants t USING (tenant_id) ORDER BY account_id
+                """
+            )
+        return tuple(Account(**{**dict(row), "state": AccountState(row["state"])}) for row in rows)
+
+
+class AccountSessions(Accounts):
+    """Accounts with their sealed sessions, and who may use them now. Only ingest has it. Leases go by the database's clock."""
+
+    def __init__(self, transactions: IngestTransactions) -> None:
+        super().__init__(transactions)
+
+    async def save_session(self, account_id: AccountId, *, key_id: str, session: bytes) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute("UPDATE telegram_accounts SET key_id = $2, session = $3 WHERE account_id = $1", account_id, key_id, session)
+
+    async def forget_session(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
+        """Nobody is logged in any more. Channels and access hashes stay: they are good for the next login of the same account."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                "UPDATE telegram_accounts SET key_id = NULL, session = NULL, state = $2, state_reason = $3 WHERE account_id = $1",
+                account_id,
+                state.value,
+                reason,
+            )
+
+    async def take(self, owner: str) -> tuple[HeldAccount, ...]:
+        """Every account to be used that nobody holds, or whose holder has been silent for so long that it must have stopped."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                UPDATE telegram_accounts
+                SET lease_owner = $1, lease_epoch = nextval('lease_epochs'), lease_until = now() + make_interval(secs => $2)
+                WHERE account_id IN (
+                    SELECT account_id FROM telegram_accounts
+                    WHERE state IN ('active', 'logging out') AND session IS NOT NULL
+                      AND (lease_until IS NULL OR lease_until < now() - make_interval(secs => $3))
+                    FOR UPDATE SKIP LOCKED)
+                RETURNING account_id, tenant_id, state, lease_epoch, key_id, session, user_id
+                """,
+                owner,
+                LEASE_SECONDS,
+                MARGIN_SECONDS,
+            )
+        return tuple(HeldAccount(**{**dict(row), "state": AccountState(row["state"])}) for row in rows)
+
+    async def renew(self, owner: str, account_ids: Collection[AccountId]) -> frozenset[AccountId]:
+        """Those that the owner still holds and may go on using. What it does not name runs out, although it may hold it."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                UPDATE telegram_accounts SET lease_until = now() + make_interval(secs => $2)
+                WHERE lease_owner = $1 AND account_id = ANY($3) AND lease_until > now() AND state = 'active' RETURNING account_id
+                """,
+                owner,
+                LEASE_SECONDS,
+                list(account_ids),
+            )
+        return frozenset(AccountId(row["account_id"]) for row in rows)
+
+    async def release(self, owner: str, account_id: AccountId) -> None:
+        """The next one may begin at once: we have disconnected."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                "UPDATE telegram_accounts SET lease_until = NULL, lease_owner = NULL WHERE account_id = $2 AND lease_owner = $1", owner, account_id
+            )

@@ -1,0 +1,289 @@
+"""Logins in progress, and the accounts that come of them.
+
+What a person answers is sealed for the process that asked, and leaves the table when it is read; what a person is shown is
+sealed for the door that shows it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import asyncpg
+
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.login import OVER, LoginState, LoginWay
+from telegram_assistant.domain.ids import AccountId, TenantId
+from telegram_assistant.errors import Rejected
+from telegram_assistant.stores.postgres.database import Connection, IngestTransactions, SystemTransactions
+
+LIFETIME_SECONDS = 600.0
+OPEN = "state NOT IN (" + ", ".join(f"'{state}'" for state in sorted(OVER)) + ")"
+FORGET_UNFINISHED = """
+DELETE FROM telegram_accounts a
+WHERE state = 'new' AND user_id IS NULL AND session IS NULL AND created_at < now() - interval '2 days'
+  AND NOT EXISTS (SELECT 1 FROM account_limits l WHERE l.account_id = a.account_id AND l.blocked_until > now())
+"""
+"""Not sooner: how many codes a number was sent is kept with its account."""
+FREE = frozenset({AccountState.NEW, AccountState.LOGGED_OUT})
+
+
+@dataclass(frozen=True, slots=True)
+class LoginAttempt:
+    """One login, as both sides see it. `question` counts what was asked; `error` says what was wrong with the last answer."""
+
+    attempt_id: UUID
+    tenant_id: TenantId
+    account_id: AccountId | None
+    phone_masked: str | None
+    state: LoginState
+    question: int
+    public_key: bytes | None
+    shown: bytes | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TakenLogin:
+    """A login that this process sees to. What is shown at the door is sealed with its key."""
+
+    attempt_id: UUID
+    way: LoginWay
+    door_key: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose account it is at Telegram. The print of a phone number tells two numbers apart, and does not tell the number."""
+
+    user_id: int
+    phone_masked: str
+    phone_print: bytes
+
+
+class LoginRequests:
+    """Where a person logs in: asks for a login, sees what is asked, answers. A system store."""
+
+    def __init__(self, transactions: SystemTransactions | IngestTransactions) -> None:
+        self._transactions = transactions
+
+    async def begin(self, tenant_id: TenantId, *, way: LoginWay = LoginWay.PHONE, door_key: bytes | None = None) -> UUID:
+        async with self._transactions.begin() as connection:
+            made = await connection.fetchval(
+                """
+                INSERT INTO login_attempts (tenant_id, expires_at, way, door_key)
+                VALUES ($1, now() + make_interval(secs => $2), $3, $4) RETURNING attempt_id
+                """,
+                tenant_id,
+                LIFETIME_SECONDS,
+                way.value,
+                door_key,
+            )
+        return UUID(str(made))
+
+    async def get(self, attempt_id: UUID) -> LoginAttempt:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                f"""
+                SELECT l.attempt_id, l.tenant_id, l.account_id, a.phone_masked, l.question, l.public_key, l.shown, l.error,
+                       CASE WHEN l.expires_at < now() AND l.{OPEN} THEN 'expired' ELSE l.state END AS state
+                FROM login_attempts l LEFT JOIN telegram_accounts a USING (account_id) WHERE l.attempt_id = $1
+                """,
+                attempt_id,
+            )
+        if row is None:
+            raise Rejected("there is no such login")
+        return LoginAttempt(**{**dict(row), "state": LoginState(row["state"])})
+
+    async def answer(self, attempt_id: UUID, question: int, sealed: bytes) -> None:
+        """To that question; an answer to an earlier one changes nothing."""
+        async with self._transactions.begin() as connection:
+            await connection.execute("UPDATE login_attempts SET answer = $3 WHERE attempt_id = $1 AND question = $2", attempt_id, question, sealed)
+
+    async def finish(self, attempt_id: UUID, state: LoginState, *, error: str | None = None) -> None:
+        """A login that is over stays as it is."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                f"UPDATE login_attempts SET state = $2, error = $3, answer = NULL, shown = NULL WHERE attempt_id = $1 AND {OPEN}",
+                attempt_id,
+                state.value,
+                error,
+            )
+
+
+class Logins(LoginRequests):
+    """Carries logins out, up to the account that comes of them. Only ingest has it."""
+
+    def __init__(self, transactions: IngestTransactions) -> None:
+        super().__init__(transactions)
+
+    async def take(self, owner: str) -> tuple[TakenLogin, ...]:
+        """Logins that nobody has taken on yet. Those past their time are closed, and what never became an account is forgotten."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(f"UPDATE login_attempts SET state = 'expired', answer = NULL, shown = NULL WHERE expires_at < now() AND {OPEN}")
+            await connection.execute("DELETE FROM login_attempts WHERE expires_at < now() - interval '30 days'")
+            await connection.execute(FORGET_UNFINISHED)
+            rows = await connection.fetch(
+                """
+                UPDATE login_attempts SET taken_by = $1 WHERE attempt_id IN (
+                    SELECT attempt_id FROM login_attempts WHERE state = 'wanted' AND taken_by IS NULL FOR UPDATE SKIP LOCKED)
+                RETURNING attempt_id, way, door_key
+                """,
+                owner,
+            )
+        return tuple(TakenLogin(UUID(str(row["attempt_id"])), LoginWay(row["way"]), row["door_key"]) for row in rows)
+
+    async def ask(self, attempt_id: UUID, wanted: LoginState, *, public_key: bytes, error: str | None) -> int:
+        """Put a question to the person; its number. Rejected when the login is over."""
+        async with self._transactions.begin() as connection:
+            question = await connection.fetchval(
+                f"""
+                UPDATE login_attempts SET state = $2, question = question + 1, public_key = $3, error = $4, answer = NULL, shown = NULL
+                WHERE attempt_id = $1 AND expires_at > now() AND {OPEN} RETURNING question
+                """,
+                attempt_id,
+                wanted.value,
+                public_key,
+                error,
+            )
+        if question is None:
+            raise Rejected("the login is over")
+        return int(question)
+
+    async def show(self, attempt_id: UUID, question: int, sealed: bytes) -> None:
+        """What is to be scanned, as question number so and so. Rejected when the login is over."""
+        async with self._transactions.begin() as connection:
+            shown = await connection.execute(
+                f"""
+                UPDATE login_attempts SET state = $2, question = $3, shown = $4, error = NULL, answer = NULL
+                WHERE attempt_id = $1 AND expires_at > now() AND {OPEN}
+                """,
+                attempt_id,
+                LoginState.QR_SHOWN.value,
+                question,
+                sealed,
+            )
+        if shown != "UPDATE 1":
+            raise Rejected("the login is over")
+
+    async def take_answer(self, attempt_id: UUID) -> bytes | None:
+        """The sealed answer, once. None: not yet. Rejected when the login is over."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                f"""
+                WITH given AS (SELECT attempt_id, answer FROM login_attempts WHERE attempt_id = $1 AND expires_at > now() AND {OPEN} FOR UPDATE)
+                UPDATE login_attempts l SET answer = NULL FROM given WHERE l.attempt_id = given.attempt_id RETURNING given.answer
+                """,
+                attempt_id,
+            )
+        if row is None:
+            raise Rejected("the login is over")
+        return None if row["answer"] is None else bytes(row["answer"])
+
+    # --- the accounts ---
+
+    async def account_for(self, attempt_id: UUID, *, prints: Sequence[bytes], phone_masked: str) -> AccountId:
+        """The account of a phone number, known or new; `prints` are the number's prints, the one to keep first.
+
+        Rejected, in words, when the account is in use or parked, is another tenant's, or somebody is logging in to it.
+        """
+        async with self._transactions.begin() as connection:
+            tenant_id = await connection.fetchval("SELECT tenant_id FROM login_attempts WHERE attempt_id = $1", attempt_id)
+            row = await connection.fetchrow(
+                "SELECT account_id, tenant_id, state, state_reason FROM telegram_accounts WHERE phone_print = ANY($1) FOR UPDATE", list(prints)
+            )
+            if row is None:
+                row = await connection.fetchrow(
+                    """
+                    INSERT INTO telegram_accounts (tenant_id, phone_masked, phone_print, state_reason)
+                    VALUES ($1, $2, $3, 'the login is not finished') RETURNING account_id, tenant_id, state, state_reason
+                    """,
+                    tenant_id,
+                    phone_masked,
+                    prints[0],
+                )
+            assert row is not None  # inserted just above
+            _require_free(row, tenant_id)
+            await _log_in_to(connection, attempt_id, row["account_id"])
+        return AccountId(row["account_id"])
+
+    async def account_for_stranger(self, attempt_id: UUID) -> AccountId:
+        """An account for somebody whose number is known only when the login is done."""
+        async with self._transactions.begin() as connection:
+            number = await connection.fetchval(
+                """
+                INSERT INTO telegram_accounts (tenant_id, state_reason)
+                SELECT tenant_id, 'the login is not finished' FROM login_attempts WHERE attempt_id = $1 RETURNING account_id
+                """,
+                attempt_id,
+            )
+            await _log_in_to(connection, attempt_id, number)
+        return AccountId(number)
+
+    async def known_account(self, attempt_id: UUID, made: AccountId, *, user_id: int, prints: Sequence[bytes]) -> AccountId:
+        """The account that the stranger had here before, or else the one that was made. Rejected as for a number."""
+        async with self._transactions.begin() as connection:
+            tenant_id = await connection.fetchval("SELECT tenant_id FROM login_attempts WHERE attempt_id = $1", attempt_id)
+            row = await connection.fetchrow(
+                """
+                SELECT account_id, tenant_id, state, state_reason FROM telegram_accounts
+                WHERE (user_id = $1 OR phone_print = ANY($2)) AND account_id <> $3
+                ORDER BY user_id = $1 DESC NULLS LAST LIMIT 1 FOR UPDATE
+                """,
+                user_id,
+                list(prints),
+                made,
+            )
+            if row is None:
+                return made
+            _require_free(row, tenant_id)
+            await _log_in_to(connection, attempt_id, row["account_id"])
+        return AccountId(row["account_id"])
+
+    async def forget_stranger(self, account_id: AccountId) -> None:
+        """Nobody has logged in to it. What has become an account stays."""
+        async with self._transactions.begin() as connection:
+            gone = "account_id = $1 AND user_id IS NULL AND session IS NULL"
+            await connection.execute(
+                f"UPDATE login_attempts SET account_id = NULL WHERE account_id = $1 AND EXISTS (SELECT 1 FROM telegram_accounts WHERE {gone})",
+                account_id,
+            )
+            await connection.execute(f"DELETE FROM telegram_accounts WHERE {gone}", account_id)
+
+    async def identify(self, account_id: AccountId, owner: Owner) -> None:
+        """Remember whose account it is. Rejected when the same is here already: together they would have twice its budget."""
+        async with self._transactions.begin() as connection:
+            other = await connection.fetchval(
+                "SELECT account_id FROM telegram_accounts WHERE user_id = $2 AND account_id <> $1", account_id, owner.user_id
+            )
+            if other is not None:
+                raise Rejected(f"this Telegram account is here already, as account {other}")
+            await connection.execute(
+                """
+                UPDATE telegram_accounts SET user_id = $2, phone_masked = $3, phone_print = CASE WHEN NOT EXISTS (
+                    SELECT 1 FROM telegram_accounts o WHERE o.phone_print = $4 AND o.account_id <> $1) THEN $4 END
+                WHERE account_id = $1
+                """,
+                account_id,
+                owner.user_id,
+                owner.phone_masked,
+                owner.phone_print,
+            )
+
+
+async def _log_in_to(connection: Connection, attempt_id: UUID, account_id: int) -> None:
+    try:
+        await connection.execute("UPDATE login_attempts SET account_id = $2 WHERE attempt_id = $1", attempt_id, account_id)
+    except asyncpg.UniqueViolationError as error:
+        raise Rejected(f"somebody is logging in to account {account_id}; try again in a few minutes") from error
+
+
+def _require_free(row: asyncpg.Record, tenant_id: int) -> None:
+    number, state = row["account_id"], AccountState(row["state"])
+    if row["tenant_id"] != tenant_id:
+        raise Rejected("this number belongs to an account of another tenant")
+    if state is AccountState.ACTIVE:
+        raise Rejected(f"this number is account {number}, which is in use; nothing is to be done")
+    if state not in FREE:
+        raise Rejected(
+            f"this number is account {number}, which is {state}: `tga accounts resume {number}`, or `tga accounts reset {number}` to log in anew"
+        )

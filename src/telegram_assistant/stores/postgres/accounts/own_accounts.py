@@ -1,0 +1,107 @@
+"""A tenant's own accounts: what they are, what they do, what Telegram has asked them to leave alone. No secrets."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from telegram_assistant.domain.accounts.account import BEFORE, AccountState
+from telegram_assistant.domain.accounts.budget import Kept
+from telegram_assistant.errors import Rejected
+from telegram_assistant.stores.postgres.database import TenantTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLimit:
+    """What is written down of an account's use of one method."""
+
+    method: str
+    blocked_until: datetime | None
+    kept: Kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnAccount:
+    """An account as its tenant may see it. `lease_owner` is the process that uses it now."""
+
+    public_id: UUID
+    number: int
+    """By which the commands call it."""
+    phone_masked: str | None
+    state: AccountState
+    state_reason: str | None
+    lease_owner: str | None
+    lease_until: datetime | None
+    created_at: datetime
+    channels: int
+    """Followed ones that it can read; of the operator's accounts, those that it does read."""
+    overdue: int
+    """Those of them that should have been read five minutes ago."""
+    lost_channels: int
+    """That it cannot open any more."""
+    open_backfills: int
+    requests_per_second: float | None
+    """That its channels need; None before the first plan."""
+    limits: tuple[KeptLimit, ...]
+
+
+ACCOUNTS = """
+SELECT a.account_id, a.public_id, a.phone_masked, a.state, a.state_reason, a.created_at,
+       CASE WHEN a.lease_until > now() THEN a.lease_owner END AS lease_owner, CASE WHEN a.lease_until > now() THEN a.lease_until END AS lease_until,
+       w.channels, w.overdue, w.lost_channels, w.open_backfills, w.requests_per_second
+FROM telegram_accounts a JOIN work_of_accounts() w USING (account_id) ORDER BY a.account_id
+"""
+
+# A reset and a login are no business of this door, so a state without a session is never left here.
+WAKEABLE = frozenset({AccountState.PAUSED, AccountState.QUARANTINED})
+
+
+class OwnAccounts:
+    """A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def all(self) -> tuple[OwnAccount, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(ACCOUNTS)
+            limits = await connection.fetch("SELECT * FROM limits_of_accounts() ORDER BY account_id, method")
+        kept: dict[int, list[KeptLimit]] = defaultdict(list)
+        for row in limits:
+            kept[row["account_id"]].append(
+                KeptLimit(
+                    row["method"],
+                    row["blocked_until"],
+                    Kept(
+                        tokens=None if row["tokens"] is None else tuple(row["tokens"]),
+                        tokens_age_seconds=row["tokens_age_seconds"],
+                        pace=row["pace"],
+                        pace_age_seconds=row["pace_age_seconds"],
+                    ),
+                )
+            )
+        return tuple(
+            OwnAccount(**{**values, "state": AccountState(values["state"])}, number=number, limits=tuple(kept[number]))
+            for row in rows
+            if (values := dict(row)) and (number := values.pop("account_id"))
+        )
+
+    async def pause(self, public_id: UUID, *, why: str) -> bool:
+        """False where the tenant has no such account. Who uses it lets go within 20 seconds."""
+        return await self._change(public_id, AccountState.PAUSED, why, BEFORE[AccountState.PAUSED])
+
+    async def resume(self, public_id: UUID) -> bool:
+        """False where the tenant has no such account."""
+        return await self._change(public_id, AccountState.ACTIVE, None, WAKEABLE)
+
+    async def _change(self, public_id: UUID, state: AccountState, why: str | None, before: frozenset[AccountState]) -> bool:
+        async with self._transactions.begin() as connection:
+            known = await connection.fetchval("SELECT state FROM telegram_accounts WHERE public_id = $1 FOR NO KEY UPDATE", public_id)
+            if known is None:
+                return False
+            if known == state:
+                return True
+            if AccountState(known) not in before:
+                raise Rejected(f"the account is {known}; it cannot become {state}")
+            await connection.execute("UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE public_id = $1", public_id, state.value, why)
+        return True

@@ -1,0 +1,1 @@
+"""Channels: subscriptions, requests to follow, the schedule, coverage, backfills and folders."""

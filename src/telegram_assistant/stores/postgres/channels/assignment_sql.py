@@ -1,0 +1,72 @@
+"""Who reads what: the statements that give every channel, and its open work, to an account that may and can."""
+
+from telegram_assistant.stores.postgres.media.files import READER
+
+# An account may read a channel for its own tenant if that tenant follows it; an operator's account any public one.
+# Joined first; else by chance that favours who has less to do, and that falls the same way every time. What was read by its
+# public preview so far is read at once, as if for the first time: an account trusts only what accounts have proven.
+GIVE_ACCOUNTS = """
+WITH usable AS (
+    SELECT r.channel_id, r.account_id, r.joined, a.tenant_id, t.is_operator
+    FROM account_channels r JOIN telegram_accounts a USING (account_id) JOIN tenants t USING (tenant_id)
+    WHERE a.state = 'active' AND r.lost_at IS NULL
+),
+homeless AS (
+    SELECT s.channel_id, c.is_private FROM poll_schedule s JOIN channels c USING (channel_id)
+    WHERE c.is_active AND NOT EXISTS (SELECT 1 FROM usable u WHERE u.channel_id = s.channel_id AND u.account_id = s.account_id)
+),
+load AS (SELECT account_id, count(*) AS channels FROM poll_schedule WHERE account_id IS NOT NULL GROUP BY account_id),
+chosen AS (
+    SELECT DISTINCT ON (h.channel_id) h.channel_id, u.account_id
+    FROM homeless h JOIN usable u USING (channel_id) LEFT JOIN load l USING (account_id)
+    WHERE (u.is_operator AND NOT h.is_private)
+       OR EXISTS (SELECT 1 FROM subscriptions s WHERE s.channel_id = h.channel_id AND s.tenant_id = u.tenant_id AND s.active)
+    ORDER BY h.channel_id, u.joined DESC,
+             -ln((abs(hashint8extended(h.channel_id, u.account_id) % 1000000) + 1) / 1000001.0) * (1 + coalesce(l.channels, 0))
+)
+UPDATE poll_schedule s
+SET account_id = chosen.account_id,
+    last_polled_at = CASE WHEN s.account_id IS NULL AND w.channel_id IS NOT NULL THEN NULL ELSE s.last_polled_at END,
+    next_poll_at = CASE WHEN s.account_id IS NULL AND w.channel_id IS NOT NULL THEN least(s.next_poll_at, now()) ELSE s.next_poll_at END
+FROM homeless h LEFT JOIN chosen USING (channel_id) LEFT JOIN preview_coverage w USING (channel_id)
+WHERE s.channel_id = h.channel_id AND s.account_id IS DISTINCT FROM chosen.account_id
+"""
+
+# Where previews begin again one day, they do not go back to where they were.
+FORGET_PREVIEWS = "DELETE FROM preview_coverage w USING poll_schedule s WHERE s.channel_id = w.channel_id AND s.account_id IS NOT NULL"
+
+# Where no account can open a public channel that somebody follows, one that may is asked to find it by its name.
+ASK_FOR_ACCESS = """
+INSERT INTO channel_requests (tenant_id, account_id, kind, reference)
+SELECT DISTINCT ON (c.channel_id) NULL::bigint, a.account_id, 'access', c.username
+FROM poll_schedule p JOIN channels c USING (channel_id)
+JOIN telegram_accounts a ON a.state = 'active' JOIN tenants t USING (tenant_id)
+LEFT JOIN account_channels r ON r.account_id = a.account_id AND r.channel_id = c.channel_id
+WHERE p.account_id IS NULL AND c.is_active AND NOT c.is_private AND c.username IS NOT NULL
+  AND (t.is_operator OR EXISTS (SELECT 1 FROM subscriptions s WHERE s.channel_id = c.channel_id AND s.tenant_id = a.tenant_id AND s.active))
+  AND (r.lost_at IS NULL OR r.lost_at < now() - interval '1 day')
+  AND NOT EXISTS (SELECT 1 FROM channel_requests w WHERE w.kind = 'access' AND w.reference = c.username AND w.created_at > now() - interval '1 day')
+ORDER BY c.channel_id, hashint8extended(c.channel_id, a.account_id)
+LIMIT $1
+"""
+
+MOVE_BACKFILLS = """
+UPDATE backfills b SET account_id = p.account_id FROM poll_schedule p
+WHERE b.state = 'open' AND p.channel_id = b.channel_id AND b.account_id IS DISTINCT FROM p.account_id AND NOT EXISTS (
+    SELECT 1 FROM account_channels r JOIN telegram_accounts a USING (account_id)
+    WHERE r.account_id = b.account_id AND r.channel_id = b.channel_id AND r.lost_at IS NULL AND a.state = 'active')
+  AND (b.requested_by = 0 OR EXISTS (
+    SELECT 1 FROM telegram_accounts a JOIN tenants t USING (tenant_id)
+    WHERE a.account_id = p.account_id AND (a.tenant_id = b.requested_by OR t.is_operator)))
+"""
+
+# Files go where their channel's reader goes.
+MOVE_MEDIA = f"""
+WITH moved AS (
+    SELECT j.channel_id, j.account_id AS before, reader.account_id
+    FROM (SELECT DISTINCT channel_id, account_id FROM media_jobs) j {READER.format(channel_id="j.channel_id")}
+    WHERE reader.account_id IS DISTINCT FROM j.account_id
+)
+UPDATE media_jobs j SET account_id = m.account_id FROM moved m
+WHERE j.channel_id = m.channel_id AND j.account_id IS NOT DISTINCT FROM m.before
+"""

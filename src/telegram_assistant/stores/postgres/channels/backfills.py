@@ -1,0 +1,172 @@
+"""Reading the past: one open job per channel, worked off in small steps by the account it was given to."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from telegram_assistant.domain.channels.coverage import IdRange
+from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
+from telegram_assistant.domain.posts.rechecking import SECOND_LOOK
+from telegram_assistant.stores.postgres.channels.coverage import GAPS, NEWEST, id_ranges
+from telegram_assistant.stores.postgres.channels.schedule import CLAIM_SECONDS
+from telegram_assistant.stores.postgres.database import SystemTransactions
+
+MOST_ATTEMPTS = 5
+
+
+class BackfillKind(StrEnum):
+    """Why the past is read."""
+
+    HISTORY = "history"
+    """Somebody wants more of it than is stored."""
+    GAP = "gap"
+    """The ledger shows a hole."""
+    VERIFY = "verify"
+    """Once more from the newest down to the floor, to be sure."""
+    SILENCE = "silence"
+    """Policy `classic`: the channel is silent for longer than usual, so its last window is read again."""
+    RECHECK = "recheck"
+    """What was stored lately is read again: it may have been edited or deleted."""
+
+
+LOOKS_BACK = frozenset({BackfillKind.SILENCE, BackfillKind.RECHECK})
+"""They read again down to a date, whatever is wanted of the past."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """A claimed job. `below` is how far down a job that reads everything has come."""
+
+    backfill_id: int
+    channel_id: ChannelId
+    access_hash: int
+    requested_by: TenantId
+    kind: BackfillKind
+    former_owner: str | None
+    """The instance that had the job before."""
+    since: datetime | None
+    below: MessageId | None
+    lease_epoch: int
+    attempts: int
+    floor_id: MessageId | None
+    floor_at: datetime | None
+    newest_id: MessageId | None
+    gaps: tuple[IdRange, ...]
+
+
+# The highest id that is known and the holes below it, newest first: newest history is wanted first.
+CLAIM = f"""
+WITH due AS (
+    SELECT backfill_id, lease_owner AS former_owner FROM backfills
+    WHERE account_id = $1 AND state = 'open' AND next_try_at <= now()
+    ORDER BY kind <> 'gap', kind = 'recheck', next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED
+),
+claimed AS (
+    UPDATE backfills b SET next_try_at = now() + make_interval(secs => $4), lease_owner = $2, lease_epoch = $3
+    FROM due WHERE b.backfill_id = due.backfill_id
+    RETURNING b.*, due.former_owner
+)
+SELECT b.backfill_id, b.channel_id, a.access_hash, b.requested_by, b.kind, b.former_owner, b.since, b.below, b.lease_epoch, b.attempts,
+       v.floor_id, v.floor_at, n.newest_id, ARRAY(
+           SELECT gap FROM {GAPS}
+           ORDER BY gap DESC LIMIT 20) AS gaps
+FROM claimed b
+JOIN account_channels a ON a.account_id = $1 AND a.channel_id = b.channel_id
+JOIN channels c ON c.channel_id = b.channel_id
+LEFT JOIN coverage v ON v.channel_id = b.channel_id
+{NEWEST}
+"""
+
+OPEN = """
+INSERT INTO backfills AS b (channel_id, account_id, requested_by, kind, since, next_try_at)
+SELECT s.channel_id, coalesce($5, s.account_id), $3, $2, $4, now() + $6 FROM poll_schedule s WHERE s.channel_id = $1
+ON CONFLICT (channel_id) WHERE state = 'open' DO UPDATE
+SET since = CASE WHEN b.kind IN ('silence', 'recheck') THEN excluded.since ELSE least(b.since, excluded.since) END,
+    kind = CASE WHEN excluded.kind = 'verify' OR b.kind IN ('silence', 'recheck') THEN excluded.kind ELSE b.kind END,
+    below = CASE WHEN b.kind IN ('silence', 'recheck') THEN NULL ELSE b.below END,
+    next_try_at = least(b.next_try_at, excluded.next_try_at)
+WHERE excluded.kind NOT IN ('silence', 'recheck')
+  AND (b.kind IN ('silence', 'recheck') OR excluded.since < coalesce(b.since, 'infinity') OR (excluded.kind = 'verify' AND b.kind <> 'verify'))
+RETURNING backfill_id
+"""
+
+LOWER_FLOOR = """
+WITH locked AS (SELECT channel_id FROM poll_schedule WHERE channel_id = $1 FOR NO KEY UPDATE),
+ours AS (SELECT 1 FROM backfills b, locked WHERE b.backfill_id = $2 AND b.lease_epoch = $3 AND b.state = 'open')
+UPDATE coverage v SET floor_id = least(v.floor_id, $4), floor_at = least(v.floor_at, $5)
+FROM ours WHERE v.channel_id = $1
+"""
+
+
+class Backfills:
+    """A system store. Who claims a job writes under its epoch; a later claim fences it off."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def open(
+        self,
+        channel_id: ChannelId,
+        kind: BackfillKind,
+        *,
+        since: datetime | None = None,
+        requested_by: TenantId | None = None,
+        account_id: AccountId | None = None,
+        delay: timedelta = timedelta(0),
+    ) -> bool:
+        """Ask for it; False when a job is open that does as much, or that comes first."""
+        async with self._transactions.begin() as connection:
+            return await connection.fetchval(OPEN, channel_id, kind.value, requested_by or 0, since, account_id, delay) is not None
+
+    async def look_back(self, channel_id: ChannelId, since: datetime) -> None:
+        """Read again what was posted since then, in the course of time; unless other work of the past comes first."""
+        if await self.open(channel_id, BackfillKind.RECHECK, since=since):
+            async with self._transactions.begin() as connection:
+                await connection.execute("UPDATE poll_schedule SET rechecked_at = now() WHERE channel_id = $1", channel_id)
+
+    async def look_twice(self, channel_id: ChannelId) -> None:
+        """Read again, in a while, what seems to be gone; nothing where nothing does."""
+        query = "SELECT min(posted_at) FROM posts WHERE channel_id = $1 AND missed_at IS NOT NULL"
+        async with self._transactions.begin() as connection:
+            since = await connection.fetchval(query, channel_id)
+        if since is not None:
+            await self.open(channel_id, BackfillKind.RECHECK, since=since, delay=SECOND_LOOK)
+
+    async def claim(self, account_id: AccountId, owner: str, lease_epoch: int) -> Backfill | None:
+        """The next job of this account: holes before history."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(CLAIM, account_id, owner, lease_epoch, CLAIM_SECONDS)
+        if row is None:
+            return None
+        return Backfill(**{**dict(row), "kind": BackfillKind(row["kind"]), "gaps": id_ranges(row["gaps"] or ())})
+
+    async def is_at_work(self, instance: str) -> bool:
+        """Whether that process still reads with some account."""
+        query = "SELECT EXISTS (SELECT 1 FROM telegram_accounts WHERE lease_owner = $1 AND lease_until > now())"
+        async with self._transactions.begin() as connection:
+            return bool(await connection.fetchval(query, instance))
+
+    async def lower_floor(self, job: Backfill, floor_id: MessageId, floor_at: datetime) -> None:
+        """Everything down to there is wanted from now on. The floor never rises."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(LOWER_FLOOR, job.channel_id, job.backfill_id, job.lease_epoch, floor_id, floor_at)
+
+    async def pause(self, job: Backfill, *, posts: int, seconds: float = 0.0) -> None:
+        """A step is done, and there is more to do."""
+        await self._update(job, "posts = posts + $3, attempts = 0, error = NULL, next_try_at = now() + make_interval(secs => $4)", posts, seconds)
+
+    async def finish(self, job: Backfill, *, posts: int) -> None:
+        await self._update(job, "state = 'done', finished_at = now(), posts = posts + $3, error = NULL", posts)
+
+    async def fail(self, job: Backfill, why: str, *, pause: timedelta) -> bool:
+        """True when it was the last attempt: then the job is over, and a person sees why."""
+        over = job.attempts + 1 >= MOST_ATTEMPTS
+        change = "attempts = attempts + 1, error = $3, next_try_at = now() + $4, state = CASE WHEN $5 THEN 'failed' ELSE 'open' END"
+        await self._update(job, change, why, pause, over)
+        return over
+
+    async def _update(self, job: Backfill, change: str, *values: object) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                f"UPDATE backfills SET {change} WHERE backfill_id = $1 AND lease_epoch = $2", job.backfill_id, job.lease_epoch, *values
+            )

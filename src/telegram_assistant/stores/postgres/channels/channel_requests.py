@@ -1,0 +1,203 @@
+"""Requests to follow channels, as their tenant makes and sees them. Which is served next, `request_queue` decides."""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from telegram_assistant.domain.accounts.budget import Kept, budget_of
+from telegram_assistant.domain.channels.channel import Reference, ReferenceKind
+from telegram_assistant.domain.channels.channel_requests import MAX_OPEN_REQUESTS, METHODS, Capacity, RequestKind, RequestState, ServingAccount
+from telegram_assistant.domain.channels.priority import Priority
+from telegram_assistant.domain.ids import AccountId, ChannelId
+from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
+from telegram_assistant.stores.postgres.database import TenantTransactions
+
+REFERENCES = {
+    RequestKind.USERNAME: ReferenceKind.NAME,
+    RequestKind.ACCESS: ReferenceKind.NAME,
+    RequestKind.INVITE: ReferenceKind.INVITE,
+    RequestKind.LIST: ReferenceKind.LIST,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NewRequest:
+    """What is asked for; of a certain account, if it is named."""
+
+    kind: RequestKind
+    reference: str
+    subscription: Subscription
+    account_id: AccountId | None = None
+
+    @property
+    def key(self) -> tuple[str, str, int | None]:
+        """Of two with the same key one suffices."""
+        return _key(self.kind, self.reference, self.account_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelRequest:
+    """A request and its fate. `outcome` is in words: what was found, why it failed, or why it was put off."""
+
+    request_id: UUID
+    kind: RequestKind
+    reference: str
+    state: RequestState
+    channel_id: ChannelId | None
+    outcome: str | None
+    next_try_at: datetime
+    created_at: datetime
+    answered_at: datetime | None
+    position: int | None
+    """Among the tenant's open requests of this kind, from 1."""
+
+    @property
+    def shown(self) -> str:
+        """As a person writes it; invitations and links to folders are keys to channels, so they are shortened."""
+        match self.kind:
+            case RequestKind.DIALOGS:
+                return "the channels that the account has joined"
+            case RequestKind.FOLDER:
+                return f"folder {self.reference}"
+            case _:
+                return Reference(self.reference, REFERENCES[self.kind]).shown
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCursor:
+    """The request before the next page."""
+
+    created_at: datetime
+    request_id: UUID
+
+
+# Names are the same in any case. The moments of one batch differ, so that its order is kept.
+ADD = """
+WITH wanted AS (
+    SELECT w.*, EXISTS (
+        SELECT 1 FROM channel_requests r
+        WHERE r.state = 'open' AND r.kind = w.kind AND r.reference_key = w.key AND r.account_id IS NULL AND w.account_id IS NULL) AS is_open
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY AS w(kind, reference, key, options, account_id, place)
+),
+counted AS (SELECT w.*, count(*) FILTER (WHERE NOT is_open) OVER (ORDER BY place) AS new FROM wanted w)
+INSERT INTO channel_requests AS r (kind, reference, options, account_id, created_at)
+SELECT kind, reference, options::jsonb, account_id, now() + place * interval '1 microsecond' FROM counted
+WHERE is_open OR new <= $6 - (SELECT count(*) FROM channel_requests WHERE state = 'open')
+ON CONFLICT (tenant_id, kind, reference_key) WHERE state = 'open' AND account_id IS NULL
+DO UPDATE SET options = r.options || excluded.options
+RETURNING r.request_id, r.kind, r.reference, r.account_id
+"""
+
+PLACES = """
+SELECT request_id, row_number() OVER (PARTITION BY kind ORDER BY created_at, request_id) AS position FROM channel_requests WHERE state = 'open'
+"""
+SHOWN = f"""
+SELECT r.request_id, r.kind, r.reference, r.state, r.channel_id, r.outcome, r.next_try_at, r.created_at, r.answered_at, p.position
+FROM channel_requests r LEFT JOIN ({PLACES}) p USING (request_id)
+"""
+
+
+class ChannelRequests:
+    """A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def add(self, wanted: Sequence[NewRequest], *, max_open: int = MAX_OPEN_REQUESTS) -> tuple[UUID | None, ...]:
+        """The id of each; None where the tenant has as many open ones as it may. An open one of the same kind and name is joined."""
+        different = {one.key: one for one in wanted}.values()
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                ADD,
+                [one.kind.value for one in different],
+                [one.reference for one in different],
+                [one.key[1] for one in different],
+                [json.dumps(options_of(one.subscription)) for one in different],
+                [one.account_id for one in different],
+                max_open,
+            )
+        ids = {_key(row["kind"], row["reference"], row["account_id"]): row["request_id"] for row in rows}
+        return tuple(ids.get(one.key) for one in wanted)
+
+    async def page(self, state: RequestState | None, *, limit: int, before: RequestCursor | None = None) -> tuple[ChannelRequest, ...]:
+        """The newest first."""
+        return await self._fetch(
+            f"""
+            {SHOWN} WHERE ($1::text IS NULL OR r.state = $1) AND ($3::timestamptz IS NULL OR (r.created_at, r.request_id) < ($3, $4::uuid))
+            ORDER BY r.created_at DESC, r.request_id DESC LIMIT $2
+            """,
+            state and state.value,
+            limit,
+            before and before.created_at,
+            before and before.request_id,
+        )
+
+    async def some(self, request_ids: Collection[UUID]) -> tuple[ChannelRequest, ...]:
+        """Those of them that are the tenant's, in the order in which they were made."""
+        return await self._fetch(f"{SHOWN} WHERE r.request_id = ANY($1) ORDER BY r.created_at, r.request_id", list(request_ids))
+
+    async def waiting(self) -> dict[RequestKind, int]:
+        """How many are open, of each kind."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch("SELECT kind, count(*) AS requests FROM channel_requests WHERE state = 'open' GROUP BY kind ORDER BY kind")
+        return {RequestKind(row["kind"]): row["requests"] for row in rows}
+
+    async def capacity(self) -> Capacity:
+        """Who serves the tenant's requests, and how much is left of their budgets."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch("SELECT * FROM accounts_for_requests($1)", sorted({budget_of(one).method for one in METHODS.values()}))
+            beside = await connection.fetchrow("SELECT * FROM beside_requests()")
+        accounts: dict[int, tuple[bool, bool]] = {}
+        limits: defaultdict[int, dict[str, Kept]] = defaultdict(dict)
+        for row in rows:
+            accounts[row["account_id"]] = (row["is_own"], row["is_running"])
+            if row["method"] is not None:
+                limits[row["account_id"]][row["method"]] = Kept(
+                    blocked_seconds=row["blocked_seconds"],
+                    tokens=None if row["tokens"] is None else tuple(row["tokens"]),
+                    tokens_age_seconds=row["tokens_age_seconds"],
+                    pace=row["pace"],
+                    pace_age_seconds=row["pace_age_seconds"],
+                )
+        assert beside is not None  # an aggregate always answers
+        serving = tuple(ServingAccount(is_own, is_running, limits[number]) for number, (is_own, is_running) in accounts.items())
+        return Capacity(serving, beside["tenants"], beside["has_previews"])
+
+    async def _fetch(self, query: str, *values: object) -> tuple[ChannelRequest, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(query, *values)
+        return tuple(ChannelRequest(**{**dict(row), "kind": RequestKind(row["kind"]), "state": RequestState(row["state"])}) for row in rows)
+
+
+def _key(kind: str, reference: str, account_id: int | None) -> tuple[str, str, int | None]:
+    return kind, reference.lower() if kind == RequestKind.USERNAME else reference, account_id
+
+
+def options_of(wanted: Subscription) -> dict[str, object]:
+    """What was said, as JSON can hold it."""
+    said = {
+        "folder": wanted.folder,
+        "priority": wanted.priority and wanted.priority.value,
+        "ai_policy": wanted.ai_policy and wanted.ai_policy.value,
+        "history_days": wanted.history_days,
+        "wants_media": wanted.wants_media,
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def subscription_of(options: dict[str, Any]) -> Subscription:
+    """Which channel it is for is not known yet."""
+    priority, ai_policy = options.get("priority"), options.get("ai_policy")
+    return Subscription(
+        channel_id=NOT_KNOWN_YET,
+        folder=options.get("folder"),
+        priority=Priority(priority) if priority else None,
+        ai_policy=AiPolicy(ai_policy) if ai_policy else None,
+        history_days=options.get("history_days"),
+        wants_media=options.get("wants_media"),
+    )

@@ -1,0 +1,257 @@
+"""Channels, and who subscribes to them."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from telegram_assistant.domain.channels.channel import Channel
+from telegram_assistant.domain.channels.parsing import Mode
+from telegram_assistant.domain.channels.priority import Priority
+from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
+from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.errors import Rejected
+from telegram_assistant.stores.postgres.database import Connection, SystemTransactions, TenantTransactions
+
+NOT_KNOWN_YET = ChannelId(0)
+"""The channel of a subscription that waits to be found."""
+EVERYTHING_DAYS = 36_500
+"""All of a channel's history."""
+DEFAULT_HISTORY_DAYS = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """What a tenant wants of a channel. None: not said, so a followed channel keeps what it has and a new one gets the default."""
+
+    channel_id: ChannelId
+    folder: str | None = None
+    priority: Priority | None = None
+    ai_policy: AiPolicy | None = None
+    """By default what the tenant has chosen for channels to come."""
+    history_days: int | None = None
+    wants_media: bool | None = None
+    keeps_protected: bool | None = None
+    """Media are kept although the channel is private or protects its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedChannel:
+    """A channel in a tenant's list."""
+
+    channel_id: ChannelId
+    title: str
+    username: str | None
+    folder: str | None
+    priority: Priority
+    active: bool
+    suspended_reason: str | None
+    newest_message_id: MessageId | None
+    newest_posted_at: datetime | None
+    ai_policy: AiPolicy = AiPolicy.LOCAL
+    history_days: int = DEFAULT_HISTORY_DAYS
+    wants_media: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Which:
+    """Those of a tenant's channels that somebody asks for."""
+
+    words: str | None = None
+    """In title or name."""
+    folder: str | None = None
+    priority: Priority | None = None
+    active: bool | None = None
+
+
+MAY_FOLLOW = """(NOT c.is_private OR EXISTS (
+    SELECT 1 FROM account_channels r JOIN telegram_accounts a ON a.account_id = r.account_id
+    WHERE r.channel_id = c.channel_id AND a.tenant_id = $1 AND r.read_at > now() - interval '7 days'))"""
+"""A private channel only where one of the tenant's own accounts has read it lately."""
+DEFAULT_POLICY = "(SELECT t.default_ai_policy FROM tenants t WHERE t.tenant_id = $1)"
+OPTIONS = ("folder", "priority", "ai_policy", "history_days", "wants_media", "keeps_protected")
+DEFAULTS = ("NULL", "'normal'", DEFAULT_POLICY, str(DEFAULT_HISTORY_DAYS), "true", "false")
+
+
+def wanted_options(first: int) -> str:
+    """For a new subscription: what was said, in parameters from that number on, else the defaults."""
+    return ", ".join(f"coalesce(${number}, {default})" for number, default in enumerate(DEFAULTS, first))
+
+
+def kept_options(first: int) -> str:
+    """For an existing subscription: what was said, else what it has."""
+    return ", ".join(f"{name} = coalesce(${number}, subscriptions.{name})" for number, name in enumerate(OPTIONS, first))
+
+
+def values_of(wanted: Subscription) -> tuple[object, ...]:
+    """The parameters for both."""
+    priority, ai_policy = wanted.priority and wanted.priority.value, wanted.ai_policy and wanted.ai_policy.value
+    return wanted.folder, priority, ai_policy, wanted.history_days, wanted.wants_media, wanted.keeps_protected
+
+
+class Channels:
+    """Registers channels and subscriptions. A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def register(self, channel: Channel) -> None:
+        """Remember a channel, or what has changed about it."""
+        async with self._transactions.begin() as connection:
+            await _register(connection, channel)
+
+    async def open_to(self, account_id: AccountId, channel: Channel, access_hash: int, *, joined: bool, read_at: datetime) -> None:
+        """An account has found the channel: its access hash is valid for this account only."""
+        async with self._transactions.begin() as connection:
+            await _register(connection, channel)
+            await connection.execute(
+                """
+                INSERT INTO account_channels (account_id, channel_id, access_hash, joined, read_at) VALUES ($1, $2, $3, $4, $5)
+                ON CONFLICT (account_id, channel_id) DO UPDATE
+                SET access_hash = excluded.access_hash, joined = excluded.joined, read_at = excluded.read_at, lost_at = NULL, lost_reason = NULL
+                """,
+                account_id,
+                channel.channel_id,
+                access_hash,
+                joined,
+                read_at,
+            )
+
+    async def show(self, channel: Channel) -> None:
+        """A public page shows the channel: what only an account can know of it stays as it is known."""
+        async with self._transactions.begin() as connection:
+            known = await connection.execute(
+                "UPDATE channels SET title = $2, username = $3, is_private = false WHERE channel_id = $1",
+                channel.channel_id,
+                channel.title,
+                channel.username,
+            )
+            if known != "UPDATE 1":
+                await _register(connection, channel)
+
+    async def named(self, username: str) -> Channel | None:
+        """A public channel that was found before, by whichever account: a name is resolved once."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                "SELECT channel_id, title, username, kind, is_private, protected FROM channels WHERE lower(username) = lower($1)", username
+            )
+        return Channel(**dict(row)) if row else None
+
+    async def subscribe(self, tenant_id: TenantId, wanted: Subscription) -> None:
+        """Follow a channel because somebody asks for it. Rejected when the tenant may not."""
+        async with self._transactions.begin() as connection:
+            followed = await connection.execute(
+                f"""
+                INSERT INTO subscriptions (tenant_id, channel_id, {", ".join(OPTIONS)})
+                SELECT $1, c.channel_id, {wanted_options(3)} FROM channels c WHERE c.channel_id = $2 AND {MAY_FOLLOW}
+                ON CONFLICT (tenant_id, channel_id) DO UPDATE
+                SET {kept_options(3)}, active = true, suspended_reason = NULL, from_folder = NULL
+                """,
+                tenant_id,
+                wanted.channel_id,
+                *values_of(wanted),
+            )
+            if followed != "INSERT 0 1":
+                raise Rejected(f"channel {wanted.channel_id} is not known here, or is private and none of the tenant's accounts reads it")
+            await connection.execute(SET_TIER, wanted.channel_id)
+
+
+async def _register(connection: Connection, channel: Channel) -> None:
+    await connection.execute(
+        """
+        WITH known AS (
+            INSERT INTO channels (channel_id, title, username, kind, is_private, protected)
+            VALUES ($1, $2, $3, $4, $5, $6)
+            ON CONFLICT (channel_id) DO UPDATE
+            SET title = excluded.title, username = excluded.username, kind = excluded.kind,
+                is_private = excluded.is_private, protected = excluded.protected
+        )
+        INSERT INTO poll_schedule (channel_id) VALUES ($1) ON CONFLICT DO NOTHING
+        """,
+        channel.channel_id,
+        channel.title,
+        channel.username,
+        channel.kind,
+        channel.is_private,
+        channel.protected,
+    )
+
+
+SET_TIER = "SELECT refresh_tiers(ARRAY[$1::bigint])"
+"""After every change of a subscription. A channel that nobody follows is never due."""
+
+
+FOLLOWED = """
+SELECT s.channel_id, coalesce(c.title, '') AS title, c.username, s.folder, s.priority, s.active, s.suspended_reason,
+       c.newest_message_id, c.newest_posted_at, s.ai_policy, s.history_days, s.wants_media
+FROM subscriptions s LEFT JOIN channels c ON c.channel_id = s.channel_id
+"""
+
+
+class Followed:
+    """A tenant's own list of channels. A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def channels(self) -> tuple[FollowedChannel, ...]:
+        """All subscriptions of the tenant, suspended ones included, by folder and title."""
+        return await self._fetch(f"{FOLLOWED} ORDER BY s.folder NULLS FIRST, c.title, s.channel_id")
+
+    async def some(self, channel_ids: Collection[ChannelId]) -> dict[ChannelId, FollowedChannel]:
+        """Those of them that the tenant follows."""
+        return {one.channel_id: one for one in await self._fetch(f"{FOLLOWED} WHERE s.channel_id = ANY($1)", list(channel_ids))}
+
+    async def named(self, usernames: Collection[str]) -> dict[str, FollowedChannel]:
+        """Those that the tenant follows already, by their names in small letters."""
+        found = await self._fetch(f"{FOLLOWED} WHERE s.active AND lower(c.username) = ANY($1)", [one.lower() for one in usernames])
+        return {one.username.lower(): one for one in found if one.username}
+
+    async def poll(self, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
+        """Read a followed channel now, by an account of the tenant's own. False when it has none at work.
+
+        An account that cannot open the channel yet looks it up before it reads.
+        """
+        async with self._transactions.begin() as connection:
+            return bool(await connection.fetchval("SELECT poll_followed_channel($1, $2, $3)", channel_id, mode and mode.value, first))
+
+    async def page(self, which: Which, *, limit: int, after: ChannelId | None = None) -> tuple[FollowedChannel, ...]:
+        """In the order of their ids, which never change."""
+        return await self._fetch(
+            f"""
+            {FOLLOWED} WHERE s.channel_id > $1
+              AND ($3::text IS NULL OR strpos(lower(coalesce(c.title, '')), lower($3)) > 0 OR strpos(lower(coalesce(c.username, '')), lower($3)) > 0)
+              AND ($4::text IS NULL OR s.folder = $4) AND ($5::text IS NULL OR s.priority = $5) AND ($6::boolean IS NULL OR s.active = $6)
+            ORDER BY s.channel_id LIMIT $2
+            """,
+            after or 0,
+            limit,
+            which.words,
+            which.folder,
+            which.priority.value if which.priority else None,
+            which.active,
+        )
+
+    async def change(self, wanted: Subscription, *, leaves_folder: bool = False, is_requested: bool = False) -> bool:
+        """Follow a channel differently; False when the tenant does not follow it. One that is requested stays, whatever folders do."""
+        async with self._transactions.begin() as connection:
+            changed = await connection.execute(
+                f"UPDATE subscriptions SET {kept_options(2)} WHERE channel_id = $1", wanted.channel_id, *values_of(wanted)
+            )
+            if leaves_folder:
+                await connection.execute("UPDATE subscriptions SET folder = NULL WHERE channel_id = $1", wanted.channel_id)
+            if is_requested:
+                await connection.execute("UPDATE subscriptions SET from_folder = NULL WHERE channel_id = $1", wanted.channel_id)
+            await connection.execute(SET_TIER, wanted.channel_id)
+        return bool(changed == "UPDATE 1")
+
+    async def leave(self, channel_id: ChannelId) -> bool:
+        """Stop following; the posts stay for other subscribers. False when the tenant did not follow it."""
+        async with self._transactions.begin() as connection:
+            left = await connection.execute("DELETE FROM subscriptions WHERE channel_id = $1", channel_id)
+            await connection.execute(SET_TIER, channel_id)
+        return bool(left == "DELETE 1")
+
+    async def _fetch(self, query: str, *values: object) -> tuple[FollowedChannel, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(query, *values)
+        return tuple(FollowedChannel(**{**dict(row), "priority": Priority(row["priority"]), "ai_policy": AiPolicy(row["ai_policy"])}) for row in rows)

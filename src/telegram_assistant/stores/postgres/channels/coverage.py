@@ -1,0 +1,143 @@
+"""The coverage ledger: which message ids of a channel are proven, and which are missing."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from telegram_assistant.domain.channels.coverage import CoverageFacts, CoverageStatus, IdRange, status_of
+from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions, Transactions
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What is known of a channel above its floor. Complete when there is no gap."""
+
+    floor_id: MessageId
+    newest_id: MessageId
+    verified_at: datetime
+    gaps: tuple[IdRange, ...]
+    verified: tuple[IdRange, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        return not self.gaps
+
+
+NEWEST = "CROSS JOIN LATERAL (SELECT greatest(c.newest_message_id, upper(v.verified) - 1) AS newest_id) n"
+"""The highest id that is known, for a query that has the channel as `c` and its coverage as `v`."""
+GAPS = "unnest(int8multirange(int8range(least(v.floor_id, n.newest_id + 1), n.newest_id + 1)) - v.verified) AS gap"
+"""The ranges of ids between the floor and the newest that nothing proves."""
+
+_COVERAGE = f"""
+SELECT v.floor_id, {{verified_at}} AS verified_at, n.newest_id,
+       ARRAY(SELECT gap FROM {GAPS} ORDER BY gap DESC LIMIT $2) AS gaps,
+       ARRAY(SELECT proven FROM unnest(v.verified) AS proven ORDER BY proven DESC LIMIT $2) AS verified
+FROM {{ledger}} v
+JOIN channels c ON c.channel_id = v.channel_id
+{NEWEST}
+WHERE v.channel_id = $1
+"""
+COVERAGE = _COVERAGE.format(ledger="coverage", verified_at="v.verified_at")
+
+# What others want of the past moves neither the floor that a tenant is shown nor the ranges above it: both begin with the first post
+# of its own window. Everything is in reach where the ledger goes back as far as the window does.
+OWN_LEDGER = """(
+    SELECT v.channel_id, f.floor_id, s.created_at AS followed_at,
+           v.verified * int8multirange(int8range(f.floor_id, NULL)) AS verified,
+           v.floor_id <= 1 OR v.floor_at <= s.visible_from AS is_in_reach
+    FROM subscriptions s JOIN coverage v ON v.channel_id = s.channel_id JOIN channels c ON c.channel_id = s.channel_id
+    LEFT JOIN LATERAL (
+        SELECT p.message_id FROM posts p WHERE p.channel_id = s.channel_id AND p.posted_at >= s.visible_from
+        ORDER BY p.posted_at, p.message_id LIMIT 1) oldest ON true
+    CROSS JOIN LATERAL (
+        SELECT greatest(v.floor_id, coalesce(oldest.message_id, greatest(c.newest_message_id, upper(v.verified) - 1) + 1)) AS floor_id) f
+    WHERE s.active)"""
+# Every landing verifies something, also of a past that only others want; so a tenant is told of the last poll.
+_LAST_POLL = "coalesce((SELECT r.last_polled_at FROM reading_of_channels(ARRAY[v.channel_id]) r), v.followed_at)"
+OWN_COVERAGE = _COVERAGE.format(ledger=OWN_LEDGER, verified_at=_LAST_POLL)
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelCoverage:
+    """One followed channel, and how complete it is."""
+
+    channel_id: ChannelId
+    title: str
+    username: str | None
+    floor_at: datetime | None
+    """Since when it is to be complete for the tenant; None: everything is wanted."""
+    newest_posted_at: datetime | None
+    last_polled_at: datetime | None
+    missing_ids: int
+    status: CoverageStatus
+
+
+# Row-level security and the function each know the tenant's channels; what both know is told.
+OVERVIEW = f"""
+SELECT c.channel_id, c.title, c.username, nullif(s.visible_from, '-infinity') AS floor_at,
+       c.newest_posted_at, r.last_polled_at, r.has_account, v.channel_id IS NOT NULL AS was_read, v.is_in_reach IS NOT FALSE AS is_in_reach,
+       c.parked_reason, c.parked_until, r.lost_reason, r.lost_at, r.is_filling,
+       r.fill_error, r.fill_again_at, r.blocked_until, r.by_preview, r.previews_blocked_until, w.channel_id IS NOT NULL AS was_previewed,
+       coalesce((SELECT sum(upper(gap) - lower(gap)) FROM {GAPS}), 0)::bigint AS missing_ids
+FROM reading_of_channels($1) r
+JOIN channels c ON c.channel_id = r.channel_id
+JOIN subscriptions s ON s.channel_id = r.channel_id
+LEFT JOIN {OWN_LEDGER} v ON v.channel_id = r.channel_id
+LEFT JOIN preview_coverage w ON w.channel_id = r.channel_id
+{NEWEST}
+"""
+
+
+class CoverageOverview:
+    """A tenant store: how complete its channels are, and what stands in the way."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def channels(self, only: Sequence[ChannelId] | None = None) -> tuple[ChannelCoverage, ...]:
+        """All that the tenant follows, or only these of them, in no particular order."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(OVERVIEW, None if only is None else list(only))
+        return tuple(_channel_coverage(dict(row)) for row in rows)
+
+
+def _channel_coverage(row: dict[str, Any]) -> ChannelCoverage:
+    facts = CoverageFacts(**{field.name: row[field.name] for field in fields(CoverageFacts)})
+    return ChannelCoverage(**{field.name: row[field.name] for field in fields(ChannelCoverage) if field.name in row}, status=status_of(facts))
+
+
+class CoverageLedger:
+    """Reads the ledger; landing writes it. A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def of(self, channel_id: ChannelId, *, most_ranges: int = 1000) -> Coverage | None:
+        """The channel's coverage with its newest gaps and proven ranges first; None before the first page has landed."""
+        return await _coverage(self._transactions, COVERAGE, channel_id, most_ranges)
+
+
+class OwnCoverage:
+    """A tenant store: the same, as far as the tenant's own window reaches."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def of(self, channel_id: ChannelId, *, most_ranges: int = 1000) -> Coverage | None:
+        return await _coverage(self._transactions, OWN_COVERAGE, channel_id, most_ranges)
+
+
+async def _coverage(transactions: Transactions, query: str, channel_id: ChannelId, most_ranges: int) -> Coverage | None:
+    async with transactions.begin() as connection:
+        row = await connection.fetchrow(query, channel_id, most_ranges)
+    if row is None:
+        return None
+    floor_id, newest_id = MessageId(row["floor_id"]), MessageId(row["newest_id"])
+    return Coverage(floor_id, newest_id, row["verified_at"], id_ranges(row["gaps"]), id_ranges(row["verified"]))
+
+
+def id_ranges(gaps: Iterable[Any]) -> tuple[IdRange, ...]:
+    """PostgreSQL's ranges end before their upper bound."""
+    return tuple(IdRange(MessageId(gap.lower), MessageId(gap.upper - 1)) for gap in gaps)

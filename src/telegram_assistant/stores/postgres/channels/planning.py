@@ -1,0 +1,272 @@
+"""What the scheduler's tick decides for all channels at once: who reads what, how often, and what is still to be read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from telegram_assistant.domain.accounts.budget import CONNECT, HISTORY
+from telegram_assistant.domain.channels.rhythm import DAY, LEVEL_MEMORY_SECONDS, Profile
+from telegram_assistant.domain.ids import AccountId, ChannelId
+from telegram_assistant.stores.postgres.channels.assignment_sql import ASK_FOR_ACCESS, FORGET_PREVIEWS, GIVE_ACCOUNTS, MOVE_BACKFILLS, MOVE_MEDIA
+from telegram_assistant.stores.postgres.channels.channels import SET_TIER
+from telegram_assistant.stores.postgres.database import SystemTransactions
+
+MOST_AT_ONCE = 1000
+"""Jobs that one tick opens: what is left, the next one opens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What an account has to read: the sum of sqrt(weight * rate) over its channels (domain.rhythm.price)."""
+
+    account_id: AccountId
+    channels: int
+    roots: float
+    has_past: bool
+    """Whether the past takes its share of the account's requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All active channels at a glance, for the log, health and metrics."""
+
+    active: int
+    failing: int
+    without_account: int
+    """And without a preview that is read instead."""
+    parked: int
+    read_since: int
+    failed_since: int
+    planned_later: int
+    """Channels that were read as planned, are not due yet, and have a reader that Telegram lets read."""
+    last_success_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelStatus:
+    """One line of the log per channel and tick."""
+
+    channel_id: ChannelId
+    last_parsed_at: datetime | None
+    last_polled_at: datetime | None
+
+
+LOADS = f"""
+SELECT account_id, count(*) AS channels, coalesce(sum(sqrt(s.weight * greatest(
+    (s.level * exp(-extract(epoch FROM $1 - s.level_at) / {LEVEL_MEMORY_SECONDS}) + 0.5)
+    / ({LEVEL_MEMORY_SECONDS} * (1 - exp(-extract(epoch FROM $1 - s.observed_since) / {LEVEL_MEMORY_SECONDS})) + {0.5 * DAY})
+    * coalesce(p.factors[$2], 1), 1e-9))), 0)::float8 AS roots,
+    EXISTS (SELECT 1 FROM backfills b WHERE b.account_id = s.account_id AND b.state = 'open') AS has_past
+FROM poll_schedule s JOIN channels c USING (channel_id) LEFT JOIN channel_profiles p USING (channel_id)
+WHERE c.is_active AND s.account_id IS NOT NULL
+GROUP BY account_id
+"""
+
+SUSPEND = """
+UPDATE subscriptions s SET active = false, suspended_reason = 'none of your accounts has read this private channel for 7 days'
+FROM channels c
+WHERE c.channel_id = s.channel_id AND c.is_private AND s.active AND s.created_at < now() - interval '7 days' AND NOT EXISTS (
+    SELECT 1 FROM account_channels r JOIN telegram_accounts a USING (account_id)
+    WHERE r.channel_id = s.channel_id AND a.tenant_id = s.tenant_id AND r.read_at > now() - interval '7 days')
+RETURNING s.channel_id
+"""
+
+UNDER_WAY = "b.state = 'open' OR b.state = 'failed' AND b.next_try_at > now() - interval '1 hour'"
+
+# A floor is lowered by the account of who wants it lower; who has none is served by the operator's reader.
+WANT_HISTORY = f"""
+WITH deepest AS (
+    SELECT DISTINCT ON (s.channel_id) s.channel_id, s.tenant_id, greatest(s.visible_from, 'epoch') AS since
+    FROM subscriptions s WHERE s.active ORDER BY s.channel_id, s.visible_from
+)
+INSERT INTO backfills (channel_id, account_id, requested_by, kind, since)
+SELECT d.channel_id, coalesce(own.account_id, reader.account_id), d.tenant_id, 'history', d.since
+FROM deepest d JOIN coverage v USING (channel_id) JOIN poll_schedule p USING (channel_id)
+LEFT JOIN LATERAL (
+    SELECT a.account_id FROM telegram_accounts a JOIN account_channels r USING (account_id)
+    WHERE a.tenant_id = d.tenant_id AND a.state = 'active' AND r.channel_id = d.channel_id AND r.lost_at IS NULL
+    ORDER BY a.account_id = p.account_id DESC, r.joined DESC LIMIT 1) own ON true
+LEFT JOIN LATERAL (
+    SELECT a.account_id FROM telegram_accounts a JOIN tenants t USING (tenant_id)
+    WHERE a.account_id = p.account_id AND t.is_operator
+      AND NOT EXISTS (SELECT 1 FROM telegram_accounts o WHERE o.tenant_id = d.tenant_id AND o.state = 'active')) reader ON true
+WHERE d.since < coalesce(v.floor_at, 'infinity') AND v.floor_id > 1 AND coalesce(own.account_id, reader.account_id) IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM backfills b WHERE b.channel_id = d.channel_id AND ({UNDER_WAY}))
+LIMIT $1
+ON CONFLICT (channel_id) WHERE state = 'open' DO NOTHING
+RETURNING channel_id
+"""
+
+# What a run is filling at this moment is no gap yet.
+WANT_GAPS = f"""
+INSERT INTO backfills (channel_id, account_id, kind)
+SELECT v.channel_id, p.account_id, 'gap'
+FROM coverage v JOIN channels c USING (channel_id) JOIN poll_schedule p USING (channel_id)
+WHERE c.is_active AND p.account_id IS NOT NULL AND v.verified_at < now() - make_interval(secs => $2)
+  AND NOT v.verified @> int8range(v.floor_id, greatest(c.newest_message_id, upper(v.verified) - 1, v.floor_id), '[]')
+  AND NOT EXISTS (SELECT 1 FROM backfills b WHERE b.channel_id = v.channel_id AND ({UNDER_WAY}))
+LIMIT $1
+ON CONFLICT (channel_id) WHERE state = 'open' DO NOTHING
+RETURNING channel_id
+"""
+
+# Whoever was told to wait reads none of its channels, whenever they are due.
+SURVEY = f"""
+WITH told_to_wait AS (
+    SELECT DISTINCT account_id FROM account_limits WHERE method IN ('{HISTORY.method}', '{CONNECT.method}') AND blocked_until > $2
+),
+previews AS (SELECT coalesce(bool_or(next_request_at > $2 + interval '1 minute'), false) AS told_to_wait FROM preview_reader)
+SELECT count(*) AS active, count(*) FILTER (WHERE s.fail_count > 0) AS failing,
+       count(*) FILTER (WHERE s.account_id IS NULL AND w.channel_id IS NULL) AS without_account,
+       count(*) FILTER (WHERE c.parked_until IS NOT NULL) AS parked, count(*) FILTER (WHERE s.last_polled_at > $1) AS read_since,
+       count(*) FILTER (WHERE s.failed_at > $1) AS failed_since,
+       count(*) FILTER (WHERE s.next_poll_at > $2 AND NOT s.claimed AND s.fail_count = 0 AND s.last_polled_at IS NOT NULL
+           AND CASE WHEN s.account_id IS NULL THEN w.channel_id IS NOT NULL AND NOT p.told_to_wait ELSE t.account_id IS NULL END) AS planned_later,
+       max(s.last_polled_at) AS last_success_at
+FROM poll_schedule s JOIN channels c USING (channel_id) LEFT JOIN preview_coverage w USING (channel_id)
+LEFT JOIN told_to_wait t ON t.account_id = s.account_id CROSS JOIN previews p
+WHERE c.is_active
+"""
+
+
+class Planning:
+    """A system store, used by whoever holds the scheduler's lock."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def survey(self, since: datetime, *, now: datetime) -> Survey:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(SURVEY, since, now)
+        assert row is not None  # an aggregate always answers
+        return Survey(**dict(row))
+
+    async def statuses(self, most: int) -> tuple[ChannelStatus, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT channel_id, c.last_parsed_at, s.last_polled_at FROM poll_schedule s JOIN channels c USING (channel_id)
+                WHERE c.is_active ORDER BY channel_id LIMIT $1
+                """,
+                most,
+            )
+        return tuple(ChannelStatus(**dict(row)) for row in rows)
+
+    async def give_accounts(self) -> None:
+        """Every active channel gets an account that may and can read it; a reader that still can keeps it."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(GIVE_ACCOUNTS)
+            await connection.execute(FORGET_PREVIEWS)
+            await connection.execute(MOVE_BACKFILLS)
+            await connection.execute(MOVE_MEDIA)
+            await connection.execute(ASK_FOR_ACCESS, MOST_AT_ONCE)
+
+    async def read_with(self, account_id: AccountId, channel_id: ChannelId) -> None:
+        """Read a channel now with this account, which has just found it; unless another one is reading it at this moment."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                UPDATE poll_schedule SET account_id = $1, asked_at = now(), next_poll_at = least(next_poll_at, now())
+                WHERE channel_id = $2 AND next_poll_at < 'infinity' AND NOT claimed
+                """,
+                account_id,
+                channel_id,
+            )
+
+    async def loads(self, now: datetime, hour_of_week: int) -> tuple[Load, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(LOADS, now, hour_of_week + 1)
+        return tuple(Load(**dict(row)) for row in rows)
+
+    async def keep_plans(self, plans: Sequence[tuple[Load, float, float, float]], now: datetime) -> None:
+        """(load, requests per second, price before its trim, longest wait in seconds) for each account."""
+        async with self._transactions.begin() as connection:
+            await connection.executemany(
+                """
+                INSERT INTO account_plans (account_id, channels, requests_per_second, price, trim, longest_seconds, planned_at)
+                VALUES ($1, $2, $3, $4, 1, $5, $6)
+                ON CONFLICT (account_id) DO UPDATE
+                SET channels = excluded.channels, requests_per_second = excluded.requests_per_second, price = excluded.price,
+                    longest_seconds = excluded.longest_seconds, planned_at = excluded.planned_at
+                """,
+                [(load.account_id, load.channels, pace, price, longest, now) for load, pace, price, longest in plans],
+            )
+
+    async def due_at_once(self) -> None:
+        """Policy `classic`: every tick makes every channel due that is not being read at this moment."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                UPDATE poll_schedule s SET next_poll_at = now() FROM channels c
+                WHERE c.channel_id = s.channel_id AND c.is_active AND c.parked_until IS NULL AND NOT s.claimed
+                  AND s.fail_count = 0 AND s.next_poll_at BETWEEN now() AND now() + interval '1 day' AND s.last_polled_at IS NOT NULL
+                """
+            )
+
+    async def unfollowed(self) -> list[ChannelId]:
+        """Channels that an account has read, and that nobody follows any more; not those whose last run is under way."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                "SELECT channel_id FROM poll_schedule WHERE next_poll_at = 'infinity' AND account_id IS NOT NULL AND NOT claimed LIMIT $1",
+                MOST_AT_ONCE,
+            )
+        return [ChannelId(row["channel_id"]) for row in rows]
+
+    async def take_accounts(self, channel_ids: Sequence[ChannelId]) -> None:
+        """No account reads these channels any more, unless somebody follows them again by now."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                "UPDATE poll_schedule SET account_id = NULL WHERE channel_id = ANY($1) AND next_poll_at = 'infinity'", list(channel_ids)
+            )
+
+    async def suspend_unread(self) -> list[ChannelId]:
+        """Subscriptions to private channels that none of the tenant's own accounts reads any more."""
+        async with self._transactions.begin() as connection:
+            channel_ids = [ChannelId(row["channel_id"]) for row in await connection.fetch(SUSPEND)]
+            await connection.executemany(SET_TIER, [(channel_id,) for channel_id in channel_ids])
+        return channel_ids
+
+    async def want_history(self) -> list[ChannelId]:
+        """Open a backfill where somebody wants more of the past than the floor reaches."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(WANT_HISTORY, MOST_AT_ONCE)
+        return [ChannelId(row["channel_id"]) for row in rows]
+
+    async def want_gaps(self, *, settled_seconds: float) -> list[ChannelId]:
+        """Open a backfill where the ledger shows a hole and nothing was landed for a while."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(WANT_GAPS, MOST_AT_ONCE, settled_seconds)
+        return [ChannelId(row["channel_id"]) for row in rows]
+
+    async def hours_posted(self, now: datetime, most: int) -> dict[ChannelId, list[int]]:
+        """Posts per hour of the week over the last four weeks, of the channels whose profile is oldest and over a day old."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(HOURS, now, most)
+        counts: dict[ChannelId, list[int]] = {}
+        for row in rows:
+            hours = counts.setdefault(ChannelId(row["channel_id"]), [0] * 48)
+            if row["hour"] is not None:
+                hours[row["hour"]] = row["posts"]
+        return counts
+
+    async def keep_profiles(self, profiles: dict[ChannelId, Profile], now: datetime) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.executemany(
+                """
+                INSERT INTO channel_profiles (channel_id, factors, made_at) VALUES ($1, $2, $3)
+                ON CONFLICT (channel_id) DO UPDATE SET factors = excluded.factors, made_at = excluded.made_at
+                """,
+                [(channel_id, list(profile), now) for channel_id, profile in profiles.items()],
+            )
+
+
+HOURS = """
+WITH stale AS (
+    SELECT c.channel_id FROM channels c LEFT JOIN channel_profiles p USING (channel_id)
+    WHERE c.is_active AND c.newest_posted_at IS NOT NULL AND (p.made_at IS NULL OR p.made_at < $1::timestamptz - interval '1 day')
+    ORDER BY p.made_at NULLS FIRST LIMIT $2
+)
+SELECT s.channel_id, h.hour, h.posts FROM stale s LEFT JOIN LATERAL (
+    SELECT extract(hour FROM posted_at)::int + CASE WHEN extract(isodow FROM posted_at) >= 6 THEN 24 ELSE 0 END AS hour, count(*)::int AS posts
+    FROM posts WHERE channel_id = s.channel_id AND posted_at >= $1::timestamptz - interval '28 days' GROUP BY 1) h ON true
+"""

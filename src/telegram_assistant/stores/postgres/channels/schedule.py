@@ -1,0 +1,273 @@
+"""The due-queue: which channel is read next, by which account. Claiming and completing are one statement per batch.
+
+A claim is a new due time two minutes ahead, so what a dead process has claimed comes back by itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import asyncpg
+
+from telegram_assistant.domain.channels.coverage import IdRange, Known
+from telegram_assistant.domain.channels.parsing import Mode, pause_after
+from telegram_assistant.domain.channels.priority import Priority
+from telegram_assistant.domain.channels.rhythm import SHORTEST_SECONDS, Rhythm
+from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId
+from telegram_assistant.stores.postgres.database import SystemTransactions
+
+CLAIM_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueChannel:
+    """A channel that this process may read now, with all that the run needs to know."""
+
+    channel_id: ChannelId
+    access_hash: int
+    lease_epoch: int
+    tier: Priority
+    weight: float
+    due_at: datetime
+    last_polled_at: datetime | None
+    last_parsed_at: datetime | None
+    newest_posted_at: datetime | None
+    known: Known | None
+    """None before the first page."""
+    rhythm: Rhythm | None
+    profile: tuple[float, ...] | None
+    fail_count: int
+    is_parked: bool
+    asked_mode: Mode | None
+    rechecked_at: datetime
+    was_asked: bool
+    """Somebody has asked for this poll."""
+    joined: bool = False
+    """Telegram tells its account of deletions by itself."""
+    username: str | None = None
+    """Its public name, where it is read by its preview."""
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """A poll that found nothing new, and when the channel is due again."""
+
+    channel_id: ChannelId
+    next_poll_at: datetime
+    was_parked: bool = False
+    rechecked: bool = False
+    """What it showed was held against what is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an account's polls must be worth (domain.rhythm.price, before its trim), and how long a channel may wait at most."""
+
+    price: float
+    trim: float
+    longest_seconds: float
+    channels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A channel that rests after too many failed runs."""
+
+    channel_id: ChannelId
+    title: str
+    reason: str
+    until: datetime
+    failures: int
+
+
+# Of a claimed row of the schedule `s`, its channel `c`, the ledger `v` and the profile `p`.
+DUE_COLUMNS = """
+       s.channel_id, s.lease_epoch, s.tier, s.weight, greatest(s.due_at, 'epoch') AS due_at, s.last_polled_at,
+       c.last_parsed_at, c.newest_posted_at, v.floor_id, p.factors AS profile, s.fail_count,
+       (SELECT proven FROM unnest(v.verified) AS proven ORDER BY proven DESC LIMIT 1) AS top,
+       c.parked_until IS NOT NULL AS is_parked, s.asked_mode, s.rechecked_at,
+       coalesce(s.asked_at > s.last_polled_at, false) AS was_asked, s.observed_since, s.level, s.level_at, s.burst, s.burst_at
+"""
+
+CLAIM = f"""
+WITH due AS (
+    SELECT channel_id, next_poll_at AS due_at FROM poll_schedule
+    WHERE account_id = $1 AND next_poll_at <= now() + make_interval(secs => $4)
+      AND (next_poll_at <= now() OR last_polled_at <= now() - make_interval(secs => $6))
+    ORDER BY next_poll_at LIMIT $2 FOR UPDATE SKIP LOCKED
+),
+claimed AS (
+    UPDATE poll_schedule s SET next_poll_at = now() + make_interval(secs => $5), lease_epoch = $3, claimed = true
+    FROM due WHERE s.channel_id = due.channel_id
+    RETURNING s.*, due.due_at
+)
+SELECT {DUE_COLUMNS}, a.access_hash, a.joined
+FROM claimed s
+JOIN channels c ON c.channel_id = s.channel_id
+JOIN account_channels a ON a.account_id = $1 AND a.channel_id = s.channel_id
+LEFT JOIN coverage v ON v.channel_id = s.channel_id
+LEFT JOIN channel_profiles p ON p.channel_id = s.channel_id
+ORDER BY s.due_at
+"""
+
+# Whoever was asked for while the poll was under way is read again at once; whoever was unfollowed is not read again.
+COMPLETE = """
+WITH done AS (
+    UPDATE poll_schedule s
+    SET last_polled_at = $3, fail_count = 0, claimed = false,
+        next_poll_at = CASE WHEN s.next_poll_at = 'infinity' THEN s.next_poll_at WHEN s.asked_at > $3 THEN now() ELSE n.next_poll_at END,
+        asked_mode = CASE WHEN s.asked_at > $3 THEN s.asked_mode END,
+        rechecked_at = CASE WHEN n.rechecked THEN $3 ELSE s.rechecked_at END
+    FROM unnest($4::bigint[], $5::timestamptz[], $6::boolean[]) AS n(channel_id, next_poll_at, rechecked)
+    WHERE s.channel_id = n.channel_id AND s.lease_epoch = $2
+    RETURNING s.channel_id
+)
+UPDATE account_channels a SET read_at = $3 FROM done
+WHERE a.account_id = $1 AND a.channel_id = done.channel_id AND (a.read_at IS NULL OR a.read_at < $3::timestamptz - interval '1 hour')
+"""
+
+FAIL = """
+WITH failed AS (
+    UPDATE poll_schedule SET fail_count = fail_count + 1, failed_at = now(), asked_mode = NULL, claimed = false,
+        next_poll_at = CASE WHEN next_poll_at = 'infinity' THEN next_poll_at ELSE $3 END
+    WHERE channel_id = $1 AND lease_epoch = $2 RETURNING channel_id
+)
+UPDATE channels c SET parked_reason = $4, parked_until = $3 FROM failed WHERE c.channel_id = failed.channel_id AND $4::text IS NOT NULL
+"""
+
+
+class Schedule:
+    """A system store. Times of claims go by the database's clock."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def claim(self, account_id: AccountId, lease_epoch: int, *, most: int, ahead: timedelta = timedelta(0)) -> tuple[DueChannel, ...]:
+        """The channels that are due first, `ahead` of time if one likes, so that no request goes unused; none is read twice in 15 s."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(CLAIM, account_id, most, lease_epoch, ahead.total_seconds(), CLAIM_SECONDS, SHORTEST_SECONDS)
+        return tuple(due_channel(row) for row in rows)
+
+    async def complete(self, account_id: AccountId, lease_epoch: int, empties: Sequence[Empty], *, polled_at: datetime) -> None:
+        """Polls that found nothing, all in one statement. Polls that found something are completed by their landing."""
+        async with self._transactions.begin() as connection:
+            columns = ([getattr(one, name) for one in empties] for name in ("channel_id", "next_poll_at", "rechecked"))
+            await connection.execute(COMPLETE, account_id, lease_epoch, polled_at, *columns)
+            released = [one.channel_id for one in empties if one.was_parked]
+            if released:
+                await connection.execute("UPDATE channels SET parked_reason = NULL, parked_until = NULL WHERE channel_id = ANY($1)", released)
+
+    async def fail(self, channel_id: ChannelId, lease_epoch: int, *, failures_before: int, why: str, now: datetime) -> datetime:
+        """A failed run: when the channel is tried again. After five in a row it is parked, with the reason."""
+        pause, parked = pause_after(failures_before + 1)
+        async with self._transactions.begin() as connection:
+            await connection.execute(FAIL, channel_id, lease_epoch, now + pause, why if parked else None)
+        return now + pause
+
+    async def put_back(self, lease_epoch: int, channel_ids: Sequence[ChannelId], *, at: datetime) -> None:
+        """Channels that were claimed and not read, because the account has to wait or stop: no failure."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                UPDATE poll_schedule SET claimed = false, next_poll_at = CASE WHEN next_poll_at = 'infinity' THEN next_poll_at ELSE $3 END
+                WHERE channel_id = ANY($1) AND lease_epoch = $2
+                """,
+                list(channel_ids),
+                lease_epoch,
+                at,
+            )
+
+    async def take_over(self, account_id: AccountId, lease_epoch: int) -> None:
+        """What a former holder of the account has left behind is due at once; its claims would only run out in a while."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                UPDATE poll_schedule SET claimed = false, lease_epoch = $2,
+                    next_poll_at = CASE WHEN next_poll_at = 'infinity' THEN next_poll_at ELSE now() END
+                WHERE account_id = $1 AND claimed AND lease_epoch <> $2
+                """,
+                account_id,
+                lease_epoch,
+            )
+            await connection.execute(
+                """
+                UPDATE backfills SET next_try_at = now(), lease_epoch = $2
+                WHERE account_id = $1 AND state = 'open' AND lease_owner IS NOT NULL AND lease_epoch <> $2
+                """,
+                account_id,
+                lease_epoch,
+            )
+
+    async def lose_access(self, account_id: AccountId, channel_id: ChannelId, reason: str) -> None:
+        """This account cannot open the channel any more; the next plan looks for another one."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                "UPDATE account_channels SET lost_at = now(), lost_reason = $3 WHERE account_id = $1 AND channel_id = $2",
+                account_id,
+                channel_id,
+                reason,
+            )
+
+    async def ask(self, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
+        """Read a channel now, before all others if `first`. False when nobody follows it. Releases a parked one."""
+        async with self._transactions.begin() as connection:
+            done = await connection.execute(
+                """
+                WITH asked AS (
+                    UPDATE poll_schedule SET asked_at = now(), asked_mode = $2, next_poll_at = CASE WHEN $3 THEN 'epoch' ELSE now() END
+                    WHERE channel_id = $1 AND next_poll_at < 'infinity' RETURNING channel_id
+                )
+                UPDATE channels c SET parked_reason = NULL, parked_until = NULL FROM asked WHERE c.channel_id = asked.channel_id
+                """,
+                channel_id,
+                mode.value if mode else None,
+                first,
+            )
+        return bool(done == "UPDATE 1")
+
+    async def parked(self) -> tuple[Parked, ...]:
+        """Channels that rest, those that come back first at the top."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT c.channel_id, c.title, c.parked_reason AS reason, c.parked_until AS until, s.fail_count AS failures
+                FROM channels c JOIN poll_schedule s USING (channel_id) WHERE c.parked_until IS NOT NULL ORDER BY c.parked_until
+                """
+            )
+        return tuple(Parked(**dict(row)) for row in rows)
+
+    async def plan_of(self, account_id: AccountId) -> Plan | None:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow("SELECT price, trim, longest_seconds, channels FROM account_plans WHERE account_id = $1", account_id)
+        return Plan(**dict(row)) if row else None
+
+    async def trim_plan(self, account_id: AccountId, trim: float) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute("UPDATE account_plans SET trim = $2 WHERE account_id = $1", account_id, trim)
+
+
+def due_channel(row: asyncpg.Record) -> DueChannel:
+    values: dict[str, Any] = {name: value for name, value in row.items() if name not in SEEN}
+    floor_id, top = values.pop("floor_id"), values.pop("top")
+    return DueChannel(
+        **{
+            **values,
+            "tier": Priority(values["tier"]),
+            "asked_mode": Mode(values["asked_mode"]) if values["asked_mode"] else None,
+            "profile": tuple(values["profile"]) if values["profile"] else None,
+            "rhythm": rhythm_of(row),
+            "known": Known(floor_id, IdRange(top.lower, MessageId(top.upper - 1))) if top else None,
+        }
+    )
+
+
+SEEN = ("observed_since", "level", "level_at", "burst", "burst_at")
+
+
+def rhythm_of(row: asyncpg.Record) -> Rhythm | None:
+    """What is remembered of a channel's posts, from the columns of poll_schedule; None before the first page."""
+    since, level, level_at, burst, burst_at = (row[name] for name in SEEN)
+    if since is None or level_at is None or burst_at is None:
+        return None
+    return Rhythm(since=since.timestamp(), level=level, level_at=level_at.timestamp(), burst=burst, burst_at=burst_at.timestamp())

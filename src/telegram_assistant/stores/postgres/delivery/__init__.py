@@ -1,0 +1,1 @@
+"""Delivery: the outbox, notices, dead letters, periodic jobs and rebuilds."""

@@ -1,0 +1,154 @@
+"""The outbox: post revisions that have not passed the pipeline yet."""
+
+from collections.abc import Sequence
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.delivery.notices import AGAIN_ALL as NOTICES_AGAIN_ALL
+from telegram_assistant.stores.postgres.delivery.notices import AGAIN_RECENT as NOTICES_AGAIN_RECENT
+from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.streams.relay import Announcement, Publish
+
+_MARK = """
+UPDATE outbox SET announced_at = clock_timestamp(), attempts = attempts + 1
+WHERE ctid = ANY (ARRAY({chosen}))
+RETURNING channel_id, message_id, revision, created_at
+"""
+
+# Never `id > last`: transactions commit in another order than they number their rows.
+ANNOUNCE_LIVE = _MARK.format(
+    chosen="""
+    SELECT ctid FROM outbox WHERE announced_at IS NULL AND lane = 'live' ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED"""
+)
+
+# Whoever asked for history gets an equal share, however much others have asked for.
+ANNOUNCE_BULK = _MARK.format(
+    chosen="""
+    WITH RECURSIVE askers AS (
+        (SELECT requested_by FROM outbox WHERE announced_at IS NULL AND lane = 'bulk' ORDER BY requested_by LIMIT 1)
+        UNION ALL
+        SELECT (SELECT o.requested_by FROM outbox o WHERE o.announced_at IS NULL AND o.lane = 'bulk' AND o.requested_by > a.requested_by
+                ORDER BY o.requested_by LIMIT 1)
+        FROM askers a WHERE a.requested_by IS NOT NULL
+    )
+    SELECT o.ctid FROM askers a CROSS JOIN LATERAL (
+        SELECT ctid FROM outbox WHERE announced_at IS NULL AND lane = 'bulk' AND requested_by = a.requested_by
+        ORDER BY created_at LIMIT greatest(1, $1::bigint / (SELECT count(*) FROM askers WHERE requested_by IS NOT NULL)) FOR UPDATE SKIP LOCKED
+    ) o WHERE a.requested_by IS NOT NULL"""
+)
+
+ALL_BRANCHES = 3
+"""One bit for each; as many as `awaits` begins with."""
+
+_FINISHED = "unnest($1::bigint[], $2::bigint[], $3::int[]) AS f(channel_id, message_id, revision)"
+_SAME = "o.channel_id = f.channel_id AND o.message_id = f.message_id AND o.revision <= f.revision"
+DONE_AT_LAST = f"DELETE FROM outbox o USING {_FINISHED} WHERE {_SAME} AND o.awaits & ~$4::int = 0"
+DONE = f"UPDATE outbox o SET awaits = o.awaits & ~$4::int FROM {_FINISHED} WHERE {_SAME} AND o.awaits & $4::int <> 0 RETURNING o.awaits"
+
+RECENT = """
+UPDATE outbox SET announced_at = NULL WHERE announced_at > (SELECT max(announced_at) FROM outbox) - interval '10 minutes'
+"""
+
+# Who announces meanwhile may have published already what Redis has lost since, and marks it only when it commits: wait for that.
+ALONE = "LOCK TABLE outbox IN SHARE ROW EXCLUSIVE MODE"
+
+LATE = """
+UPDATE outbox SET announced_at = NULL
+WHERE ctid = ANY (ARRAY(
+    SELECT o.ctid FROM outbox o
+    WHERE announced_at < now() - interval '1 hour' AND created_at < now() - interval '1 hour' AND attempts <= 3
+      AND NOT EXISTS (SELECT 1 FROM dead_letters d WHERE d.channel_id = o.channel_id AND d.message_id = o.message_id)
+    LIMIT 1000))
+"""
+
+UNFINISHED_BULK = """
+SELECT count(*) FROM outbox o WHERE announced_at IS NOT NULL AND lane = 'bulk'
+AND NOT EXISTS (SELECT 1 FROM dead_letters d WHERE d.channel_id = o.channel_id AND d.message_id = o.message_id)
+"""
+
+
+class Outbox:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions, bell: Bell) -> None:
+        self._transactions = transactions
+        self._bell = bell
+
+    async def announce(self, lane: Lane, publish: Publish, *, limit: int) -> int:
+        """Mark some rows, publish them, then commit: a crash in between announces them once more, never not at all.
+
+        The one transaction of this house that is held across a call to the outside: it locks these rows only, and other
+        relays pass over them.
+        """
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(ANNOUNCE_LIVE if lane is Lane.LIVE else ANNOUNCE_BULK, limit)
+            if rows:
+                await publish(
+                    [
+                        Announcement(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["revision"], row["created_at"])
+                        for row in rows
+                    ]
+                )
+        return len(rows)
+
+    async def done(self, finished: Sequence[tuple[PostId, int]], *, branches: int = ALL_BRANCHES) -> None:
+        """These revisions, and older ones of the same posts, have passed the end of these branches; after the last one the row goes.
+
+        Two branches may end at the same moment: whoever comes second sees what the first has left.
+        """
+        columns = ([post_id.channel_id for post_id, _ in finished], [post_id.message_id for post_id, _ in finished], [one for _, one in finished])
+        async with self._transactions.begin() as connection:
+            await connection.execute(DONE_AT_LAST, *columns, branches)
+            left = await connection.fetch(DONE, *columns, branches)
+            if any(row["awaits"] == 0 for row in left):
+                await connection.execute(DONE_AT_LAST, *columns, branches)
+
+    async def unfinished_bulk(self) -> int:
+        """Bulk posts that are on their way; those in a dead letter are not."""
+        async with self._transactions.begin() as connection:
+            return int(await connection.fetchval(UNFINISHED_BULK))
+
+    async def waiting(self) -> int:
+        """Rows of both lanes that have not passed the pipeline."""
+        async with self._transactions.begin() as connection:
+            return int(await connection.fetchval("SELECT count(*) FROM outbox"))
+
+    async def known_epoch(self) -> tuple[str | None, str | None]:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow("SELECT epoch, run_id FROM stream_epoch")
+        return (row["epoch"], row["run_id"]) if row else (None, None)
+
+    async def started(self) -> str:
+        async with self._transactions.begin() as connection:
+            return str(await connection.fetchval("SELECT extract(epoch FROM pg_postmaster_start_time())::text"))
+
+    async def remember_epoch(self, epoch: str, run_id: str) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                INSERT INTO stream_epoch (epoch, run_id) VALUES ($1, $2)
+                ON CONFLICT (only_row) DO UPDATE SET epoch = excluded.epoch, run_id = excluded.run_id
+                """,
+                epoch,
+                run_id,
+            )
+
+    async def again_all(self) -> int:
+        """Notices too: they were lost with the rest."""
+        return await self._again(ALONE, "UPDATE outbox SET announced_at = NULL WHERE announced_at IS NOT NULL", NOTICES_AGAIN_ALL)
+
+    async def again_recent(self) -> int:
+        """What was announced in the ten minutes before the last announcement: a server may have been away for long since."""
+        return await self._again(ALONE, RECENT, NOTICES_AGAIN_RECENT)
+
+    async def again_late(self) -> int:
+        return await self._again(LATE)
+
+    async def _again(self, *queries: str) -> int:
+        async with self._transactions.begin() as connection:
+            updated = [await connection.execute(query) for query in queries]
+        return sum(int(one.rpartition(" ")[2]) for one in updated if one.startswith("UPDATE"))
+
+    async def heard(self, seconds: float) -> None:
+        await self._bell.heard(seconds)

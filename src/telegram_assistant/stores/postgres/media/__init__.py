@@ -1,0 +1,1 @@
+"""Files of posts: what is stored, what is seen in them, and their upkeep."""

@@ -1,0 +1,83 @@
+"""The files of a post: what a tenant sees of them, and the event when the last of them is settled."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+
+import asyncpg
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.domain.media.files import MediaKind, MediaState
+from telegram_assistant.events import PostVisionUploaded
+from telegram_assistant.events.envelope import trace_of
+from telegram_assistant.stores.postgres.database import Connection, TenantTransactions
+from telegram_assistant.stores.postgres.delivery.notices import Told, write_notices
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A file of a post, as a tenant sees it."""
+
+    post_id: PostId
+    kind: MediaKind
+    state: MediaState
+    sha256: str | None
+
+
+# Posts of which no file is wanted any more. Whoever knows no lane takes that of the post.
+SETTLED = """
+SELECT p.channel_id, p.message_id, p.revision, max(m.settled_at) AS settled_at,
+       array_agg(encode(m.sha256, 'hex') ORDER BY m.ordinal) FILTER (WHERE m.state = 'stored') AS media,
+       coalesce(min(n.lane), (SELECT min(o.lane) FROM outbox o WHERE o.channel_id = p.channel_id AND o.message_id = p.message_id), 'bulk') AS lane
+FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS n(channel_id, message_id, lane)
+JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id
+JOIN post_media m ON m.channel_id = p.channel_id AND m.message_id = p.message_id
+GROUP BY p.channel_id, p.message_id, p.revision HAVING bool_and(m.state <> 'wanted')
+"""
+
+
+async def tell_settled(connection: Connection, posts: Iterable[asyncpg.Record | tuple[object, ...]]) -> None:
+    """`posts.vision.uploaded` for each of these posts (channel, message, lane) whose files are all settled."""
+    rows = await connection.fetch(SETTLED, *columns([tuple(one) for one in posts], 3))
+    told = []
+    for row in rows:
+        post_id = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
+        event = PostVisionUploaded.about(
+            post_id,
+            row["revision"],
+            occurred_at=row["settled_at"].astimezone(UTC),
+            trace_id=trace_of(post_id, row["revision"]),
+            media=tuple(row["media"] or ()),
+        )
+        told.append(Told(event, Lane(row["lane"])))
+    if told:
+        await write_notices(connection, told)
+
+
+def columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
+    """Rows as the columns that unnest() takes."""
+    return [[row[place] for row in rows] for place in range(count)]
+
+
+class PostMedia:
+    """What a tenant may know of the files of its posts. A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def of(self, post_ids: Sequence[PostId]) -> tuple[KeptFile, ...]:
+        """The files of these posts, as far as they are the tenant's to see, in the order of each post."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT m.channel_id, m.message_id, m.kind, m.state, encode(m.sha256, 'hex') AS sha256
+                FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+                JOIN post_media m ON m.channel_id = w.channel_id AND m.message_id = w.message_id
+                ORDER BY m.channel_id, m.message_id, m.ordinal
+                """,
+                *columns([(one.channel_id, one.message_id) for one in post_ids], 2),
+            )
+        return tuple(
+            KeptFile(PostId(row["channel_id"], row["message_id"]), MediaKind(row["kind"]), MediaState(row["state"]), row["sha256"]) for row in rows
+        )

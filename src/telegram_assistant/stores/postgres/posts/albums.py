@@ -1,0 +1,100 @@
+"""Albums: their items are gathered as they are stored, and told when no more are to be expected.
+
+An album is closed by a later message on a verified page, or when nothing was added for a minute. An item that comes late
+opens it again, as a new revision.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.lane import lane_of
+from telegram_assistant.events import AlbumParsed
+from telegram_assistant.events.envelope import trace_of
+from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.delivery.notices import Told, write_notices
+from telegram_assistant.stores.postgres.posts.rows import StoredPost
+
+SETTLED = timedelta(seconds=60)
+MOST_AT_ONCE = 500
+OVERDUE = timedelta(minutes=15)
+"""So long a closed album waits until all its items were looked at."""
+GIVEN_UP = timedelta(days=1)
+
+GATHER = """
+INSERT INTO media_groups AS g (channel_id, grouped_id, message_ids, posted_at, newest_item_at)
+SELECT channel_id, grouped_id, array_agg(message_id ORDER BY message_id), min(posted_at), max(stored_at)
+FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[], $5::timestamptz[])
+    AS n(channel_id, grouped_id, message_id, posted_at, stored_at)
+GROUP BY channel_id, grouped_id ORDER BY channel_id, grouped_id
+ON CONFLICT (channel_id, grouped_id) DO UPDATE
+SET message_ids = ARRAY(SELECT DISTINCT unnest(g.message_ids || excluded.message_ids) ORDER BY 1),
+    posted_at = least(g.posted_at, excluded.posted_at), newest_item_at = greatest(g.newest_item_at, excluded.newest_item_at),
+    revision = g.revision + (g.closed_at IS NOT NULL)::int, closed_at = NULL
+WHERE NOT g.message_ids @> excluded.message_ids
+"""
+
+CLOSE = """
+WITH due AS (
+    SELECT g.channel_id, g.grouped_id FROM media_groups g LEFT JOIN coverage v ON v.channel_id = g.channel_id
+    WHERE g.closed_at IS NULL
+      AND (g.newest_item_at <= $1::timestamptz - $2::interval
+           OR v.verified @> int8range(g.message_ids[1], g.message_ids[cardinality(g.message_ids)] + 1, '[]'))
+    ORDER BY g.newest_item_at LIMIT $3 FOR UPDATE OF g SKIP LOCKED
+)
+UPDATE media_groups g SET closed_at = $1 FROM due
+WHERE g.channel_id = due.channel_id AND g.grouped_id = due.grouped_id
+RETURNING g.channel_id, g.grouped_id, g.message_ids, g.posted_at, g.revision
+"""
+
+WAITING = """
+SELECT channel_id, grouped_id, message_ids, posted_at, revision, closed_at FROM media_groups
+WHERE closed_at IS NOT NULL AND assembled_revision < revision AND closed_at BETWEEN $1 AND $2 ORDER BY closed_at LIMIT $3
+"""
+
+
+class Albums:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def gather(self, posts: Sequence[StoredPost]) -> None:
+        """Put the items among these posts to their albums. Doing it again changes nothing."""
+        items = [one for one in posts if one.post.grouped_id is not None and one.deleted_at is None]
+        if not items:
+            return
+        columns = (
+            [one.post.channel_id for one in items],
+            [one.post.grouped_id for one in items],
+            [one.post.message_id for one in items],
+            [one.post.posted_at for one in items],
+            [one.stored_at for one in items],
+        )
+        async with self._transactions.begin() as connection:
+            await connection.execute(GATHER, *columns)
+
+    async def close(self, now: datetime) -> int:
+        """Tell of the albums that are complete, as far as can be known; how many."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(CLOSE, now, SETTLED, MOST_AT_ONCE)
+            await write_notices(connection, [_told(row, now, occurred_at=now) for row in rows])
+        return len(rows)
+
+    async def hurry(self, now: datetime) -> int:
+        """Tell once more of albums that were not summed up in time: they shall do with the items that were looked at. How many wait."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(WAITING, now - GIVEN_UP, now - OVERDUE, MOST_AT_ONCE)
+            told = [_told(row, now, occurred_at=row["closed_at"].astimezone(UTC) + OVERDUE, is_overdue=True) for row in rows]
+            await write_notices(connection, told)
+        return len(rows)
+
+
+def _told(row: asyncpg.Record, now: datetime, *, occurred_at: datetime, is_overdue: bool = False) -> Told:
+    first = PostId(ChannelId(row["channel_id"]), MessageId(row["message_ids"][0]))
+    facts = {"grouped_id": row["grouped_id"], "message_ids": tuple(row["message_ids"]), "is_overdue": is_overdue}
+    return Told(
+        AlbumParsed.about(first, row["revision"], occurred_at=occurred_at, trace_id=trace_of(first, 1), **facts), lane_of(row["posted_at"], now)
+    )

@@ -1,0 +1,144 @@
+"""Quiet changes: what channels edited and deleted after they had published it, for one tenant."""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.posts.differences import Difference
+from telegram_assistant.stores.postgres.database import TenantTransactions
+
+
+class ChangeKind(StrEnum):
+    """What was done to a post."""
+
+    EDITED = "edited"
+    DELETED = "deleted"
+
+
+class ChangeOrder(StrEnum):
+    """Which changes come first."""
+
+    NEWEST = "newest"
+    REACH = "reach"
+    """Those that most people had seen before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietChange:
+    """One change: when we saw it, what the post said before, and what it says now."""
+
+    channel_id: ChannelId
+    message_id: MessageId
+    kind: ChangeKind
+    changed_at: datetime
+    posted_at: datetime
+    before: str
+    after: str
+    """Empty for a deletion."""
+    views: int | None
+    revision: int
+    """That was replaced; of a deletion, the last one. Counted from when the tenant began to follow."""
+    difference: Difference | None
+    """Between `before` and `after`; None for a deletion, and until the pipeline has compared them."""
+
+    @property
+    def post_id(self) -> PostId:
+        return PostId(self.channel_id, self.message_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCursor:
+    """The last change of a page; the next page is what comes after it, in the same order."""
+
+    views: int
+    changed_at: datetime
+    channel_id: ChannelId
+    message_id: MessageId
+    is_deletion: bool
+    revision: int
+
+
+def change_cursor(last: QuietChange) -> ChangeCursor:
+    """The cursor that continues after this change."""
+    is_deletion = last.kind is ChangeKind.DELETED
+    return ChangeCursor(last.views or 0, last.changed_at, last.channel_id, last.message_id, is_deletion, last.revision)
+
+
+# The channels are named here; row-level security checks, it does not select. Each channel gives its newest changes,
+# which is enough for the newest of all; by reach, all of the time asked for are looked at.
+CHANGES = """
+WITH followed AS MATERIALIZED (
+    SELECT channel_id FROM subscriptions WHERE active AND ($4::bigint[] IS NULL OR channel_id = ANY($4))
+),
+edited AS (
+    SELECT v.channel_id, v.message_id, 'edited' AS kind, v.replaced_at AS changed_at, v.text AS before, v.revision, v.difference
+    FROM followed f CROSS JOIN LATERAL (
+        SELECT * FROM post_versions
+        WHERE channel_id = f.channel_id AND replaced_at >= $1 AND 'edited' = ANY($3)
+          AND ($5 OR replaced_at <= $8 AND (replaced_at, channel_id, message_id, false, revision) < ($8, $9, $10, $11, $12))
+        ORDER BY replaced_at DESC, message_id DESC, revision DESC LIMIT $6) v
+),
+deleted AS (
+    SELECT p.channel_id, p.message_id, 'deleted' AS kind, p.deleted_at AS changed_at, p.text AS before, p.revision, NULL::int[] AS difference
+    FROM followed f CROSS JOIN LATERAL (
+        SELECT * FROM posts
+        WHERE channel_id = f.channel_id AND deleted_at >= $1 AND 'deleted' = ANY($3)
+          AND ($5 OR deleted_at <= $8 AND (deleted_at, channel_id, message_id, true, revision) < ($8, $9, $10, $11, $12))
+        ORDER BY deleted_at DESC, message_id DESC LIMIT $6) p
+),
+changed AS (
+    SELECT c.*, p.posted_at, CASE WHEN c.kind = 'deleted' THEN '' ELSE coalesce(later.text, p.text) END AS after,
+           coalesce(seen.views, (p.facts -> 'counts' ->> 'views')::bigint) AS views
+    FROM (SELECT * FROM edited UNION ALL SELECT * FROM deleted) c
+    CROSS JOIN LATERAL (SELECT * FROM posts WHERE channel_id = c.channel_id AND message_id = c.message_id LIMIT 1) p
+    LEFT JOIN LATERAL (
+        SELECT text FROM post_versions WHERE channel_id = c.channel_id AND message_id = c.message_id AND revision > c.revision
+        ORDER BY revision LIMIT 1) later ON true
+    LEFT JOIN LATERAL (
+        SELECT views FROM post_counts
+        WHERE channel_id = c.channel_id AND message_id = c.message_id AND seen_at <= c.changed_at ORDER BY seen_at DESC LIMIT 1) seen ON true
+)
+SELECT channel_id, message_id, kind, changed_at, posted_at, before, after, views,
+       revision - revisions_before(channel_id, message_id) AS revision, difference FROM changed
+WHERE NOT $5 OR (coalesce(views, 0), changed_at, channel_id, message_id, kind = 'deleted', revision) < ($7, $8, $9, $10, $11, $12)
+ORDER BY CASE WHEN $5 THEN coalesce(views, 0) END DESC, changed_at DESC, channel_id DESC, message_id DESC, kind = 'deleted' DESC,
+         changed.revision DESC
+LIMIT $2
+"""
+MOST_PER_CHANNEL = 1000
+LAST = 2**63 - 1
+BEFORE_ALL = ChangeCursor(LAST, datetime.max.replace(tzinfo=UTC), ChannelId(LAST), MessageId(LAST), is_deletion=True, revision=2**31 - 1)
+
+
+class QuietChanges:
+    """A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def since(
+        self,
+        moment: datetime,
+        *,
+        limit: int = 50,
+        order: ChangeOrder = ChangeOrder.NEWEST,
+        kinds: Sequence[ChangeKind] = tuple(ChangeKind),
+        channel_ids: Sequence[ChannelId] | None = None,
+        after: ChangeCursor | None = None,
+    ) -> tuple[QuietChange, ...]:
+        """Changes seen since then; an edit that changed no text (a picture, a link) has the same text before and after.
+
+        `after` is the cursor of the page above.
+        """
+        by_reach = order is ChangeOrder.REACH
+        per_channel = MOST_PER_CHANNEL if by_reach else limit
+        async with self._transactions.begin() as connection:
+            named = None if channel_ids is None else list(channel_ids)
+            place = BEFORE_ALL
+            if after is not None:
+                unseen = await connection.fetchval("SELECT revisions_before($1, $2)", after.channel_id, after.message_id)
+                place = replace(after, revision=min(after.revision + unseen, BEFORE_ALL.revision))
+            rows = await connection.fetch(CHANGES, moment, limit, [kind.value for kind in kinds], named, by_reach, per_channel, *astuple(place))
+        return tuple(QuietChange(**{**dict(row), "kind": ChangeKind(row["kind"])}) for row in rows)

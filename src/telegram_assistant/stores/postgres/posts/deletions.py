@@ -1,0 +1,135 @@
+"""Tombstones: a post that is gone stays, marked with when that was seen.
+
+Evidence is an update that names the channel, or absence from a page that proves the id. Much at once waits: it is only
+noted as missed, and believed when a second look, a while later, misses it too. What is seen again is alive again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import asyncpg
+
+from telegram_assistant.domain.channels.coverage import IdRange
+from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.lane import Lane
+from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.posts.rechecking import MOST_GONE, MOST_GONE_SHARE, SECOND_LOOK
+from telegram_assistant.stores.postgres.database import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Everything that a page shows, when it was asked for, and whether it is the newest one."""
+
+    posts: tuple[Post, ...]
+    asked_at: datetime
+    is_newest: bool
+
+    @property
+    def ids(self) -> tuple[MessageId, ...]:
+        return tuple(post.message_id for post in self.posts)
+
+
+@dataclass(frozen=True, slots=True)
+class Burial:
+    """What came of missing posts."""
+
+    deleted: int = 0
+    doubtful: int = 0
+    """Those that wait for a second look."""
+
+
+# $1 channel, $2 now, $3 lane. `gone` are posts that were alive, `alive` how many could have been seen.
+_JUDGE = f"""
+guard AS (
+    SELECT count(*) > {MOST_GONE} OR count(*) > {MOST_GONE_SHARE} * (SELECT posts FROM alive) AS waits
+    FROM gone WHERE missed_at IS NULL OR missed_at > $2::timestamptz - interval '{SECOND_LOOK.total_seconds()} s'
+),
+verdict AS (
+    SELECT message_id, NOT waits OR coalesce(missed_at <= $2 - interval '{SECOND_LOOK.total_seconds()} s', false) AS sure FROM gone, guard
+),
+judged AS (
+    UPDATE posts p
+    SET deleted_at = CASE WHEN v.sure THEN $2 END, missed_at = CASE WHEN NOT v.sure THEN coalesce(p.missed_at, $2) END,
+        state_version = p.state_version + v.sure::int
+    FROM verdict v WHERE p.channel_id = $1 AND p.message_id = v.message_id
+    RETURNING p.message_id, p.revision, v.sure
+),
+"""
+
+
+def _judged(low: str, high: str, asked_at: str, is_newest: str) -> str:
+    """What a page can say something about: stored before it was asked for, and proven.
+
+    Where the page is the newest there is nothing above it, unless that is so young that it may not be shown yet.
+    """
+    above = f"{is_newest}::bool AND stored_at < {asked_at}::timestamptz - interval '1 minute'"
+    return f"message_id >= {low} AND stored_at < {asked_at} AND (message_id <= {high} OR {above})"
+
+
+# $4 and $5 the proven ids, $6 those that the page shows, $7 when it was asked for, $8 whether it is the newest.
+ABSENT = f"""
+WITH here AS MATERIALIZED (
+    SELECT message_id, missed_at, deleted_at, message_id = ANY($6) AS shown FROM posts
+    WHERE channel_id = $1 AND {_judged("$4", "$5", "$7", "$8")}
+),
+gone AS (SELECT * FROM here WHERE deleted_at IS NULL AND NOT shown),
+alive AS (SELECT count(*) AS posts FROM here WHERE deleted_at IS NULL),
+{_JUDGE}
+returned AS (
+    UPDATE posts p SET deleted_at = NULL, missed_at = NULL, state_version = p.state_version + (h.deleted_at IS NOT NULL)::int
+    FROM here h
+    WHERE p.channel_id = $1 AND p.message_id = h.message_id AND h.shown AND (h.deleted_at < $7 OR h.missed_at < $7)
+    RETURNING p.message_id, p.revision, h.deleted_at IS NOT NULL AS was_deleted
+),
+queued AS (
+    INSERT INTO outbox (channel_id, message_id, revision, lane)
+    SELECT $1, message_id, revision, $3 FROM judged WHERE sure UNION ALL SELECT $1, message_id, revision, $3 FROM returned WHERE was_deleted
+)
+SELECT count(*) FILTER (WHERE sure) AS deleted, count(*) FILTER (WHERE NOT sure) AS doubtful FROM judged
+"""
+
+# $4 the ids that an update named.
+TOLD = f"""
+WITH gone AS MATERIALIZED (
+    SELECT message_id, missed_at FROM posts WHERE channel_id = $1 AND message_id = ANY($4) AND deleted_at IS NULL
+),
+alive AS (SELECT 'infinity'::float8 AS posts),
+{_JUDGE}
+queued AS (
+    INSERT INTO outbox (channel_id, message_id, revision, lane) SELECT $1, message_id, revision, $3 FROM judged WHERE sure
+)
+SELECT count(*) FILTER (WHERE sure) AS deleted, count(*) FILTER (WHERE NOT sure) AS doubtful FROM judged
+"""
+
+DIFFERS = f"""
+SELECT EXISTS (
+    SELECT 1 FROM (SELECT * FROM posts WHERE channel_id = $1 AND {_judged("$2", "$3", "$6", "$7")}) p
+    LEFT JOIN unnest($4::bigint[], $5::bytea[]) AS n(message_id, content_hash) ON n.message_id = p.message_id
+    WHERE CASE WHEN n.message_id IS NULL THEN p.deleted_at IS NULL
+             ELSE p.deleted_at IS NOT NULL OR p.missed_at IS NOT NULL OR p.content_hash <> n.content_hash END)
+"""
+
+
+async def bury_absent(connection: Connection, channel_id: ChannelId, proven: IdRange, shown: Shown, *, now: datetime, lane: Lane) -> Burial:
+    """Judge what a page that proves these ids does not show. In the transaction, and under the fence, of who read it."""
+    judging = (proven.low, proven.high, shown.ids, shown.asked_at, shown.is_newest)
+    return _burial(await connection.fetchrow(ABSENT, channel_id, now, lane.value, *judging))
+
+
+async def differs(connection: Connection, channel_id: ChannelId, proven: IdRange, shown: Shown) -> bool:
+    """Whether the page lacks something that is stored, shows it otherwise, or shows what was thought gone."""
+    hashes = [post.content_hash for post in shown.posts]
+    judging = (proven.low, proven.high, shown.ids, hashes, shown.asked_at, shown.is_newest)
+    return bool(await connection.fetchval(DIFFERS, channel_id, *judging))
+
+
+async def bury_told(connection: Connection, channel_id: ChannelId, gone: Sequence[MessageId], *, now: datetime) -> Burial:
+    """Judge what an update says is gone."""
+    return _burial(await connection.fetchrow(TOLD, channel_id, now, Lane.LIVE.value, gone))
+
+
+def _burial(row: asyncpg.Record | None) -> Burial:
+    assert row is not None  # an aggregate always answers
+    return Burial(**dict(row))

@@ -1,0 +1,78 @@
+"""Who forwards whom, for one tenant, as PostgreSQL itself knows it; and what of the graph a tenant may see."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+
+from telegram_assistant.domain.graph.graph_facts import Appearance, Forwarding, Visible
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.stores.postgres.database import TenantTransactions
+from telegram_assistant.stores.postgres.understanding.policies_in_force import in_force
+
+
+class Forwards:
+    """A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def visible(self) -> Visible:
+        """Who pays for a provider sees its results, the others see the local ones; who wants nothing understood sees none."""
+        async with self._transactions.begin() as connection:
+            followed = await in_force(connection)
+        policies = followed.policies
+        local, provider = (frozenset(one for one, its in policies.items() if its is tier) for tier in (AiPolicy.LOCAL, AiPolicy.PROVIDER))
+        return Visible(frozenset(policies), local, provider, since={one: moment.astimezone(UTC).date() for one, moment in followed.since.items()})
+
+    async def forwardings(self, *, since: date, of: ChannelId | None, limit: int) -> tuple[Forwarding, ...]:
+        """The most first; `of` is either side."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(FORWARDINGS, _begin(since), of, limit)
+        return tuple(Forwarding(**dict(row)) for row in rows)
+
+    async def forwards_of(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
+        """The first first."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(FORWARDS_OF, origin.channel_id, origin.message_id, _begin(since), limit)
+        return tuple(Appearance(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["posted_at"]) for row in rows)
+
+    async def appearances(self, post_ids: Sequence[PostId]) -> tuple[Appearance, ...]:
+        """Those of these posts that are there for the tenant, the first first."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(APPEARANCES, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
+        return tuple(Appearance(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["posted_at"]) for row in rows)
+
+
+def _begin(day: date) -> datetime:
+    return datetime.combine(day, time.min, UTC)
+
+
+# The channels are named here; row-level security checks, it does not select. A post that was deleted shows nothing any more.
+_SHOWN = """
+CROSS JOIN LATERAL (
+    SELECT 1 FROM posts p
+    WHERE p.channel_id = f.channel_id AND p.message_id = f.message_id AND p.deleted_at IS NULL AND p.fwd_channel_id = f.from_channel_id LIMIT 1
+) shown
+"""
+
+FORWARDINGS = f"""
+WITH followed AS MATERIALIZED (SELECT channel_id FROM subscriptions WHERE active)
+SELECT f.channel_id, f.from_channel_id AS source_id, count(*) AS posts,
+       min((f.posted_at AT TIME ZONE 'UTC')::date) AS first_day, max((f.posted_at AT TIME ZONE 'UTC')::date) AS last_day
+FROM followed w CROSS JOIN LATERAL (SELECT * FROM forwards WHERE channel_id = w.channel_id AND posted_at >= $1 OFFSET 0) f {_SHOWN}
+WHERE $2::bigint IS NULL OR f.channel_id = $2 OR f.from_channel_id = $2
+GROUP BY f.channel_id, f.from_channel_id ORDER BY posts DESC, f.channel_id, f.from_channel_id LIMIT $3
+"""
+
+FORWARDS_OF = f"""
+SELECT f.channel_id, f.message_id, f.posted_at
+FROM (SELECT * FROM forwards WHERE from_channel_id = $1 AND from_message_id = $2 AND posted_at >= $3 OFFSET 0) f {_SHOWN}
+ORDER BY f.posted_at, f.channel_id, f.message_id LIMIT $4
+"""
+
+APPEARANCES = """
+SELECT p.* FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id) CROSS JOIN LATERAL (
+    SELECT channel_id, message_id, posted_at FROM posts
+    WHERE channel_id = w.channel_id AND message_id = w.message_id AND deleted_at IS NULL LIMIT 1) p
+ORDER BY p.posted_at, p.channel_id, p.message_id
+"""

@@ -1,0 +1,133 @@
+"""Posts as an index wants them: everything that is known now, and a version that moves whenever any of it does."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import asyncpg
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.understanding.embedding_text import Data, Learnt
+from telegram_assistant.domain.understanding.policy import Tier
+from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.posts.rows import POST_COLUMNS, StoredPost, stored_post
+
+NOTHING: Data = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """Of a post and of all that was understood about it. Enrichments do not move a post's own version."""
+
+    state: int
+    made_at: tuple[datetime, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PostState:
+    """What one reading has found."""
+
+    stored: StoredPost
+    version: Version
+    learnt: Learnt
+
+    @property
+    def is_shown(self) -> bool:
+        return self.stored.deleted_at is None
+
+
+class PostStates:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def load(self, post_ids: Sequence[PostId]) -> Mapping[PostId, PostState]:
+        """Those that exist, deleted ones too."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(LOAD, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
+        return {_id(row): PostState(stored_post(row), _version(row), _learnt(row["learnt"])) for row in rows}
+
+    async def versions(self, post_ids: Sequence[PostId]) -> Mapping[PostId, Version]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(VERSIONS, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
+        return {_id(row): _version(row) for row in rows}
+
+    async def after(self, last: PostId | None, *, limit: int) -> tuple[PostId, ...]:
+        """All posts that are not deleted, in the order of their ids, some at a time."""
+        channel_id, message_id = (last.channel_id, last.message_id) if last else (0, 0)
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(AFTER, channel_id, message_id, limit)
+        return tuple(_id(row) for row in rows)
+
+    async def after_since(self, last: PostId | None, *, since: datetime, limit: int) -> tuple[PostId, ...]:
+        """The same for posts that are not older, each channel's found by their time: what is older is not even looked at."""
+        channel_id, message_id = (last.channel_id, last.message_id) if last else (0, 0)
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(AFTER_SINCE, channel_id, message_id, limit, since)
+        return tuple(_id(row) for row in rows)
+
+    async def about_how_many(self) -> int:
+        """By the statistics of the tables: counting takes minutes where there are millions."""
+        async with self._transactions.begin() as connection:
+            guessed = await connection.fetchval(
+                "SELECT sum(greatest(reltuples, 0))::bigint FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid WHERE inhparent = 'posts'::regclass"
+            )
+            return int(guessed or 0) or int(await connection.fetchval("SELECT count(*) FROM posts WHERE deleted_at IS NULL"))
+
+
+def _id(row: asyncpg.Record) -> PostId:
+    return PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
+
+
+def _version(row: asyncpg.Record) -> Version:
+    return Version(row["state_version"], tuple(row["made_at"] or ()))
+
+
+def _learnt(found: str | None) -> Learnt:
+    rows: dict[str, Data] = json.loads(found) if found else {}
+    titles = rows.get("crawl local", NOTHING).get("titles")
+    return Learnt(
+        tags={tier: data for tier in Tier if (data := rows.get(f"tags {tier.value}")) is not None},
+        seen=rows.get("vision local", NOTHING),
+        album=rows.get("album local", NOTHING),
+        page_titles=tuple(str(title) for title in titles if title) if isinstance(titles, list) else (),
+    )
+
+
+_POST = "SELECT {columns} FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1"
+
+# What was understood about an earlier text is not used; every row counts for the version.
+LOAD = f"""
+SELECT p.*, e.made_at, e.learnt FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+CROSS JOIN LATERAL ({_POST.format(columns=f"{POST_COLUMNS}, state_version")}) p
+LEFT JOIN LATERAL (
+    SELECT array_agg(made_at ORDER BY kind, tier) AS made_at,
+           jsonb_object_agg(kind || ' ' || tier, CASE kind
+               WHEN 'crawl' THEN jsonb_build_object('titles', jsonb_path_query_array(data, '$.pages[*].title'))
+               WHEN 'vision' THEN data - 'files' ELSE data END)
+               FILTER (WHERE revision = p.revision OR kind = 'album') AS learnt
+    FROM post_enrichment WHERE channel_id = w.channel_id AND message_id = w.message_id
+) e ON true
+"""
+
+VERSIONS = f"""
+SELECT p.*, e.made_at FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+CROSS JOIN LATERAL ({_POST.format(columns="channel_id, message_id, state_version")}) p
+LEFT JOIN LATERAL (
+    SELECT array_agg(made_at ORDER BY kind, tier) AS made_at FROM post_enrichment WHERE channel_id = w.channel_id AND message_id = w.message_id
+) e ON true
+"""
+
+AFTER = """
+SELECT channel_id, message_id FROM posts WHERE (channel_id, message_id) > ($1, $2) AND deleted_at IS NULL ORDER BY channel_id, message_id LIMIT $3
+"""
+
+AFTER_SINCE = """
+SELECT p.channel_id, p.message_id FROM (SELECT channel_id FROM channels WHERE channel_id >= $1 ORDER BY channel_id) c
+CROSS JOIN LATERAL (
+    SELECT channel_id, message_id FROM posts
+    WHERE channel_id = c.channel_id AND posted_at >= $4 AND (c.channel_id > $1 OR message_id > $2) AND deleted_at IS NULL ORDER BY message_id LIMIT $3
+) p ORDER BY c.channel_id, p.message_id LIMIT $3
+"""

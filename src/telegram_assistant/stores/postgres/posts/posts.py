@@ -1,0 +1,115 @@
+"""Posts for the pipeline: as they are now, and what follows from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.media.files import files_of
+from telegram_assistant.domain.posts.language import language_of
+from telegram_assistant.domain.posts.links import urls_of
+from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.search.query import Has, bits_of
+from telegram_assistant.domain.understanding.embedding_text import has_of
+from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.posts.rows import POST_COLUMNS, StoredPost, stored_post
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What follows from a post's text and header."""
+
+    post: Post
+    revision: int
+    lang: str | None
+    urls: tuple[str, ...]
+    has: tuple[Has, ...] = ()
+
+
+def derived_of(stored: StoredPost) -> Derived:
+    post = stored.post
+    urls = urls_of(post.text, post.entities)
+    return Derived(post, stored.revision, language_of(post.text), urls, has_of(files_of(post), urls))
+
+
+class Posts:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def load(self, post_ids: Sequence[PostId]) -> tuple[StoredPost, ...]:
+        """Those that exist, in no particular order."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                f"""
+                SELECT p.* FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+                CROSS JOIN LATERAL (SELECT {POST_COLUMNS} FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) p
+                """,
+                [post_id.channel_id for post_id in post_ids],
+                [post_id.message_id for post_id in post_ids],
+            )
+        return tuple(stored_post(row) for row in rows)
+
+    async def save_derived(self, derived: Sequence[Derived]) -> None:
+        """Language, links, forwards and words, all of it replaceable: doing it again changes nothing."""
+        posts = [(one.post.channel_id, one.post.message_id, one.revision, one.lang, one.post.text, bits_of(one.has)) for one in derived]
+        links = [(one.post.channel_id, one.post.message_id, sha256(url.encode()).digest(), url) for one in derived for url in one.urls]
+        forwards = [
+            (one.post.channel_id, one.post.message_id, one.post.forwarded_from.channel_id, one.post.forwarded_from.message_id)
+            for one in derived
+            if one.post.forwarded_from is not None
+        ]
+        async with self._transactions.begin() as connection:
+            await connection.execute(SAVE, *_columns(posts, 6), *_columns(links, 4), *_columns(forwards, 4))
+
+
+def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
+    return [[row[place] for row in rows] for place in range(count)]
+
+
+# One statement, so one way to the server and back. Only where the post still is at the revision that was thought about: an
+# older thought never overwrites a newer one. Links that a post has no more are forgotten, the others left alone.
+SAVE = """
+WITH derived AS MATERIALIZED (
+    SELECT p.channel_id, p.message_id, p.posted_at, p.deleted_at, n.lang, n.text, n.has
+    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::smallint[]) AS n(channel_id, message_id, revision, lang, text, has)
+    JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision
+    FOR NO KEY UPDATE OF p
+),
+given_links AS (
+    SELECT DISTINCT ON (n.channel_id, n.message_id, n.url_hash) n.*
+    FROM unnest($7::bigint[], $8::bigint[], $9::bytea[], $10::text[]) AS n(channel_id, message_id, url_hash, url)
+    JOIN derived d ON d.channel_id = n.channel_id AND d.message_id = n.message_id
+),
+languages AS (
+    UPDATE posts p SET lang = d.lang FROM derived d
+    WHERE p.channel_id = d.channel_id AND p.message_id = d.message_id AND p.lang IS DISTINCT FROM d.lang
+),
+words AS (
+    INSERT INTO post_search (channel_id, message_id, posted_at, words, lang, has)
+    SELECT channel_id, message_id, posted_at, to_tsvector('russian', text), lang, has FROM derived WHERE deleted_at IS NULL
+    ON CONFLICT (channel_id, message_id, posted_at) DO UPDATE SET words = excluded.words, lang = excluded.lang, has = excluded.has
+    WHERE (post_search.words, post_search.lang, post_search.has) IS DISTINCT FROM (excluded.words, excluded.lang, excluded.has)
+),
+silenced AS (
+    DELETE FROM post_search s USING derived d
+    WHERE s.channel_id = d.channel_id AND s.message_id = d.message_id AND s.posted_at = d.posted_at AND d.deleted_at IS NOT NULL
+),
+forgotten AS (
+    DELETE FROM post_links l USING derived d
+    WHERE l.channel_id = d.channel_id AND l.message_id = d.message_id AND NOT EXISTS (
+        SELECT 1 FROM given_links g WHERE g.channel_id = l.channel_id AND g.message_id = l.message_id AND g.url_hash = l.url_hash)
+),
+known AS (
+    INSERT INTO links (url_hash, url) SELECT DISTINCT ON (url_hash) url_hash, url FROM given_links ORDER BY url_hash ON CONFLICT DO NOTHING
+),
+linked AS (
+    INSERT INTO post_links (channel_id, message_id, url_hash, url) SELECT * FROM given_links ON CONFLICT DO NOTHING
+)
+INSERT INTO forwards (channel_id, message_id, from_channel_id, from_message_id, posted_at)
+SELECT n.channel_id, n.message_id, n.from_channel_id, n.from_message_id, d.posted_at
+FROM unnest($11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[]) AS n(channel_id, message_id, from_channel_id, from_message_id)
+JOIN derived d ON d.channel_id = n.channel_id AND d.message_id = n.message_id
+ON CONFLICT (channel_id, message_id) DO NOTHING
+"""

@@ -1,0 +1,99 @@
+"""Between posts and table columns: the one place that knows both."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import asyncpg
+from pydantic_core import to_json
+
+from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.posts.post import Entity, Origin, Post, PostKind
+
+POST_COLUMNS = (
+    "channel_id, message_id, posted_at, content_hash, kind, text, entities, edited_at, reply_to, "
+    "fwd_channel_id, fwd_message_id, grouped_id, lang, author, facts, stored_at, deleted_at, revision"
+)
+OWN_POST_COLUMNS = POST_COLUMNS.replace(
+    "stored_at", "greatest(stored_at, (SELECT s.created_at FROM subscriptions s WHERE s.channel_id = posts.channel_id)) AS stored_at"
+).replace("revision", "CASE WHEN revision > 1 THEN revision - revisions_before(channel_id, message_id) ELSE revision END AS revision")
+"""Of `posts`, as a tenant sees them: it met none before it followed the channel, and each in its first revision."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPost:
+    """A post with what only we know of it."""
+
+    post: Post
+    stored_at: datetime
+    deleted_at: datetime | None
+    revision: int
+
+
+def stored_post(row: asyncpg.Record) -> StoredPost:
+    """Read a row selected with POST_COLUMNS."""
+    origin = None if row["fwd_channel_id"] is None else Origin(ChannelId(row["fwd_channel_id"]), row["fwd_message_id"])
+    post = Post(
+        channel_id=ChannelId(row["channel_id"]),
+        message_id=MessageId(row["message_id"]),
+        posted_at=row["posted_at"],
+        content_hash=row["content_hash"],
+        kind=PostKind(row["kind"]),
+        text=row["text"],
+        entities=tuple(Entity(**entity) for entity in json.loads(row["entities"])) if row["entities"] else (),
+        edited_at=row["edited_at"],
+        reply_to=row["reply_to"],
+        forwarded_from=origin,
+        grouped_id=row["grouped_id"],
+        lang=row["lang"],
+        author=row["author"],
+        facts=json.loads(row["facts"]) if row["facts"] else {},
+    )
+    return StoredPost(post, row["stored_at"], row["deleted_at"], row["revision"])
+
+
+def as_columns(posts: Sequence[Post]) -> tuple[list[object], ...]:
+    """The columns that landing and the benches write, in the order of LANDED."""
+    return (
+        [post.message_id for post in posts],
+        [post.posted_at for post in posts],
+        [post.content_hash for post in posts],
+        [post.kind.value for post in posts],
+        [post.text for post in posts],
+        [to_json([entity.as_json() for entity in post.entities]).decode() if post.entities else None for post in posts],
+        [post.edited_at for post in posts],
+        [post.reply_to for post in posts],
+        [post.forwarded_from.channel_id if post.forwarded_from else None for post in posts],
+        [post.forwarded_from.message_id if post.forwarded_from else None for post in posts],
+        [post.grouped_id for post in posts],
+        [post.lang for post in posts],
+        [post.author for post in posts],
+        [to_json(post.facts).decode() if post.facts else None for post in posts],
+    )
+
+
+LANDED = (
+    "message_id, posted_at, content_hash, kind, text, entities, edited_at, reply_to, fwd_channel_id, fwd_message_id, grouped_id, lang, author, facts"
+)
+LANDED_TYPES = (
+    "bigint",
+    "timestamptz",
+    "bytea",
+    "text",
+    "text",
+    "jsonb",
+    "timestamptz",
+    "bigint",
+    "bigint",
+    "bigint",
+    "bigint",
+    "text",
+    "text",
+    "jsonb",
+)
+
+
+def unnested(first: int) -> str:
+    """`unnest($first::bigint[], …)`: the columns of LANDED as a table, from parameter number `first` on."""
+    return "unnest(" + ", ".join(f"${first + n}::{kind}[]" for n, kind in enumerate(LANDED_TYPES)) + ")"

@@ -1,0 +1,60 @@
+"""Differences between the versions of a post: computed once by the pipeline, stored beside the earlier version."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.posts.differences import Difference
+from telegram_assistant.stores.postgres.database import SystemTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedText:
+    """An earlier text of a post, and the one that came after it."""
+
+    post_id: PostId
+    revision: int
+    before: str
+    after: str
+
+
+# A revision that changed no text (an account's reading of what a preview has shown) leaves no version: the next one that is
+# there has the text that followed.
+MAX_VERSIONS = 500
+
+UNCOMPARED = f"""
+SELECT v.channel_id, v.message_id, v.revision, v.text AS before, coalesce(later.text, p.text) AS after
+FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+JOIN post_versions v ON v.channel_id = w.channel_id AND v.message_id = w.message_id AND v.difference IS NULL
+JOIN posts p ON p.channel_id = w.channel_id AND p.message_id = w.message_id
+LEFT JOIN LATERAL (
+    SELECT text FROM post_versions WHERE channel_id = w.channel_id AND message_id = w.message_id AND revision > v.revision
+    ORDER BY revision LIMIT 1) later ON true
+ORDER BY v.revision DESC LIMIT {MAX_VERSIONS}
+"""
+
+KEEP = """
+UPDATE post_versions SET difference = $4::int[] WHERE channel_id = $1 AND message_id = $2 AND revision = $3
+"""
+
+
+class Versions:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def uncompared(self, post_ids: Sequence[PostId]) -> tuple[ReplacedText, ...]:
+        """Earlier versions of these posts that have no difference yet, the newest first and not too many."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(UNCOMPARED, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
+        return tuple(
+            ReplacedText(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["revision"], row["before"], row["after"])
+            for row in rows
+        )
+
+    async def keep(self, compared: Sequence[tuple[ReplacedText, Difference]]) -> None:
+        """Stores the differences; both texts of each are final, so doing it again changes nothing."""
+        rows = sorted((one.post_id.channel_id, one.post_id.message_id, one.revision, list(found)) for one, found in compared)
+        async with self._transactions.begin() as connection:
+            await connection.executemany(KEEP, rows)

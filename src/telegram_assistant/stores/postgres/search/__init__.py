@@ -1,0 +1,1 @@
+"""Search: the full-text index and its queries."""

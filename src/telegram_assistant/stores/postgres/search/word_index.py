@@ -1,0 +1,69 @@
+"""The words of all posts, made anew beside those that are searched: from the beginning on, what is stored goes into both."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from telegram_assistant.domain.search.query import bits_of
+from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.partitions import slices_of
+from telegram_assistant.stores.postgres.posts.posts import derived_of
+from telegram_assistant.stores.postgres.posts.rows import StoredPost
+
+TELEGRAM_BEGAN = datetime(2013, 8, 1, tzinfo=UTC)
+
+
+class WordIndex:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def begin(self, now: datetime) -> None:
+        """An empty one, in slices; one that was begun before goes. Only then it gets what is stored: no row may come while its slice is made."""
+        async with self._transactions.begin() as connection:
+            oldest = await connection.fetchval("SELECT min(posted_at) FROM post_search")
+        async with self._transactions.begin() as connection:
+            await connection.execute("SELECT begin_post_search()")
+        for begins, ends in slices_of(max(oldest or now, TELEGRAM_BEGAN), now):
+            async with self._transactions.begin() as connection:
+                await connection.execute("SELECT make_partition('post_search_next', $1, $2)", begins, ends)
+        async with self._transactions.begin() as connection:
+            await connection.execute("SELECT follow_post_search_from_now()")
+
+    async def is_begun(self) -> bool:
+        async with self._transactions.begin() as connection:
+            return bool(
+                await connection.fetchval("SELECT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'post_search'::regclass AND tgname = 'follow')")
+            )
+
+    async def fill(self, posts: Sequence[StoredPost]) -> None:
+        """What is there already is newer, and stays. What was deleted between reading and writing is looked for, and goes."""
+        ids = [one.post.channel_id for one in posts], [one.post.message_id for one in posts]
+        derived = [derived_of(one) for one in posts]
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                FILL, *ids, [one.revision for one in posts], [one.lang for one in derived], [bits_of(one.has) for one in derived]
+            )
+        async with self._transactions.begin() as connection:
+            await connection.execute(CLEAN, *ids)
+
+    async def switch(self) -> None:
+        """From one moment to the next searches see the new one, and the old one is gone."""
+        async with self._transactions.begin() as connection:
+            await connection.execute("SELECT switch_post_search()")
+
+
+# A post that was edited meanwhile comes by itself: its words are about to be stored, into both.
+FILL = """
+INSERT INTO post_search_next (channel_id, message_id, posted_at, words, lang, has)
+SELECT p.channel_id, p.message_id, p.posted_at, to_tsvector('russian', p.text), n.lang, n.has
+FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::smallint[]) AS n(channel_id, message_id, revision, lang, has)
+JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision AND p.deleted_at IS NULL
+ORDER BY 1, 2 ON CONFLICT DO NOTHING
+"""
+
+CLEAN = """
+DELETE FROM post_search_next s USING unnest($1::bigint[], $2::bigint[]) AS n(channel_id, message_id)
+WHERE s.channel_id = n.channel_id AND s.message_id = n.message_id AND NOT EXISTS (
+    SELECT 1 FROM posts p WHERE p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.deleted_at IS NULL)
+"""

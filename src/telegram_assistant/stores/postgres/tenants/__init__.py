@@ -1,0 +1,1 @@
+"""Tenants: people, API keys, the audit log and idempotency keys."""

@@ -1,0 +1,72 @@
+"""The audit log: every change that a person or a program of theirs has made."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from telegram_assistant.domain.posts.post import Json
+from telegram_assistant.stores.postgres.database import TenantTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What somebody did."""
+
+    actor: str
+    action: str
+    subject: str
+    key_id: UUID | None = None
+    facts: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """A change, and when it was made."""
+
+    at: datetime
+    entry_id: UUID
+    change: Change
+
+
+@dataclass(frozen=True, slots=True)
+class AuditCursor:
+    """The last entry of a page; the next page is what comes before it."""
+
+    at: datetime
+    entry_id: UUID
+
+
+class AuditLog:
+    """A tenant store: nobody changes or deletes what is written."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def note(self, change: Change) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                "INSERT INTO audit_log (actor, key_id, action, subject, facts) VALUES ($1, $2, $3, $4, $5)",
+                change.actor,
+                change.key_id,
+                change.action,
+                change.subject,
+                json.dumps(change.facts),
+            )
+
+    async def newest(self, *, limit: int = 50, before: AuditCursor | None = None) -> tuple[AuditEntry, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT at, entry_id, actor, action, subject, key_id, facts FROM audit_log
+                WHERE $2::timestamptz IS NULL OR (at, entry_id) < ($2, $3) ORDER BY at DESC, entry_id DESC LIMIT $1
+                """,
+                limit,
+                before.at if before else None,
+                before.entry_id if before else None,
+            )
+        return tuple(
+            AuditEntry(row["at"], row["entry_id"], Change(row["actor"], row["action"], row["subject"], row["key_id"], json.loads(row["facts"])))
+            for row in rows
+        )

@@ -1,0 +1,156 @@
+"""Keys that programs ask with: kept by their hash, looked up by the system, managed by their tenant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.domain.tenants.access import SHOWN_LETTERS, Caller, Role, Scope, allowed, hash_of
+from telegram_assistant.errors import Forbidden
+from telegram_assistant.stores.postgres.database import ApiTransactions, TenantTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key as its tenant sees it; the secret itself is known to nobody here."""
+
+    key_id: UUID
+    name: str
+    prefix: str
+    scopes: tuple[Scope, ...]
+    created_by: str
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+    ancestors: tuple[UUID, ...]
+    """The keys that it was made with, its parent last."""
+
+    @property
+    def parent_key_id(self) -> UUID | None:
+        return self.ancestors[-1] if self.ancestors else None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCursor:
+    """The last key of a page; the next page is what was made before it."""
+
+    created_at: datetime
+    key_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey:
+    """A key to be made."""
+
+    secret: str
+    name: str
+    scopes: Sequence[Scope]
+    created_by: str
+    user_id: UserId | None = None
+    expires_at: datetime | None = None
+    ancestors: Sequence[UUID] = ()
+
+
+COLUMNS = "key_id, name, prefix, scopes, created_by, created_at, expires_at, last_used_at, revoked_at, ancestors"
+
+
+class KeyDirectory:
+    """Says whose a key is. For requests, before it is known for which tenant they ask."""
+
+    def __init__(self, transactions: ApiTransactions) -> None:
+        self._transactions = transactions
+
+    async def answers(self) -> None:
+        """Raises Busy unless PostgreSQL answers as requests need it to."""
+        async with self._transactions.begin() as connection:
+            await connection.execute("SELECT 1")
+
+    async def caller(self, hashed: bytes) -> Caller | None:
+        """Whoever has the key, and that it was used now; None where it opens nothing any more. Forbidden while its tenant is suspended."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow("SELECT * FROM find_caller($1)", hashed)
+        if row is None:
+            return None
+        if row["is_suspended"]:
+            raise Forbidden(f"the tenant {row['tenant_name']} is suspended by the operator: {row['suspended_reason']}")
+        role = Role(row["role"]) if row["role"] else None
+        return Caller(
+            tenant_id=TenantId(row["tenant_id"]),
+            tenant=row["public_id"],
+            tenant_name=row["tenant_name"],
+            is_operator=row["is_operator"],
+            scopes=allowed(frozenset(map(Scope, row["scopes"])), role=role, is_operator=row["is_operator"]),
+            actor=row["user_name"] or f"key {row['key_name']}",
+            key_id=row["key_id"],
+            user_id=row["user_id"],
+            expires_at=row["expires_at"],
+        )
+
+    async def operator(self) -> Caller:
+        """Whoever has the operator's own key: the operator's tenant, with everything."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow("SELECT tenant_id, public_id, name FROM find_operator()")
+        assert row is not None  # `tga migrate` makes it
+        return Caller(TenantId(row["tenant_id"]), row["public_id"], row["name"], is_operator=True, scopes=frozenset(Scope), actor="operator")
+
+
+class Keys:
+    """A tenant's own keys. A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def newest(self, *, limit: int = 1000, before: KeyCursor | None = None) -> tuple[ApiKey, ...]:
+        """Revoked ones too."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                f"""
+                SELECT {COLUMNS} FROM api_keys WHERE $2::timestamptz IS NULL OR (created_at, key_id) < ($2, $3)
+                ORDER BY created_at DESC, key_id DESC LIMIT $1
+                """,
+                limit,
+                before.created_at if before else None,
+                before.key_id if before else None,
+            )
+        return tuple(_key(row) for row in rows)
+
+    async def find(self, key_id: UUID) -> ApiKey | None:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(f"SELECT {COLUMNS} FROM api_keys WHERE key_id = $1", key_id)
+        return _key(row) if row else None
+
+    async def make(self, key: NewKey) -> ApiKey:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                f"""
+                INSERT INTO api_keys (hash, user_id, name, prefix, scopes, created_by, expires_at, ancestors)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+                RETURNING {COLUMNS}
+                """,
+                hash_of(key.secret),
+                key.user_id,
+                key.name,
+                key.secret[:SHOWN_LETTERS],
+                [scope.value for scope in key.scopes],
+                key.created_by,
+                key.expires_at,
+                key.ancestors,
+            )
+        assert row is not None  # inserted just above
+        return _key(row)
+
+    async def revoke(self, key_id: UUID) -> bool:
+        """Revokes the key and all that were made with it. False when there is no such key, or not any more."""
+        async with self._transactions.begin() as connection:
+            revoked = await connection.fetch(
+                "UPDATE api_keys SET revoked_at = now() WHERE (key_id = $1 OR $1 = ANY(ancestors)) AND revoked_at IS NULL RETURNING key_id", key_id
+            )
+        return any(row["key_id"] == key_id for row in revoked)
+
+
+def _key(row: asyncpg.Record) -> ApiKey:
+    return ApiKey(**{**dict(row), "scopes": tuple(map(Scope, row["scopes"])), "ancestors": tuple(row["ancestors"])})

@@ -1,0 +1,83 @@
+"""What the operator does with tenants. Each method calls one function of the database that may do just that."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+import asyncpg
+
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.understanding.spending import Budget
+from telegram_assistant.stores.postgres.database import Transactions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantSummary:
+    """A tenant as the operator sees it."""
+
+    tenant_id: TenantId
+    public_id: UUID
+    name: str
+    is_operator: bool
+    created_at: datetime
+    suspended_at: datetime | None
+    suspended_reason: str | None
+    channels: int
+    accounts: int
+    keys: int
+    """Valid ones."""
+    media_bytes: int
+    media_bytes_limit: int | None
+    """None: as MEDIA_QUOTA_BYTES says."""
+    budget: Budget | None
+    """None: none was set, so nothing is paid for."""
+
+
+class TenantOperations:
+    """For the operator only; it needs no rights on tables."""
+
+    def __init__(self, transactions: Transactions) -> None:
+        self._transactions = transactions
+
+    async def page(self, *, limit: int, after: str | None = None) -> tuple[TenantSummary, ...]:
+        """By name; `after` is the last name of the page before."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch("SELECT * FROM operator_tenants(NULL, $1, $2)", after, limit)
+        return tuple(_summary(row) for row in rows)
+
+    async def one(self, public_id: UUID) -> TenantSummary | None:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow("SELECT * FROM operator_tenants($1, NULL, 1)", public_id)
+        return _summary(row) if row else None
+
+    async def create(self, name: str) -> UUID | None:
+        """None where the name is taken."""
+        async with self._transactions.begin() as connection:
+            created: UUID | None = await connection.fetchval("SELECT operator_create_tenant($1)", name)
+        return created
+
+    async def suspend(self, public_id: UUID, *, why: str) -> bool:
+        """Its accounts and subscriptions rest until it is resumed; nothing is deleted. False for who is no tenant, and for the operator's own."""
+        return await self._done("SELECT operator_suspend_tenant($1, $2)", public_id, why)
+
+    async def resume(self, public_id: UUID) -> bool:
+        return await self._done("SELECT operator_resume_tenant($1)", public_id)
+
+    async def set_media_quota(self, public_id: UUID, limit_bytes: int | None) -> bool:
+        return await self._done("SELECT operator_set_media_quota($1, $2)", public_id, limit_bytes)
+
+    async def set_budget(self, public_id: UUID, *, micro: int, tokens: int | None) -> bool:
+        """From now on; what this month has used stays used."""
+        return await self._done("SELECT operator_set_budget($1, $2, $3)", public_id, micro, tokens)
+
+    async def _done(self, query: str, *values: object) -> bool:
+        async with self._transactions.begin() as connection:
+            return bool(await connection.fetchval(query, *values))
+
+
+def _summary(row: asyncpg.Record) -> TenantSummary:
+    values = dict(row)
+    micro, tokens, used_micro, used_tokens = (values.pop(name) for name in ("budget_micro", "budget_tokens", "used_micro", "used_tokens"))
+    month = datetime.now(UTC).date().replace(day=1)
+    budget = None if micro is None else Budget(values["tenant_id"], micro, tokens, month, used_micro, used_tokens)
+    return TenantSummary(**values, budget=budget)

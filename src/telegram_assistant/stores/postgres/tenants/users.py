@@ -1,0 +1,42 @@
+"""People, and what they are in a tenant."""
+
+from dataclasses import dataclass
+
+from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.domain.tenants.access import Role
+from telegram_assistant.stores.postgres.database import SystemTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A person in a tenant."""
+
+    user_id: UserId
+    name: str
+    role: Role
+
+
+class Users:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def join(self, tenant_id: TenantId, name: str, *, role: Role | None = None) -> Member:
+        """The person of that name in the tenant; without a role they keep theirs, the first one is the owner, others look on."""
+        async with self._transactions.begin() as connection:
+            await connection.execute("INSERT INTO users (name) VALUES ($1) ON CONFLICT (name) DO NOTHING", name)
+            user_id = await connection.fetchval("SELECT user_id FROM users WHERE name = $1", name)
+            row = await connection.fetchrow(
+                """
+                INSERT INTO memberships (tenant_id, user_id, role)
+                SELECT $1, $2, coalesce($3, CASE WHEN EXISTS (SELECT 1 FROM memberships WHERE tenant_id = $1) THEN 'viewer' ELSE 'owner' END)
+                ON CONFLICT (tenant_id, user_id) DO UPDATE SET role = coalesce($3, memberships.role)
+                RETURNING role
+                """,
+                tenant_id,
+                user_id,
+                role.value if role else None,
+            )
+        assert row is not None  # inserted or updated just above
+        return Member(UserId(user_id), name, Role(row["role"]))

@@ -1,0 +1,1 @@
+"""What is understood about posts: results, policies, vocabularies, linked pages and spending."""

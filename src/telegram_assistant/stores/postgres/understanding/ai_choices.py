@@ -1,0 +1,99 @@
+"""What a tenant has decided about understanding: per channel, for channels to come, and whether a provider may be asked at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import asyncpg
+
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.stores.postgres.database import TenantTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPolicy:
+    """What the tenant has chosen for a channel."""
+
+    channel_id: ChannelId
+    title: str
+    chosen: AiPolicy
+    is_blocked: bool
+    """The operator lets nothing understand this channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenConsent:
+    """An owner's word, on record."""
+
+    given_by: str
+    given_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Stance:
+    """What holds for the whole tenant."""
+
+    default: AiPolicy
+    consent: GivenConsent | None
+
+
+POLICIES = """
+SELECT s.channel_id, coalesce(c.title, '') AS title, s.ai_policy, coalesce(c.ai_blocked, false) AS is_blocked
+FROM subscriptions s LEFT JOIN channels c ON c.channel_id = s.channel_id
+WHERE $1::bigint IS NULL OR s.channel_id > $1
+ORDER BY s.channel_id LIMIT $2
+"""
+CHOOSE = """
+WITH chosen AS (UPDATE subscriptions SET ai_policy = $2 WHERE channel_id = ANY($1) RETURNING channel_id, ai_policy)
+SELECT s.channel_id, coalesce(c.title, '') AS title, s.ai_policy, coalesce(c.ai_blocked, false) AS is_blocked
+FROM chosen s LEFT JOIN channels c ON c.channel_id = s.channel_id ORDER BY s.channel_id
+"""
+
+
+def _policy(row: asyncpg.Record) -> ChannelPolicy:
+    return ChannelPolicy(ChannelId(row["channel_id"]), row["title"], AiPolicy(row["ai_policy"]), row["is_blocked"])
+
+
+class AiChoices:
+    """A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def stance(self) -> Stance:
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                "SELECT t.default_ai_policy, k.given_by, k.given_at FROM tenants t LEFT JOIN ai_consents k USING (tenant_id)"
+            )
+        if row is None:
+            return Stance(AiPolicy.LOCAL, None)
+        consent = None if row["given_by"] is None else GivenConsent(row["given_by"], row["given_at"])
+        return Stance(AiPolicy(row["default_ai_policy"]), consent)
+
+    async def policies(self, *, limit: int = 1000, after: ChannelId | None = None) -> tuple[ChannelPolicy, ...]:
+        """Of all subscriptions, suspended ones included, by id."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(POLICIES, after, limit)
+        return tuple(_policy(row) for row in rows)
+
+    async def choose(self, channel_ids: Sequence[ChannelId], policy: AiPolicy) -> tuple[ChannelPolicy, ...]:
+        """Those of them that the tenant follows, by id; for the others nothing is chosen."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(CHOOSE, list(channel_ids), policy.value)
+        return tuple(_policy(row) for row in rows)
+
+    async def choose_default(self, policy: AiPolicy) -> None:
+        """For channels that are followed from now on without a word about it."""
+        async with self._transactions.begin() as connection:
+            await connection.execute("UPDATE tenants SET default_ai_policy = $1", policy.value)
+
+    async def consent(self, *, given_by: str) -> None:
+        """The first word stays on record."""
+        async with self._transactions.begin() as connection:
+            await connection.execute("INSERT INTO ai_consents (given_by) VALUES ($1) ON CONFLICT (tenant_id) DO NOTHING", given_by)
+
+    async def withdraw(self) -> bool:
+        """False when there was none."""
+        async with self._transactions.begin() as connection:
+            return bool(await connection.execute("DELETE FROM ai_consents") == "DELETE 1")

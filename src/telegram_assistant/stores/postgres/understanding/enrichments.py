@@ -1,0 +1,163 @@
+"""What was understood about posts, one row for each post, kind and tier: a local result and a provider's lie side by side."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import asyncpg
+from pydantic_core import to_json
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.posts.post import Json
+from telegram_assistant.domain.understanding.policy import Tier
+from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
+
+
+class Kind(StrEnum):
+    """What a row is about."""
+
+    TAGS = "tags"
+    VISION = "vision"
+    ALBUM = "album"
+
+
+@dataclass(frozen=True, slots=True)
+class Enrichment:
+    """A result about one revision of a post."""
+
+    post_id: PostId
+    revision: int
+    kind: Kind
+    tier: Tier
+    data: Mapping[str, Json]
+    provider: str = "local"
+    model: str = ""
+    prompt_version: str = ""
+
+
+class Enrichments:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def save(self, made: Sequence[Enrichment]) -> None:
+        """Where the post still is at that revision; what was thought about an older one, or one that was deleted, is passed over.
+
+        The same again changes nothing, of two for one place the last is kept.
+        """
+        rows = {(one.post_id, one.kind, one.tier): one for one in made}
+        if not rows:
+            return
+        ordered = [rows[key] for key in sorted(rows)]
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                SAVE,
+                [one.post_id.channel_id for one in ordered],
+                [one.post_id.message_id for one in ordered],
+                [one.revision for one in ordered],
+                [one.kind.value for one in ordered],
+                [one.tier.value for one in ordered],
+                [one.provider for one in ordered],
+                [one.model for one in ordered],
+                [one.prompt_version for one in ordered],
+                [to_json(one.data).decode() for one in ordered],
+            )
+
+    async def load(self, post_ids: Sequence[PostId], kind: Kind) -> tuple[Enrichment, ...]:
+        """All tiers of those that have one, in no particular order."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                LOAD, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind.value
+            )
+        return tuple(enrichment_in(row) for row in rows)
+
+
+class PostEnrichments:
+    """A tenant store: what was understood about the posts that this tenant sees."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def of(self, post_ids: Sequence[PostId], kind: Kind) -> Mapping[PostId, Enrichment]:
+        """The best that the tenant's policies allow: a provider's result, else the local one. Row-level security decides what exists.
+
+        Tags are called as the tenant calls them, without those that it hides.
+        """
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                LOAD_OWN, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind.value
+            )
+            chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags") if kind is Kind.TAGS else ()
+        choices = _choices(chosen)
+        return {one.post_id: _as_chosen(one, choices) if choices else one for one in _best_last(rows)}
+
+    async def all_of(self, post_id: PostId) -> Mapping[Kind, Enrichment]:
+        """The same for every kind of result about one post."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(LOAD_ALL, post_id.channel_id, post_id.message_id, [kind.value for kind in Kind])
+            chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
+        choices = _choices(chosen)
+        return {one.kind: _as_chosen(one, choices) if one.kind is Kind.TAGS else one for one in _best_last(rows)}
+
+
+def _best_last(rows: Sequence[asyncpg.Record]) -> list[Enrichment]:
+    return sorted(map(enrichment_in, rows), key=lambda one: (one.revision, one.tier is Tier.PROVIDER))
+
+
+def _choices(rows: Sequence[asyncpg.Record]) -> Mapping[str, str | None]:
+    return {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in rows}
+
+
+def _as_chosen(one: Enrichment, choices: Mapping[str, str | None]) -> Enrichment:
+    tags = one.data.get("tags")
+    shown = [name for tag in tags if (name := choices.get(str(tag), str(tag))) is not None] if isinstance(tags, list) else []
+    return replace(one, data={**one.data, "tags": shown})
+
+
+def enrichment_in(row: asyncpg.Record) -> Enrichment:
+    """Read a row selected with COLUMNS."""
+    return Enrichment(
+        post_id=PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])),
+        revision=row["revision"],
+        kind=Kind(row["kind"]),
+        tier=Tier(row["tier"]),
+        data=json.loads(row["data"]),
+        provider=row["provider"],
+        model=row["model"],
+        prompt_version=row["prompt_version"],
+    )
+
+
+COLUMNS = "channel_id, message_id, revision, kind, tier, data, provider, model, prompt_version"
+
+# In the order of the key, so that two that save the same posts do not wait for each other in a circle.
+SAVE = """
+INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, content_hash, revision, data)
+SELECT p.channel_id, p.message_id, n.kind, n.tier, n.provider, n.model, n.prompt_version, p.content_hash, n.revision, n.data
+FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::jsonb[])
+     AS n(channel_id, message_id, revision, kind, tier, provider, model, prompt_version, data)
+JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision AND p.deleted_at IS NULL
+ORDER BY 1, 2, 3, 4
+ON CONFLICT (channel_id, message_id, kind, tier) DO UPDATE SET
+    provider = excluded.provider, model = excluded.model, prompt_version = excluded.prompt_version,
+    content_hash = excluded.content_hash, revision = excluded.revision, data = excluded.data, made_at = now()
+WHERE post_enrichment.revision < excluded.revision
+   OR post_enrichment.revision = excluded.revision
+      AND (post_enrichment.data, post_enrichment.provider, post_enrichment.model, post_enrichment.prompt_version)
+          IS DISTINCT FROM (excluded.data, excluded.provider, excluded.model, excluded.prompt_version)
+"""
+
+# A revision is counted as the tenant counts those of the post.
+_OWN_REVISION = "CASE WHEN revision > 1 THEN greatest(1, revision - revisions_before(channel_id, message_id)) ELSE revision END AS revision"
+OWN_COLUMNS = COLUMNS.replace("revision", _OWN_REVISION, 1)
+LOAD_ALL = f"SELECT {OWN_COLUMNS} FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = ANY($3)"
+
+_LOAD = """
+SELECT e.* FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+CROSS JOIN LATERAL (
+    SELECT {columns} FROM post_enrichment WHERE channel_id = w.channel_id AND message_id = w.message_id AND kind = $3 OFFSET 0
+) e
+"""
+LOAD, LOAD_OWN = _LOAD.format(columns=COLUMNS), _LOAD.format(columns=OWN_COLUMNS)

@@ -1,0 +1,80 @@
+"""Texts that a provider was asked about, in brief: a copy of one of them needs no answer of its own."""
+
+import asyncio
+from array import array
+from collections.abc import Sequence
+from datetime import datetime
+
+from telegram_assistant.domain.posts.near_copies import Sketch, original_of, sketch_of
+from telegram_assistant.stores.postgres.database import SystemTransactions
+
+MOST_OF_A_BUCKET = 20
+"""So many different texts with the same names and numbers are looked at; the newest."""
+
+
+class NearTexts:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+        self._key: bytes | None = None
+
+    async def originals(self, texts: Sequence[str]) -> list[bytes]:
+        """For each the content that it is a copy of; its own where it is new, and from then on it is known."""
+        key = await self._secret()
+        sketches = []
+        for text in texts:
+            sketches.append(sketch_of(text, key))
+            await asyncio.sleep(0)  # each takes up to a millisecond, a hundred would be noticed
+        return await self._originals(sketches)
+
+    async def _secret(self) -> bytes:
+        """Made once for the installation, so that all processes compare alike and nobody outside can."""
+        if self._key is None:
+            async with self._transactions.begin() as connection:
+                self._key = bytes(await connection.fetchval("SELECT key FROM installation_keys WHERE name = 'near_texts'"))
+        return self._key
+
+    async def _originals(self, texts: Sequence[Sketch]) -> list[bytes]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(KNOWN, list({text.bucket for text in texts}), MOST_OF_A_BUCKET)
+            known: dict[bytes, list[Sketch]] = {}
+            for row in rows:
+                known.setdefault(row["bucket"], []).append(Sketch(row["content"], row["bucket"], _numbers(row["sample"]), row["length"]))
+            originals, fresh = [], []
+            for text in texts:
+                candidates = known.setdefault(text.bucket, [])
+                original = original_of(text, candidates)
+                if original is text:
+                    candidates.append(text)
+                    fresh.append(text)
+                originals.append(original.content)
+            if fresh:
+                ordered = sorted(fresh, key=lambda one: (one.bucket, one.content))
+                samples = [array("I", one.sample).tobytes() for one in ordered]
+                lengths = [one.length for one in ordered]
+                await connection.execute(ADD, [one.bucket for one in ordered], [one.content for one in ordered], samples, lengths)
+        return originals
+
+    async def forget(self, before: datetime) -> int:
+        """A copy of what is older is asked about once more."""
+        async with self._transactions.begin() as connection:
+            done = await connection.execute("DELETE FROM near_texts WHERE seen_at < $1", before)
+        return int(done.rpartition(" ")[2])
+
+
+def _numbers(sample: bytes) -> tuple[int, ...]:
+    numbers = array("I")
+    numbers.frombytes(sample)
+    return tuple(numbers)
+
+
+KNOWN = """
+SELECT n.* FROM unnest($1::bytea[]) AS w(bucket)
+CROSS JOIN LATERAL (SELECT bucket, content, sample, length FROM near_texts WHERE bucket = w.bucket ORDER BY seen_at DESC LIMIT $2) n
+"""
+
+ADD = """
+INSERT INTO near_texts (bucket, content, sample, length)
+SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::int[]) ON CONFLICT DO NOTHING
+"""

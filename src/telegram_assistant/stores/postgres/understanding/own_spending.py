@@ -1,0 +1,26 @@
+"""What a tenant may spend on providers, and what it has spent: its own share of every call."""
+
+from datetime import datetime
+
+from telegram_assistant.domain.understanding.spending import Budget, UsageLine
+from telegram_assistant.stores.postgres.database import TenantTransactions
+from telegram_assistant.stores.postgres.understanding.spending import BUDGETS, USAGE
+
+
+class OwnSpending:
+    """A tenant store. Row-level security leaves of each ledger only what is the tenant's."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def budget(self) -> Budget | None:
+        """None: none was set, so nothing is paid for."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(BUDGETS)
+        return Budget(**dict(row)) if row else None
+
+    async def usage(self, since: datetime) -> tuple[UsageLine, ...]:
+        """By day and model, the newest day first."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(USAGE, since, None)
+        return tuple(UsageLine(**dict(row)) for row in rows)

@@ -1,0 +1,96 @@
+"""Posts that went on with a local result while a provider was wanted: worked off later, news before history and the newest first."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.lane import NEWS
+from telegram_assistant.domain.understanding.policy import Wanted
+from telegram_assistant.stores.postgres.database import SystemTransactions
+from telegram_assistant.stores.postgres.delivery.notices import Told, write_notices
+
+MOST_ATTEMPTS = 7
+HOLDS_UP = 5
+"""History waits for news that have failed less often than this."""
+
+
+class ProviderWanted:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def add(self, *wanted: Wanted) -> None:
+        """Once, however often it is wanted."""
+        ordered = sorted(wanted, key=lambda one: (one.post_id, one.work))
+        async with self._transactions.begin() as connection:
+            await connection.execute(ADD, *_columns(ordered))
+
+    async def take(self, work: str, *, limit: int, lease: timedelta) -> tuple[Wanted, ...]:
+        """The newest that nobody else works on; history only when no news are left, in whoever's hands.
+
+        What is not done when the lease is over is given out again, seven times in all.
+        """
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(TAKE, work, limit, lease, MOST_ATTEMPTS, NEWS)
+        newest_first = sorted(rows, key=lambda row: (row["posted_at"], row["channel_id"], row["message_id"]), reverse=True)
+        return tuple(Wanted(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["work"]) for row in newest_first)
+
+    async def put_back(self, wanted: Sequence[Wanted], *, pause: timedelta, was_tried: bool = False, is_set_aside: bool = False) -> None:
+        """It is given out again after the pause. Who has tried in vain uses up an attempt, and the next pause is three times as long.
+
+        History waits for it, unless it is set aside.
+        """
+        if not wanted:
+            return
+        async with self._transactions.begin() as connection:
+            await connection.execute(PUT_BACK, *_columns(wanted), pause, was_tried, is_set_aside, HOLDS_UP)
+
+    async def done(self, finished: Sequence[Wanted], told: Sequence[Told] = ()) -> None:
+        """Forget them, and tell what has come of it."""
+        async with self._transactions.begin() as connection:
+            if told:
+                await write_notices(connection, told)
+            await connection.execute(DONE, *_columns(finished))
+
+    async def waiting(self) -> int:
+        async with self._transactions.begin() as connection:
+            return int(await connection.fetchval("SELECT count(*) FROM provider_wanted WHERE attempts < $1", MOST_ATTEMPTS))
+
+
+def _columns(wanted: Sequence[Wanted]) -> tuple[list[int], list[int], list[str]]:
+    return [one.post_id.channel_id for one in wanted], [one.post_id.message_id for one in wanted], [one.work for one in wanted]
+
+
+_GIVEN = "unnest($1::bigint[], $2::bigint[], $3::text[]) AS d (channel_id, message_id, work)"
+_SAME = "(w.channel_id, w.message_id, w.work) = (d.channel_id, d.message_id, d.work)"
+
+ADD = f"""
+INSERT INTO provider_wanted (channel_id, message_id, work, posted_at)
+SELECT d.*, coalesce(p.posted_at, now()) FROM {_GIVEN}
+LEFT JOIN LATERAL (SELECT posted_at FROM posts WHERE channel_id = d.channel_id AND message_id = d.message_id LIMIT 1) p ON true
+ON CONFLICT DO NOTHING
+"""
+
+# In which lane a post is follows from when it was published (domain.lane), so the newest first is news first. The rest sees to it that
+# history does not slip past news that somebody works on, or that wait for a provider which is away.
+TAKE = f"""
+WITH next AS (
+    SELECT channel_id, message_id, work FROM provider_wanted
+    WHERE work = $1 AND taken_until < now() AND attempts < $4 AND (posted_at > now() - $5::interval OR NOT EXISTS (
+        SELECT 1 FROM provider_wanted n WHERE n.work = $1 AND n.posted_at > now() - $5::interval AND n.attempts < $4 AND NOT n.is_set_aside))
+    ORDER BY posted_at DESC LIMIT $2 FOR UPDATE SKIP LOCKED
+)
+UPDATE provider_wanted w SET taken_until = now() + $3, attempts = w.attempts + 1, is_set_aside = false
+FROM next d WHERE {_SAME}
+RETURNING w.channel_id, w.message_id, w.work, w.posted_at
+"""
+
+PUT_BACK = f"""
+UPDATE provider_wanted w SET is_set_aside = $6 OR w.attempts >= $7,
+    attempts = CASE WHEN $5 THEN w.attempts ELSE greatest(0, w.attempts - 1) END,
+    taken_until = now() + $4::interval * CASE WHEN $5 THEN 3 ^ w.attempts ELSE 1 END
+FROM {_GIVEN} WHERE {_SAME}
+"""
+
+DONE = f"DELETE FROM provider_wanted w USING {_GIVEN} WHERE {_SAME}"

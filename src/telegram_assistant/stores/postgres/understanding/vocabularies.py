@@ -1,0 +1,156 @@
+"""The installation's vocabulary: what it began with, what channels have proposed since, and what is retired."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.understanding.vocabulary import Support, Vocabulary, is_established
+from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
+
+KEPT_SECONDS = 60.0
+
+
+class TagState(StrEnum):
+    """What a tag is to us."""
+
+    ACTIVE = "active"
+    PROPOSED = "proposed"
+    RETIRED = "retired"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A tag that the vocabulary lacks, as a post of some channel speaks of it."""
+
+    language: str
+    tag: str
+    topic: str
+    channel_id: ChannelId
+    text: bytes
+    """A hash: what is printed in many channels counts once."""
+
+
+@dataclass(frozen=True, slots=True)
+class TagLine:
+    """A tag of the installation."""
+
+    language: str
+    tag: str
+    topic: str
+    state: TagState
+    posts: int
+    channels: int
+
+
+class Vocabularies:
+    """A system store. Begins with the packaged vocabulary, which may have grown since the last start."""
+
+    def __init__(self, transactions: SystemTransactions, *, kept_seconds: float = KEPT_SECONDS) -> None:
+        self._transactions = transactions
+        self._kept_seconds = kept_seconds
+        self._kept: tuple[float, Vocabulary] | None = None
+        self._reading = asyncio.Lock()
+
+    async def seed(self, packaged: Vocabulary) -> None:
+        """What was retired here stays retired."""
+        rows = [(language, tag, topic) for language, tags in packaged.tags.items() for tag, topic in tags.items()]
+        async with self._transactions.begin() as connection:
+            await connection.execute(SEED, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
+        self._kept = None
+
+    async def current(self) -> Vocabulary:
+        """The active tags; a minute old at most. The same object as long as nothing has changed."""
+        async with self._reading:
+            if self._kept is None or time.monotonic() - self._kept[0] > self._kept_seconds:
+                async with self._transactions.begin() as connection:
+                    rows = await connection.fetch("SELECT lang, tag, topic FROM vocabulary WHERE state = 'active' ORDER BY lang, topic, tag")
+                tags: dict[str, dict[str, str]] = {}
+                for row in rows:
+                    tags.setdefault(row["lang"], {})[row["tag"]] = row["topic"]
+                read = Vocabulary(tags)
+                self._kept = (time.monotonic(), self._kept[1] if self._kept is not None and self._kept[1] == read else read)
+            return self._kept[1]
+
+    async def propose(self, proposals: Sequence[Proposal]) -> tuple[str, ...]:
+        """Count them; the tags that have become active by it. What private channels speak of stays there."""
+        if not proposals:
+            return ()
+        rows = sorted({(one.language, one.tag, one.channel_id, one.text): one.topic for one in proposals}.items())
+        async with self._transactions.begin() as connection:
+            columns = [[key[place] for key, _ in rows] for place in range(4)]
+            await connection.execute(PROPOSE, *columns, [topic for _, topic in rows])
+            established = await self._established(connection, columns[0], columns[1])
+        if established:
+            self._kept = None
+        return established
+
+    @staticmethod
+    async def _established(connection: Connection, languages: Sequence[object], tags: Sequence[object]) -> tuple[str, ...]:
+        counted = await connection.fetch(COUNT, languages, tags)
+        kept = [row for row in counted if is_established(Support(row["channels"], row["texts"]))]
+        for state, some in ((TagState.ACTIVE, kept), (TagState.PROPOSED, [row for row in counted if row not in kept])):
+            columns = [[row[name] for row in some] for name in ("lang", "tag", "topic", "texts", "channels")]
+            await connection.execute(NOTE, *columns, state.value)
+        return tuple(row["tag"] for row in kept)
+
+    async def lines(self, language: str | None = None) -> tuple[TagLine, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(LINES, language)
+        return tuple(TagLine(row["lang"], row["tag"], row["topic"], TagState(row["state"]), row["posts"], row["channels"]) for row in rows)
+
+    async def set_state(self, language: str, tag: str, state: TagState) -> bool:
+        """False where there is no such tag."""
+        async with self._transactions.begin() as connection:
+            done = await connection.execute("UPDATE vocabulary SET state = $3 WHERE lang = $1 AND tag = $2", language, tag, state.value)
+        self._kept = None
+        return bool(done == "UPDATE 1")
+
+    async def forget(self, before: datetime) -> int:
+        """Proposals that found no support."""
+        async with self._transactions.begin() as connection:
+            done = await connection.execute("DELETE FROM tag_proposals WHERE proposed_at < $1", before)
+            await connection.execute(
+                """
+                DELETE FROM vocabulary v WHERE state = 'proposed'
+                AND NOT EXISTS (SELECT 1 FROM tag_proposals p WHERE p.lang = v.lang AND p.tag = v.tag)
+                """
+            )
+        return int(done.rpartition(" ")[2])
+
+
+SEED = """
+INSERT INTO vocabulary (lang, tag, topic, state)
+SELECT lang, tag, topic, 'active' FROM unnest($1::text[], $2::text[], $3::text[]) AS w(lang, tag, topic)
+ON CONFLICT (lang, tag) DO UPDATE SET topic = excluded.topic, state = 'active' WHERE vocabulary.state = 'proposed'
+"""
+
+PROPOSE = """
+INSERT INTO tag_proposals (lang, tag, channel_id, text_hash, topic)
+SELECT w.* FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[], $5::text[]) AS w(lang, tag, channel_id, text_hash, topic)
+WHERE NOT EXISTS (SELECT 1 FROM vocabulary v WHERE v.lang = w.lang AND v.tag = w.tag AND v.state <> 'proposed')
+  AND NOT EXISTS (SELECT 1 FROM channels c WHERE c.channel_id = w.channel_id AND c.is_private)
+ON CONFLICT DO NOTHING
+"""
+
+COUNT = """
+SELECT p.lang, p.tag, mode() WITHIN GROUP (ORDER BY p.topic) AS topic,
+       count(DISTINCT p.channel_id)::int AS channels, count(DISTINCT p.text_hash)::int AS texts
+FROM tag_proposals p JOIN (SELECT DISTINCT * FROM unnest($1::text[], $2::text[]) AS u(lang, tag)) w USING (lang, tag)
+GROUP BY p.lang, p.tag ORDER BY p.lang, p.tag
+"""
+
+LINES = """
+SELECT lang, tag, topic, state, posts, channels FROM vocabulary WHERE $1::text IS NULL OR lang = $1 ORDER BY lang, topic, tag
+"""
+
+NOTE = """
+INSERT INTO vocabulary (lang, tag, topic, posts, channels, state)
+SELECT lang, tag, topic, texts, channels, $6
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[]) AS w(lang, tag, topic, texts, channels)
+ON CONFLICT (lang, tag) DO UPDATE SET topic = excluded.topic, posts = excluded.posts, channels = excluded.channels, state = excluded.state
+WHERE vocabulary.state = 'proposed'
+"""

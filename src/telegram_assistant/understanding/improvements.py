@@ -1,0 +1,106 @@
+"""What a provider may improve later: tags, what was seen in pictures, vectors. Each is made, saved and told as it would have been at once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from telegram_assistant.ai.gate import Gate
+from telegram_assistant.ai.questions import TAGGING, VECTORS, VISION
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.media.vision_results import Sight, status_of
+from telegram_assistant.domain.understanding.embedding_text import text_of
+from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, Reason, Tier, Urgency
+from telegram_assistant.errors import Busy
+from telegram_assistant.events import Event, PostEnriched, PostTagged, PostVisionAnalyzed, Trigger, VisionStatus
+from telegram_assistant.events.envelope import trace_of
+from telegram_assistant.stores.postgres.posts.post_states import PostStates
+from telegram_assistant.stores.postgres.posts.rows import StoredPost
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.understanding.post_pictures import Looker
+from telegram_assistant.understanding.post_tags import Tagger
+
+log = get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Improved:
+    """What has come of a post: what is told, where a provider has answered; or why none has."""
+
+    reason: Reason | None = None
+    event: Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """A kind of work, in the words of provider_wanted, and who does it."""
+
+    work: str
+    at_once: int
+    make: Callable[[Sequence[StoredPost], Urgency], Awaitable[Mapping[PostId, Improved]]]
+
+
+def better_tags(tagger: Tagger) -> Improvement:
+    async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
+        understood = await tagger.tag(stored, urgency=urgency, pays_for_history=True)
+        improved = {}
+        for one in stored:
+            result = understood[one.post.id]
+            tags = result.local.tags if result.local is not None else ()
+            event = _event(PostTagged, one, trigger=Trigger.PROVIDER_RETAG, tags=tags) if result.tier is Tier.PROVIDER else None
+            improved[one.post.id] = Improved(result.reason, event)
+        return improved
+
+    return Improvement(TAGGING, 20, make)
+
+
+def better_sights(looker: Looker) -> Improvement:
+    """What was seen is told when nothing is left to ask about the post, so that it is tagged again once."""
+
+    async def look(one: StoredPost, urgency: Urgency) -> Improved:
+        try:
+            sights = await looker.look(one, urgency=urgency, pays_for_history=True)
+        except Busy:
+            raise
+        except Exception:
+            log.exception("pictures_not_seen", post_id=str(one.post.id), what_to_do="what was read here stays; report it")
+            return Improved(Reason.FAILED)
+        reason = _why_not(sights)
+        if reason in WORTH_TRYING_AGAIN or not any(sight.provider for sight in sights):
+            return Improved(reason)
+        status = VisionStatus(status_of(sights))
+        return Improved(reason, _event(PostVisionAnalyzed, one, status=status, grouped_id=one.post.grouped_id))
+
+    async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
+        found = await asyncio.gather(*(look(one, urgency) for one in stored))
+        return {one.post.id: result for one, result in zip(stored, found, strict=True)}
+
+    return Improvement(VISION, 5, make)
+
+
+def better_vectors(gate: Gate, states: PostStates) -> Improvement:
+    """They are made and paid for here; the index hears of it, and finds the answer known."""
+
+    async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
+        known = await states.load([one.post.id for one in stored])
+        texts = {post_id: text for post_id, state in known.items() if state.is_shown and (text := text_of(state.stored.post, state.learnt))}
+        made = await gate.post_vectors(texts, urgency=urgency)
+        return {
+            one.post.id: Improved(event=_event(PostEnriched, one, trigger=Trigger.PROVIDER_RETAG))
+            if one.post.id in made.vectors
+            else Improved(made.reasons.get(one.post.id))
+            for one in stored
+        }
+
+    return Improvement(VECTORS, 50, make)
+
+
+def _why_not(sights: Sequence[Sight]) -> Reason | None:
+    """Of its files one that may be asked about again decides."""
+    reasons = [Reason(sight.withheld) for sight in sights if sight.withheld]
+    return next((reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[0] if reasons else None)
+
+
+def _event[E: Event](event: type[E], stored: StoredPost, **facts: object) -> E:
+    post_id, revision = stored.post.id, stored.revision
+    return event.about(post_id, revision, occurred_at=datetime.now(UTC), trace_id=trace_of(post_id, revision), **facts)  # type: ignore[arg-type]  # facts are the event's own

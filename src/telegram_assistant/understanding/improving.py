@@ -1,0 +1,68 @@
+"""improving: what a provider could not say when a post came by is asked later, news before history. Works off a table, not a stream."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from telegram_assistant.domain.lane import Lane, lane_of
+from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, Reason, Urgency, Wanted
+from telegram_assistant.errors import Busy
+from telegram_assistant.stores.postgres.delivery.notices import Told
+from telegram_assistant.stores.postgres.posts.posts import Posts
+from telegram_assistant.stores.postgres.understanding.provider_wanted import ProviderWanted
+from telegram_assistant.supervision import Loop, sleep_unless
+from telegram_assistant.understanding.improvements import Improvement
+
+LEASE = timedelta(minutes=3)
+PAUSE = timedelta(seconds=30)
+"""What nobody has tried is tried again then."""
+IDLE_SECONDS = 5.0
+
+
+def improving(*, wanted: ProviderWanted, posts: Posts, improvements: Sequence[Improvement]) -> Loop:
+    """One per worker; many are safe together. Tags do not wait for pictures, nor these for vectors."""
+
+    async def keep_improving(improvement: Improvement, stopping: asyncio.Event) -> None:
+        while not stopping.is_set():
+            try:
+                improved = await improve(improvement, wanted=wanted, posts=posts)
+            except Busy:
+                improved = 0
+            if not improved:
+                await sleep_unless(stopping, IDLE_SECONDS)
+
+    async def run(stopping: asyncio.Event) -> None:
+        async with asyncio.TaskGroup() as group:
+            for improvement in improvements:
+                group.create_task(keep_improving(improvement, stopping))
+
+    return Loop("improving", run)
+
+
+async def improve(improvement: Improvement, *, wanted: ProviderWanted, posts: Posts) -> int:
+    """Work off some; how many have got a provider's result. What follows is told like any other result, so that the index hears of it."""
+    taken = await wanted.take(improvement.work, limit=improvement.at_once, lease=LEASE)
+    if not taken:
+        return 0
+    now = datetime.now(UTC)
+    stored = {one.post.id: one for one in await posts.load([one.post_id for one in taken]) if one.deleted_at is None}
+    lanes = {post_id: lane_of(one.post.posted_at, now) for post_id, one in stored.items()}
+    urgency = Urgency.RETAGGING if Lane.LIVE in lanes.values() else Urgency.BACKFILL
+    found = await improvement.make(list(stored.values()), urgency) if stored else {}
+    told = [Told(one.event, lanes[post_id]) for post_id, one in found.items() if one.event is not None]
+    reasons = {one: found[one.post_id].reason if one.post_id in found else None for one in taken}
+    await _put_back(wanted, reasons, has_answered=bool(told))
+    await wanted.done([one for one, reason in reasons.items() if reason not in WORTH_TRYING_AGAIN], told)
+    return len(told)
+
+
+async def _put_back(wanted: ProviderWanted, reasons: Mapping[Wanted, Reason | None], *, has_answered: bool) -> None:
+    """While the provider is away history waits as well. What lacks money, or fails where others succeed, holds nothing up."""
+
+    def those(*which: Reason) -> list[Wanted]:
+        return [one for one, reason in reasons.items() if reason in which]
+
+    await wanted.put_back(those(Reason.NO_BUDGET), pause=PAUSE, is_set_aside=True)
+    await wanted.put_back(those(Reason.BUSY, Reason.BREAKER), pause=PAUSE)
+    await wanted.put_back(those(Reason.AWAY), pause=PAUSE, was_tried=True, is_set_aside=has_answered)
+    await wanted.put_back(those(Reason.FAILED), pause=PAUSE, was_tried=True, is_set_aside=True)

@@ -1,0 +1,88 @@
+"""What tagging and retagging share: from posts to stored tags."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from telegram_assistant.ai.answers import Material, Understood
+from telegram_assistant.ai.gate import Gate
+from telegram_assistant.ai.local.tagging import LOCAL_MODEL
+from telegram_assistant.ai.outputs import Tags
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.lane import NEWS
+from telegram_assistant.domain.posts.near_copies import content_of
+from telegram_assistant.domain.posts.post import PostKind
+from telegram_assistant.domain.understanding.policy import Tier, Urgency
+from telegram_assistant.domain.understanding.vocabulary import language_for
+from telegram_assistant.stores.postgres.posts.rows import StoredPost
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Enrichments, Kind
+from telegram_assistant.stores.postgres.understanding.vocabularies import Proposal, Vocabularies
+
+WITHOUT_PICTURES = {PostKind.TEXT, PostKind.POLL, PostKind.SERVICE}
+SEEN = ("description", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Tagger:
+    """Everything it takes."""
+
+    gate: Gate
+    enrichments: Enrichments
+    vocabularies: Vocabularies
+
+    async def tag(self, stored: Sequence[StoredPost], *, urgency: Urgency, pays_for_history: bool = False) -> Mapping[PostId, Understood[Tags]]:
+        """Understand and save; what pictures say, as far as they were looked at, belongs to a post's text.
+
+        So it does not matter how often and in which order a post comes by.
+        """
+        alive = [one for one in stored if one.deleted_at is None]
+        if not alive:
+            return {}
+        seen = await self._seen(alive)
+        since = datetime.now(UTC) - NEWS
+        materials = [_material(one, seen.get(one.post.id, {}), is_history=one.post.posted_at < since and not pays_for_history) for one in alive]
+        understood = await self.gate.tags(materials, vocabulary=await self.vocabularies.current(), urgency=urgency)
+        rows = [row for one, result in zip(alive, understood, strict=True) for row in _rows(one, result)]
+        await self.enrichments.save(rows)
+        await self.vocabularies.propose([one for material, result in zip(materials, understood, strict=True) for one in _proposals(material, result)])
+        return {one.post.id: result for one, result in zip(alive, understood, strict=True)}
+
+    async def _seen(self, stored: Sequence[StoredPost]) -> Mapping[PostId, Mapping[Tier, str]]:
+        shown = {one.post.id: one.revision for one in stored if one.post.kind not in WITHOUT_PICTURES}
+        seen: dict[PostId, dict[Tier, str]] = {}
+        for row in await self.enrichments.load(list(shown), Kind.VISION) if shown else ():
+            if row.revision == shown[row.post_id] and (said := said_in(row)):
+                seen.setdefault(row.post_id, {})[row.tier] = said
+        return seen
+
+
+def said_in(row: Enrichment) -> str:
+    """What pictures add to a post's text; empty where they add nothing."""
+    return "\n".join(said for name in SEEN if (said := str(row.data.get(name) or "").strip()))
+
+
+def _material(stored: StoredPost, pictures: Mapping[Tier, str], *, is_history: bool) -> Material:
+    post = stored.post
+    return Material(post.text, post.channel_id, post.id, pictures, is_service=post.kind is PostKind.SERVICE, is_history=is_history)
+
+
+def _rows(stored: StoredPost, result: Understood[Tags]) -> list[Enrichment]:
+    rows = []
+    if result.local is not None:
+        rows.append(_row(stored, Tier.LOCAL, result.local, "local", LOCAL_MODEL, result.prompt_version))
+    if result.tier is Tier.PROVIDER and result.value is not None:
+        rows.append(_row(stored, Tier.PROVIDER, result.value, result.provider, result.model, result.prompt_version))
+    return rows
+
+
+def _row(stored: StoredPost, tier: Tier, tags: Tags, provider: str, model: str, prompt_version: str) -> Enrichment:
+    data = tags.model_dump(mode="json", exclude={"proposed", "channel_id"})
+    return Enrichment(stored.post.id, stored.revision, Kind.TAGS, tier, data, provider, model, prompt_version)
+
+
+def _proposals(material: Material, result: Understood[Tags]) -> list[Proposal]:
+    found = result.value
+    if found is None or not found.proposed or found.is_ad or result.is_cached:
+        return []
+    text = content_of(material.text)
+    return [Proposal(language_for(material.text), tag, found.topic or "society", material.channel_id, text) for tag in found.proposed]

@@ -1,0 +1,1 @@
+"""What tests and benchmarks share: factories, servers, programs and stand-ins for the outside world."""

@@ -37,7 +37,7 @@ from telegram_assistant.api.site import site_of
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.keys import KeyMaker, make_key
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
@@ -83,8 +83,8 @@ async def fill(app: App) -> tuple[str, dict[str, list[str]]]:
         posts = posts_of(writer, channel_id, first_id=1, count=10, newest=now, span=timedelta(days=5))
         await land(app.system, *posts)
     keys = app.tenant(tenant.tenant_id).keys
-    maker = KeyMaker(actor="bench", scopes=Scope)
-    made = [await make_key("bench", [*Scope], maker=maker, keys=keys, now=now) for _ in range(50)]
+    maker = KeyMaker(actor="bench", scopes=KeyScope)
+    made = [await make_key("bench", [*KeyScope], maker=maker, keys=keys, now=now) for _ in range(50)]
     known = {"channel_id": [str(one) for one in channels], "message_id": ["1", "2"], "key_id": [str(one.key.key_id) for one in made[1:]]}
     return made[0].secret, known
 

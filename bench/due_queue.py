@@ -17,7 +17,7 @@ from telegram_assistant.domain.channels.rhythm import after_posts, begun
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.stores.postgres.channels.schedule import DueChannel, Empty
 from telegram_assistant.stores.postgres.database import Pool, open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim, RunEnds
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from testkit.harness import Versions, arguments, median, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
@@ -119,7 +119,7 @@ async def run(channels: int, seconds: float) -> dict[str, object]:
         await admin.execute("ANALYZE")
         fresh = await admin.fetchval("SELECT pg_total_relation_size('poll_schedule')")
         postmaster = await postmaster_of(admin)
-        system = system_stores(pool, Bell())
+        system = system_stores(pool, Wakeup())
         workers = [Worker(number, system) for number in range(WORKERS)]
         ours, plain = Turns(), Turns()
         began = time.perf_counter()

@@ -43,7 +43,7 @@ class Size:
     with_outages: bool
 
     @property
-    def longest_seconds(self) -> float:
+    def max_seconds(self) -> float:
         """No channel waits for more than two rounds of all channels in a row."""
         return 2 * self.nature.channels / self.per_second
 
@@ -68,7 +68,7 @@ class Run:
 
     outcomes: dict[str, Outcome]
     activity: dict[str, float]
-    longest_outage_seconds: float
+    max_outage_seconds: float
 
 
 def run(size: Size, seed: int) -> Run:
@@ -80,11 +80,11 @@ def run(size: Size, seed: int) -> Run:
     closed = outages(begin=followed_from, days=TRAINING_DAYS + size.days, seed=seed) if size.with_outages else ()
     budget = make_budget(per_second=size.per_second, begin=followed_from, end=world.end, measured=(measured_from, measured_until), closed=closed)
     readers = {
-        "fresh": fresh(world, budget, followed_from, longest_seconds=size.longest_seconds),
+        "fresh": fresh(world, budget, followed_from, max_seconds=size.max_seconds),
         "oracle": oracle(world, budget, measured_from - DAY),
         "classic": classic(world, budget, measured_from - DAY),
     }
-    return Run({name: Outcome.of(reader) for name, reader in readers.items()}, world.described(), budget.longest_outage_seconds)
+    return Run({name: Outcome.of(reader) for name, reader in readers.items()}, world.described(), budget.max_outage_seconds)
 
 
 def changed(nature: Nature) -> dict[str, Nature]:
@@ -139,12 +139,12 @@ def decision_us() -> float:
     began, rounds = time.process_time(), 20
     for _ in range(rounds):
         for one in rhythms:
-            rhythm.wait_seconds(one, rhythm.FLAT, now=now, price=price, longest_seconds=2000.0)
+            rhythm.wait_seconds(one, rhythm.FLAT, now=now, price=price, max_seconds=2000.0)
     return (time.process_time() - began) / rounds / len(rhythms) * 1e6
 
 
 def summary(size: Size, runs: list[Run], others: dict[str, list[Run]], *, bar: float) -> dict[str, object]:
-    bound = size.longest_seconds + max(one.longest_outage_seconds for one in runs) + SLACK_SECONDS
+    bound = size.max_seconds + max(one.max_outage_seconds for one in runs) + SLACK_SECONDS
     by_policy = {policy: figures(runs, policy) for policy in ("fresh", "oracle", "classic")}
     measured = {**ratios(runs), "worst_staleness_seconds": by_policy["fresh"]["stalest_s"]}
     bars = {"vs_oracle": bar, "vs_classic": 0.5, "worst_staleness_seconds": round(bound)}
@@ -162,7 +162,7 @@ def summary(size: Size, runs: list[Run], others: dict[str, list[Run]], *, bar: f
         "days": size.days,
         "seeds": len(runs),
         "outages": size.with_outages,
-        "longest_wait_s": round(size.longest_seconds),
+        "max_wait_s": round(size.max_seconds),
         "posts": round(float(np.mean([len(one.outcomes["fresh"].waits) for one in runs]))),
         "activity": {name: round(float(np.mean([one.activity[name] for one in runs])), 3) for name in runs[0].activity},
         "tga": __version__,

@@ -35,7 +35,7 @@ from telegram_assistant.stages.graph_indexing import graph_indexing
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
@@ -141,7 +141,7 @@ async def run(posts: int) -> dict[str, object]:
         server = Neo4jServer(known)
         stack.push_async_callback(server.close)
         settings = await stack.enter_async_context(own_database("tga_bench_graph"))
-        system = system_stores(await stack.enter_async_context(open_pool(settings.database)), Bell())
+        system = system_stores(await stack.enter_async_context(open_pool(settings.database)), Wakeup())
         admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
         stack.push_async_callback(admin.close)
         graph = Graph(server, name=NAME)

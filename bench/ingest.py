@@ -24,13 +24,13 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.accounts.account import AccountState, Lease
 from telegram_assistant.domain.channels.channel import FoundChannel
 from telegram_assistant.domain.ids import AccountId, TenantId
-from telegram_assistant.ingest.account_loop import Reading
-from telegram_assistant.ingest_role import Mine, desk_of
+from telegram_assistant.ingest.account_loop import AccountLoop
+from telegram_assistant.ingest_role import OwnedAccount, desk_of
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.telegram.account_client import Clock
 from telegram_assistant.telegram.client import open_line
-from telegram_assistant.telegram.reader import Reader
+from telegram_assistant.telegram.reader import ChannelReader
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
 from testkit.harness import Versions, arguments, median, own_cpu_seconds, own_database, report
@@ -45,9 +45,9 @@ class Seat:
     """One account: ours, and a bare client of its own."""
 
     account_id: AccountId
-    mine: Mine
-    reader: Reader
-    reading: Reading
+    mine: OwnedAccount
+    reader: ChannelReader
+    reading: AccountLoop
     bare: TelegramClient
     joined: dict[int, FoundChannel]
 
@@ -67,7 +67,7 @@ async def seat_of(
     system = app.system
     account_id = await system.accounts.add(tenant_id)
     await system.accounts.set_state(account_id, AccountState.ACTIVE)
-    mine = Mine(account_id, account_id, Lease(begun=time.monotonic() + 3600))
+    mine = OwnedAccount(account_id, account_id, Lease(begun=time.monotonic() + 3600))
     line = await stack.enter_async_context(
         open_line(
             app.settings.telegram,
@@ -78,13 +78,13 @@ async def seat_of(
             clock=clock,
         )
     )
-    reader = Reader(line)
+    reader = ChannelReader(line)
     desk = desk_of(app, mine, reader, slots=asyncio.Semaphore(100), stopping=asyncio.Event())
     bare = TelegramClient(StringSession(control.session(f"{phone}1")), 1, "x", flood_sleep_threshold=0, receive_updates=False)
     await bare.connect()
     stack.push_async_callback(bare.disconnect)
     found, _ = await reader.joined()
-    return Seat(account_id, mine, reader, Reading(desk, asyncio.Event()), bare, {one.channel.channel_id: one for one in found})
+    return Seat(account_id, mine, reader, AccountLoop(desk, asyncio.Event()), bare, {one.channel.channel_id: one for one in found})
 
 
 async def prepare(app: App, seat: Seat, tenant_id: TenantId, channel_id: int) -> None:

@@ -6,7 +6,7 @@ from zlib import crc32
 
 import numpy as np
 
-from telegram_assistant.ai.local.understanding import Local
+from telegram_assistant.ai.local.understanding import LocalModels
 from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, TextKind, Vector
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.vectors.protocol import Space
@@ -46,7 +46,7 @@ class Drawn:
         return [tuple(one) for one in (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).tolist()]
 
 
-class InstantLocal(Local):
+class InstantLocal(LocalModels):
     """The words of a text are really looked at; its vector was drawn before."""
 
     def __init__(self, drawn: Drawn) -> None:

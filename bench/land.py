@@ -15,7 +15,7 @@ from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns, unnested
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
@@ -39,7 +39,7 @@ async def run(seconds: float) -> dict[str, object]:
     async with own_database("tga_bench_land") as settings, open_pool(settings.database) as pool:
         # Both sides have one connection each, so that the CPU of its backend is the CPU of the side.
         plain = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
-        system = system_stores(pool, Bell())
+        system = system_stores(pool, Wakeup())
         pids = {"ours": await pool.fetchval("SELECT pg_backend_pid()"), "bare": await plain.fetchval("SELECT pg_backend_pid()")}
         sides = {"ours": Side(), "bare": Side()}
         writer, channel_ids = make_writer(1), iter(range(1_000_000_000, 2_000_000_000))

@@ -9,7 +9,7 @@ from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.posts.links import urls_of
 from telegram_assistant.domain.posts.post import Post
-from telegram_assistant.domain.understanding.pages import Page, PageStatus
+from telegram_assistant.domain.understanding.pages import LinkedPage, PageStatus
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.settings import DatabaseSettings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
@@ -78,7 +78,7 @@ class World:
         if urls:
             await pages.claim(list(urls), owner="bench", lease=timedelta(minutes=5))
         for url in urls:
-            await pages.finish(url, Page(url=url, status=PageStatus.READ, title="Статья", text=TEXT), owner="bench", attempts=0)
+            await pages.finish(url, LinkedPage(url=url, status=PageStatus.READ, title="Статья", text=TEXT), owner="bench", attempts=0)
         self._read |= urls
 
 

@@ -27,16 +27,16 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.accounts.account import AccountState, Lease
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.events import Event, PostParsed
-from telegram_assistant.ingest.account_loop import Reading
-from telegram_assistant.ingest_role import Mine, desk_of, fetcher_of
+from telegram_assistant.ingest.account_loop import AccountLoop
+from telegram_assistant.ingest_role import OwnedAccount, desk_of, fetcher_of
 from telegram_assistant.settings import Settings, TelegramSettings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.streams.stage import bind
-from telegram_assistant.telegram.account_client import Line
+from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.client import open_line
-from telegram_assistant.telegram.reader import Reader
+from telegram_assistant.telegram.reader import ChannelReader
 from telegram_simulator.control.client import ControlClient
 from testkit.harness import Versions, arguments, own_cpu_seconds, own_database, report
 from testkit.simulators import simulator
@@ -93,7 +93,7 @@ def truth_of(control: ControlClient, channels: Sequence[int]) -> Truth:
 
 
 @asynccontextmanager
-async def line_of(app: App, control: ControlClient, mine: Mine, channels: Sequence[int]) -> AsyncIterator[Line]:
+async def line_of(app: App, control: ControlClient, mine: OwnedAccount, channels: Sequence[int]) -> AsyncIterator[AccountClient]:
     async with open_line(
         app.settings.telegram,
         control.session(PHONE, joined=channels),
@@ -105,15 +105,15 @@ async def line_of(app: App, control: ControlClient, mine: Mine, channels: Sequen
         yield line
 
 
-async def read_posts(app: App, mine: Mine, line: Line, tenant_id: TenantId) -> None:
+async def read_posts(app: App, mine: OwnedAccount, line: AccountClient, tenant_id: TenantId) -> None:
     """Follow what was joined, read all of it, and let post_persistence see it."""
-    reader, system, stopping = Reader(line), app.system, asyncio.Event()
+    reader, system, stopping = ChannelReader(line), app.system, asyncio.Event()
     found, _ = await reader.joined()
     for one in found:
         await system.channels.open_to(mine.account_id, one.channel, one.access_hash, joined=True, read_at=datetime.now(UTC))
         await system.channels.subscribe(tenant_id, Subscription(channel_id=one.channel.channel_id, history_days=EVERYTHING_DAYS))
     await system.planning.give_accounts()
-    reading = Reading(desk_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping)
+    reading = AccountLoop(desk_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping)
     while await reading.turn():
         await system.planning.want_history()
 
@@ -176,7 +176,7 @@ async def fetch(app: App, control: ControlClient, road: ToxiProxy, files: int, s
     tenant = await app.system.tenants.ensure("bench", is_operator=True)
     account_id = await app.system.accounts.add(tenant.tenant_id)
     await app.system.accounts.set_state(account_id, AccountState.ACTIVE)
-    mine, stopping, seen = Mine(account_id, account_id, Lease(begun=time.monotonic() + 7200)), asyncio.Event(), dict[str, int]()
+    mine, stopping, seen = OwnedAccount(account_id, account_id, Lease(begun=time.monotonic() + 7200)), asyncio.Event(), dict[str, int]()
     async with line_of(app, control, mine, channels) as line:
         await read_posts(app, mine, line, tenant.tenant_id)
         await persist(app, admin)

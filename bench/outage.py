@@ -23,7 +23,7 @@ from telegram_assistant.ai.questions import TAGGING
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.understanding.policy import AiPolicy, Wanted
+from telegram_assistant.domain.understanding.policy import AiPolicy, PendingImprovement
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
@@ -100,7 +100,7 @@ async def want_history(app: App, writer: Writer) -> None:
     newest = datetime.now(UTC) - timedelta(days=3)
     made = tuple(posts_of(writer, OLD_CHANNEL, first_id=1, count=OLD_POSTS, newest=newest, span=timedelta(hours=1)))
     await app.system.landing.land(page_of(made), Claim(OLD_CHANNEL, 0))
-    await app.system.provider_wanted.add(*(Wanted(post.id, TAGGING) for post in made))
+    await app.system.provider_wanted.add(*(PendingImprovement(post.id, TAGGING) for post in made))
 
 
 async def watch(admin: Admin, passing: Passing) -> None:

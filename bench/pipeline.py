@@ -24,9 +24,9 @@ from redis.asyncio import Redis
 
 from bench.instant import SPACE, Drawn, InstantLocal, InstantModel
 from bench.landing_world import CHANNELS, World, land_elsewhere
-from telegram_assistant.ai.providers import Source
+from telegram_assistant.ai.providers import ConfiguredProvider
 from telegram_assistant.assembly import App, Models, assemble, open_gate, open_questions
-from telegram_assistant.domain.understanding.policy import AiPolicy, Work
+from telegram_assistant.domain.understanding.policy import AiPolicy, ModelTask
 from telegram_assistant.pipeline import ENDS, PIPELINE
 from telegram_assistant.settings import Settings, VectorSettings, read_group
 from telegram_assistant.streams.monitoring import look
@@ -34,7 +34,7 @@ from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import Stage
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.understanding.post_tags import Tagger
-from telegram_assistant.vectors.index import Index, MeaningSearch
+from telegram_assistant.vectors.index import MeaningSearch, VectorIndex
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.worker_role import loops_of, relay_of, runner_of
 from testkit.engines import Engine, running_engine
@@ -81,7 +81,7 @@ async def understanding_at_once(
     app: App, *, vectors: VectorSettings | None, asks: bool = False, local: InstantLocal | None = None
 ) -> AsyncIterator[App]:
     """The same installation before models that take no time."""
-    sources = [Source("openai", InstantModel(), {Work.CHAT: "instant"}, streams=64, per_minute=10_000_000)] if asks else []
+    sources = [ConfiguredProvider("openai", InstantModel(), {ModelTask.CHAT: "instant"}, streams=64, per_minute=10_000_000)] if asks else []
     local = local or InstantLocal(Drawn())
     settings = app.settings.model_copy(update={"vectors": vectors or VectorSettings()})
     async with AsyncExitStack() as stack:
@@ -89,7 +89,7 @@ async def understanding_at_once(
         gate = await stack.enter_async_context(open_gate(models, settings, system=app.system, redis=app.redis))
         questions = await stack.enter_async_context(open_questions(models, settings, api=app.api, tenant=app.tenant, redis=app.redis))
         opened = await stack.enter_async_context(open_vectors(settings.vectors))
-        index = None if opened is None else Index(opened, gate=gate, states=app.system.post_states)
+        index = None if opened is None else VectorIndex(opened, gate=gate, states=app.system.post_states)
         meaning_search = None if opened is None else MeaningSearch(opened, questions=questions)
         tagger = Tagger(gate, app.system.enrichments, app.system.vocabularies)
         looker = replace(app.looker, gate=gate)

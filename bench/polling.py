@@ -35,7 +35,7 @@ class Budget:
         return moments
 
     @property
-    def longest_outage_seconds(self) -> float:
+    def max_outage_seconds(self) -> float:
         return float(np.diff(self.at[self.is_open]).max() - 1.0 / self.per_second)
 
 
@@ -123,7 +123,7 @@ class Plan:
         self.tick_at = now - now % TICK_SECONDS + TICK_SECONDS
 
 
-def fresh(world: World, budget: Budget, begin: float, *, longest_seconds: float) -> Reader:
+def fresh(world: World, budget: Budget, begin: float, *, max_seconds: float) -> Reader:
     """The production policy: a queue by due time, the price of the hour, profiles anew every night. It learns from what its polls find."""
     reader = Reader(world.posts, budget, begin)
     rhythms = [first_page(posts[:known], begin, world.begin) for posts, known in zip(world.posts, reader.known, strict=True)]
@@ -139,7 +139,7 @@ def fresh(world: World, budget: Budget, begin: float, *, longest_seconds: float)
             plan.late.append((now - due_at) / (due_at - reader.polled_at[channel]))
         if found := reader.poll(channel, now):
             plan.rhythms[channel] = rhythm.after_posts(plan.rhythms[channel], found, now)
-        wait = rhythm.wait_seconds(plan.rhythms[channel], plan.profiles[channel], now=now, price=plan.price, longest_seconds=longest_seconds)
+        wait = rhythm.wait_seconds(plan.rhythms[channel], plan.profiles[channel], now=now, price=plan.price, max_seconds=max_seconds)
         heapq.heapreplace(due, (now + wait, channel))
     reader.close(world.end)
     return reader

@@ -45,7 +45,7 @@ async def run(rounds: int, events: int, seconds: float) -> dict[str, object]:
             redis = Redis.from_url(engine.url)
             admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
             system = system_stores(pool, bell)
-            relay = Relay(system.outbox, PIPELINE, redis=redis, health=Health(probes={}), partitions=1, most_entries=10 * events)
+            relay = Relay(system.outbox, PIPELINE, redis=redis, health=Health(probes={}), partitions=1, max_entries=10 * events)
             ours, bare, cpu = [], [], []
             for _ in range(rounds):
                 bare.append(await bare_turn(redis, events))

@@ -16,19 +16,19 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.search.fusion import fused
-from telegram_assistant.domain.understanding.policy import Reason
-from telegram_assistant.features.search_meaning import LEAST_SCORE, NEAREST
+from telegram_assistant.domain.understanding.policy import FallbackReason
+from telegram_assistant.features.search_meaning import MIN_SCORE, NEAREST
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
-from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, Limits, Place
-from telegram_assistant.vectors.protocol import Reach, Sought
+from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition
+from telegram_assistant.vectors.protocol import Reach, VectorQuery
 from telegram_simulator.world.demo.demo import DAYS, Demo
 from telegram_simulator.world.demo.plan import Kind, Planned
 from testkit.factories import make_page, make_post
 
 FIRST = 10
-FEWEST_RELEVANT = 3
+MIN_RELEVANT = 3
 _WORD = re.compile(r"[^\W\d_]{5,}")
 
 
@@ -74,7 +74,7 @@ def asked_about(stored: dict[PostId, Planned], most: int) -> list[tuple[str, Pos
     hand = random.Random(5)
     asked = []
     for ids in stories.values():
-        if len(ids) <= FEWEST_RELEVANT:
+        if len(ids) <= MIN_RELEVANT:
             continue
         about = hand.choice(ids)
         words = list(dict.fromkeys(_WORD.findall(written(stored[about]).splitlines()[0])))
@@ -100,10 +100,10 @@ async def ranked(app: App, tenant_id: TenantId, question: str) -> dict[str, Sequ
     """As the feature ranks them, before copies are folded: each side in its own order, and both together."""
     assert app.meaning_search is not None
     words = app.tenant(tenant_id).words
-    matches = await words.find(question, Limits(), before=Place(FAR_FUTURE))
+    matches = await words.find(question, SearchFilters(), before=SearchPosition(FAR_FUTURE))
     by_words = [one.post_id for one in sorted(matches.found, key=lambda one: -one.rank)]
     reach = Reach(local=frozenset((await words.scope()).in_force.policies))
-    hits = await app.meaning_search.nearest(question, Sought(reach=reach, limit=NEAREST, without_ads=True), tenant_id=tenant_id)
-    assert not isinstance(hits, Reason)
-    near = [hit.post_id for hit in hits if hit.score >= LEAST_SCORE]
+    hits = await app.meaning_search.nearest(question, VectorQuery(reach=reach, limit=NEAREST, without_ads=True), tenant_id=tenant_id)
+    assert not isinstance(hits, FallbackReason)
+    near = [hit.post_id for hit in hits if hit.score >= MIN_SCORE]
     return {"fused": fused(by_words, near), "fulltext": by_words, "vectors": near}

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from telegram_assistant.ai.answers import Material
-from telegram_assistant.ai.local.understanding import Local
+from telegram_assistant.ai.local.understanding import LocalModels
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.assembly import assemble
@@ -114,7 +114,7 @@ def copies(posts: Sequence[Planned]) -> dict[str, object]:
 
 def cpu_us(texts: Sequence[str]) -> int:
     """Of one post, once the dictionary is loaded."""
-    tagger, vocabulary = asyncio.run(Local(models=Path()).load()), packaged_vocabulary()
+    tagger, vocabulary = asyncio.run(LocalModels(models=Path()).load()), packaged_vocabulary()
     for text in texts[:100]:
         tagger.tags(text, vocabulary)
     began = own_cpu_seconds()

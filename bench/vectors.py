@@ -27,13 +27,13 @@ from telegram_assistant.settings import Settings, VectorSettings, read_group
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import Pool, open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.stores.redis.client import open_redis
-from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.index import VectorIndex
 from telegram_assistant.vectors.opening import open_vectors
-from telegram_assistant.vectors.protocol import Payload, Point, Reach, Sought, Vectors
+from telegram_assistant.vectors.protocol import Payload, Point, Reach, VectorQuery, Vectors
 from testkit.harness import arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, report
 from testkit.models import MINILM, packaged_models
 from testkit.rows import make_writer, page_of, posts_of
@@ -48,13 +48,13 @@ STAGE_CHANNELS = 40
 class Pauses:
     """The longest time that nothing else got its turn."""
 
-    longest_ms: float = 0.0
+    max_ms: float = 0.0
 
     async def watch(self) -> None:
         while True:
             before = time.perf_counter()
             await asyncio.sleep(0.001)
-            self.longest_ms = max(self.longest_ms, (time.perf_counter() - before) * 1e3)
+            self.max_ms = max(self.max_ms, (time.perf_counter() - before) * 1e3)
 
 
 async def run(points: int, posts: int) -> dict[str, object]:
@@ -70,10 +70,10 @@ async def run(points: int, posts: int) -> dict[str, object]:
 
 
 async def stage_figures(settings: Settings, pool: Pool, vectors: Vectors, drawn: Drawn, posts: int, scratch: Path) -> dict[str, object]:
-    system = system_stores(pool, Bell())
+    system = system_stores(pool, Wakeup())
     ids, texts = await land(system, posts)
     async with opened_gate(settings, system, drawn) as gate:
-        index = Index(vectors, gate=gate, states=system.post_states)
+        index = VectorIndex(vectors, gate=gate, states=system.post_states)
         events: list[Event] = [PostEnriched.about(post, 1, occurred_at=datetime.now(UTC)) for post in ids]
         await indexing(events[:BATCH], post_states=system.post_states, index=index)
         pid = await pool.fetchval("SELECT pg_backend_pid()")
@@ -137,7 +137,7 @@ async def store_figures(vectors: Vectors, drawn: Drawn, points: int, folder: Pat
         "points": await vectors.count(collection),
         "upserts_per_s": round(points / took),
         "upsert_cpu_us": round(used / points * 1e6),
-        "longest_pause_ms": round(pauses.longest_ms, 1),
+        "max_pause_ms": round(pauses.max_ms, 1),
     }
     began = time.perf_counter()
     while is_being_indexed(folder):
@@ -175,7 +175,7 @@ async def latencies(vectors: Vectors, drawn: Drawn, hand: random.Random, channel
     for vector in drawn.some(asked):
         reach = None if channels is None else Reach(local=frozenset(map(ChannelId, hand.sample(range(1, CHANNELS + 1), channels))))
         began = time.perf_counter()
-        await vectors.search(SPACE, Sought(vector=vector, reach=reach, limit=50))
+        await vectors.search(SPACE, VectorQuery(vector=vector, reach=reach, limit=50))
         times.append((time.perf_counter() - began) * 1e3)
     return round(percentile(times, 0.5), 2), round(percentile(times, 0.95), 2)
 

@@ -11,17 +11,17 @@ from ipaddress import IPv6Address
 import httpx
 from pydantic import SecretStr
 
-from telegram_assistant.api.server import Server
+from telegram_assistant.api.server import HttpServer
 from telegram_assistant.api.site import site_of
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.keys import KeyMaker, make_key
 from telegram_assistant.settings import Settings
 
 OPERATOR_KEY = "the-operators-own-key"
 OPERATOR = {"Authorization": f"Bearer {OPERATOR_KEY}"}
-FOR_TENANTS = (Scope.READ, Scope.WRITE, Scope.ADMIN)
+FOR_TENANTS = (KeyScope.READ, KeyScope.WRITE, KeyScope.ADMIN)
 
 
 UNLIMITED = {"per_minute": 1_000_000, "burst": 1_000_000, "tenant_per_minute": 1_000_000, "tenant_burst": 1_000_000}
@@ -53,7 +53,7 @@ async def asked(settings: Settings, **changed: object) -> AsyncIterator[tuple[Ap
 @asynccontextmanager
 async def served(app: App, *, request_timeout_seconds: float) -> AsyncIterator[int]:
     """The port on which the real server serves the site, for clients that misbehave."""
-    server = Server(site_of(app), request_timeout_seconds=request_timeout_seconds)
+    server = HttpServer(site_of(app), request_timeout_seconds=request_timeout_seconds)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         try:
@@ -63,9 +63,9 @@ async def served(app: App, *, request_timeout_seconds: float) -> AsyncIterator[i
             await serving
 
 
-async def key_of(app: App, tenant_id: TenantId, *scopes: Scope, user_id: UserId | None = None) -> dict[str, str]:
+async def key_of(app: App, tenant_id: TenantId, *scopes: KeyScope, user_id: UserId | None = None) -> dict[str, str]:
     """A new key of the tenant, as headers."""
-    maker = KeyMaker(actor="test", scopes=Scope, user_id=user_id)
+    maker = KeyMaker(actor="test", scopes=KeyScope, user_id=user_id)
     made = await make_key("test", scopes or FOR_TENANTS, maker=maker, keys=app.tenant(tenant_id).keys, now=datetime.now(UTC))
     return {"Authorization": f"Bearer {made.secret}"}
 

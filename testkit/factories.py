@@ -14,8 +14,8 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
 from telegram_assistant.domain.posts.post import Post, fingerprint
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import Pool
-from telegram_assistant.stores.postgres.posts.deletions import Shown
-from telegram_assistant.stores.postgres.posts.landing import Claim, Page
+from telegram_assistant.stores.postgres.posts.deletions import ObservedPage
+from telegram_assistant.stores.postgres.posts.landing import Claim, PostPage
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
 from testkit.rows import make_writer, page_of, posts_of
 
@@ -32,7 +32,7 @@ def make_post(*, channel_id: int = 1, message_id: int = 1, text: str = "Снег
     return Post(channel_id=ChannelId(channel_id), message_id=MessageId(message_id), text=text, **values)
 
 
-def make_page(*posts: Post, **more: Any) -> Page:
+def make_page(*posts: Post, **more: Any) -> PostPage:
     return page_of(posts, **more)
 
 
@@ -64,7 +64,7 @@ async def make_deleted(system: SystemStores, channel_id: ChannelId, *, at: datet
     """Whatever is stored of the channel is gone at that moment, and some other posts are there."""
     others = [make_post(channel_id=channel_id, message_id=900_000 + number) for number in range(10)]
     await system.landing.land(make_page(*others, read_at=at - timedelta(hours=1)), Claim(channel_id, 0))
-    shown = Shown(tuple(others), asked_at=at, is_newest=False)
+    shown = ObservedPage(tuple(others), asked_at=at, is_newest=False)
     await system.landing.land(make_page(proven=IdRange(MessageId(1), MessageId(900_009)), read_at=at, shown=shown), Claim(channel_id, 0))
 
 

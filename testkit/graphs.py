@@ -6,7 +6,7 @@ from typing import Any
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.media.files import MediaRules
-from telegram_assistant.domain.posts.post import Entity, Json, Origin, Post
+from telegram_assistant.domain.posts.post import Json, Origin, Post, TextEntity
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.events import PostParsed
 from telegram_assistant.graph import opening
@@ -33,7 +33,7 @@ async def opened_graph(environ: Mapping[str, str], *, name: str, is_there: bool 
 def make_linked(channel_id: int, message_id: int, *, source: tuple[int, int | None] | None = None, url: str = "", **more: Any) -> Post:
     """A post that forwards, or leads to a page."""
     origin = Origin(ChannelId(source[0]), None if source[1] is None else MessageId(source[1])) if source else None
-    entities = (Entity("text_url", 0, 4, url),) if url else ()
+    entities = (TextEntity("text_url", 0, 4, url),) if url else ()
     return make_post(channel_id=channel_id, message_id=message_id, forwarded_from=origin, entities=entities, **more)
 
 

@@ -16,7 +16,7 @@ import httpx
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.posts.post import Entity
+from telegram_assistant.domain.posts.post import TextEntity
 from telegram_assistant.stores.postgres.media.files import MediaJob
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from testkit import hostile_contents as contents
@@ -63,7 +63,7 @@ class Author:
         """A site of that kind that nobody has been to, and a page of that kind there."""
         number = next(self.numbers)
         url = f"http://{site.replace(' ', '-')}.{number}.example:{self.web_port}/{quote(page.lstrip('/'))}"
-        await self._land(number, f"{number} {contents.ORDINARY_TEXT}", entities=(Entity("text_url", 0, 1, url),))
+        await self._land(number, f"{number} {contents.ORDINARY_TEXT}", entities=(TextEntity("text_url", 0, 1, url),))
 
     async def show(self, picture: bytes) -> None:
         """A photo; the file is there as soon as the pipeline asks for it."""

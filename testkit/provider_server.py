@@ -61,7 +61,7 @@ class FakeServer:
     scopes: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
-    most_at_once: int = 0
+    max_at_once: int = 0
     at_once: int = 0
 
     @property
@@ -97,7 +97,7 @@ class FakeServer:
         self.asked.append(asked)
         self.heard["chat"] += 1
         self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
+        self.max_at_once = max(self.max_at_once, self.at_once)
         try:
             if self.at_once > self.streams:
                 return JSONResponse({"status": 429, "message": "Too Many Requests"}, 429)

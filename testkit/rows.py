@@ -10,8 +10,8 @@ from typing import Any
 
 from telegram_assistant.domain.channels.coverage import proven_by
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.posts.post import Entity, Origin, Post, PostKind, fingerprint
-from telegram_assistant.stores.postgres.posts.landing import Page
+from telegram_assistant.domain.posts.post import Origin, Post, PostKind, TextEntity, fingerprint
+from telegram_assistant.stores.postgres.posts.landing import PostPage
 
 RUSSIAN_SHARE = 0.75
 FORWARD_SHARE = 0.15
@@ -113,10 +113,10 @@ def make_post(
     hand = writer.hand
     phrases = writer.russian if is_russian else writer.english
     text = " ".join(hand.choices(phrases, k=hand.randint(3, 9)))
-    entities: tuple[Entity, ...] = (Entity("bold", 0, min(len(text), 20)),)
+    entities: tuple[TextEntity, ...] = (TextEntity("bold", 0, min(len(text), 20)),)
     if hand.random() < LINK_SHARE:
         url = f"https://news.example/{hand.randrange(100_000)}"
-        entities += (Entity("url", len(text) + 1, len(url)),)
+        entities += (TextEntity("url", len(text) + 1, len(url)),)
         text = f"{text} {url}"
     has_photo = grouped_id is not None or hand.random() < PHOTO_SHARE
     media_ids = (hand.getrandbits(60),) if has_photo else ()
@@ -154,6 +154,6 @@ def heavy_tailed_counts(seed: int, *, channels: int, posts: int) -> list[int]:
     return counts
 
 
-def page_of(posts: tuple[Post, ...], **more: Any) -> Page:
+def page_of(posts: tuple[Post, ...], **more: Any) -> PostPage:
     """A page of the newest posts, just read, and what it proves."""
-    return Page(**{"posts": posts, "proven": proven_by([post.message_id for post in posts]), "read_at": datetime.now(UTC), **more})
+    return PostPage(**{"posts": posts, "proven": proven_by([post.message_id for post in posts]), "read_at": datetime.now(UTC), **more})

@@ -11,9 +11,9 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from telegram_assistant.settings import Login, Settings, read_settings
+from telegram_assistant.settings import DatabaseLogin, Settings, read_settings
 from telegram_assistant.stores.postgres.database import Pool, open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import ApiStores, IngestStores, SystemStores, api_stores, ingest_stores, system_stores
 from testkit.factories import World, make_world
@@ -106,19 +106,19 @@ def api(pool: Pool) -> ApiStores:
 @pytest.fixture(scope="session")
 async def system_pool(installation: Settings) -> AsyncIterator[Pool]:
     """With the login of the worker."""
-    async with open_pool(installation.database, Login.SYSTEM) as opened:
+    async with open_pool(installation.database, DatabaseLogin.SYSTEM) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
 def system(system_pool: Pool) -> SystemStores:
-    return system_stores(system_pool, Bell())
+    return system_stores(system_pool, Wakeup())
 
 
 @pytest.fixture(scope="session")
 async def ingest(installation: Settings) -> AsyncIterator[IngestStores]:
     """With the login of ingest."""
-    async with open_pool(installation.database, Login.INGEST) as opened:
+    async with open_pool(installation.database, DatabaseLogin.INGEST) as opened:
         yield ingest_stores(opened)
 
 

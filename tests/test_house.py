@@ -1,5 +1,6 @@
 """Rules about the code itself that no linter knows."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -50,3 +51,59 @@ def test_a_file_over_300_lines_says_why() -> None:
         if len(file.read_text(encoding="utf-8").splitlines()) > 300 and "long because" not in file.read_text(encoding="utf-8")
     ]
     assert long == []
+
+
+AVOIDED_IN_CLASSES = (
+    "Told Shown Wish Asked Asking Asker Heard Hearing Sought Mine Became Which Where By Made Kept Taken Given Unheard Elsewhere Abroad Ear Eye "
+    "Desk Door Frame Bell Sight Looker Wanting"
+).split()
+AVOIDED_IN_FUNCTIONS = "again_and_again see_to sit_out heed make_way take_in told made given".split()
+NAMED_BY_OTHERS = {"connection_made"}
+"""A callback of asyncio."""
+PROGRAM = [file for file in CODE if file.is_relative_to(CHECKOUT / "src/telegram_assistant")]
+
+
+def _named(*kinds: type[ast.AST]) -> dict[str, list[Path]]:
+    """The files in which each name is defined."""
+    found = dict[str, list[Path]]()
+    for file in PROGRAM:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, kinds):
+                found.setdefault(node.name, []).append(file)  # type: ignore[attr-defined]  # definitions have names
+    return found
+
+
+def test_a_public_class_name_means_one_thing() -> None:
+    """A protocol and the store behind it may share theirs."""
+    twice = {name: files for name, files in _named(ast.ClassDef).items() if len(files) > 1 and not name.startswith("_")}
+    stores = {name for name, files in twice.items() if len(files) == 2 and sum("stores" in file.parts for file in files) == 1}
+    assert set(twice) - stores == set()
+
+
+def test_names_are_words_of_the_field() -> None:
+    classes = [name for name in _named(ast.ClassDef) if set(re.findall("[A-Z][a-z0-9]*", name)) & set(AVOIDED_IN_CLASSES)]
+    functions = [
+        name
+        for name in _named(ast.FunctionDef, ast.AsyncFunctionDef)
+        if any(f"_{word}_" in f"_{name.strip('_')}_" for word in AVOIDED_IN_FUNCTIONS) and name not in NAMED_BY_OTHERS
+    ]
+    assert (classes, functions) == ([], [])
+
+
+def test_every_module_says_what_is_in_it() -> None:
+    silent = [str(file.relative_to(CHECKOUT)) for file in PROGRAM if not ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))]
+    assert silent == []
+
+
+def test_a_package_has_room_for_more() -> None:
+    """Where there are more files, there are subjects to tell apart."""
+    sizes = {folder: len(list(folder.glob("*.py"))) for folder in {file.parent for file in PROGRAM}}
+    assert {str(folder.relative_to(CHECKOUT)): size for folder, size in sizes.items() if size > MAX_FILES} == {}
+
+
+def test_values_and_stores_know_the_same_subjects() -> None:
+    """The subjects are the packages of the stores; `domain` has those of them that have values of their own."""
+    subjects = {folder.name for folder in (CHECKOUT / "src/telegram_assistant/stores/postgres").iterdir() if (folder / "__init__.py").exists()}
+    values = {folder.name for folder in (CHECKOUT / "src/telegram_assistant/domain").iterdir() if (folder / "__init__.py").exists()}
+    assert values - subjects == {"graph"}
+    assert subjects - values == {"delivery", "migrations"}

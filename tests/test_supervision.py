@@ -23,7 +23,7 @@ async def test_a_crashed_loop_is_started_again_with_growing_pauses_and_counted()
 
     before = restarts("crashing")
     with capture_logs() as lines:
-        await keep_running(Loop("crashing", crash), stopping=stopping, health=Health(probes={}), first_pause_seconds=0.01, longest_pause_seconds=0.03)
+        await keep_running(Loop("crashing", crash), stopping=stopping, health=Health(probes={}), first_pause_seconds=0.01, max_pause_seconds=0.03)
     assert [line["pause_seconds"] for line in lines if line["event"] == "loop_restarts"] == [0.01, 0.02, 0.03, 0.03]
     assert restarts("crashing") - before == 4
 

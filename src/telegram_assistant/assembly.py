@@ -8,30 +8,30 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from telegram_assistant.ai.gate import WAIT_SECONDS, Gate
-from telegram_assistant.ai.local.understanding import Local
+from telegram_assistant.ai.local.understanding import LocalModels
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
-from telegram_assistant.ai.paid_call import Caller
+from telegram_assistant.ai.paid_call import ProviderCaller
 from telegram_assistant.ai.picture_readers import PictureReaders
 from telegram_assistant.ai.prices import read_prices
-from telegram_assistant.ai.providers import Source, open_sources
-from telegram_assistant.ai.single_flight import Flights
+from telegram_assistant.ai.providers import ConfiguredProvider, open_sources
+from telegram_assistant.ai.single_flight import SingleFlight
 from telegram_assistant.ai.tenant_questions import RecentResults, TenantQuestions
 from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.media.files import MediaRules
 from telegram_assistant.domain.understanding.crawling import CrawlRules
-from telegram_assistant.domain.understanding.policy import Urgency, Work
+from telegram_assistant.domain.understanding.policy import ModelTask, Urgency
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.opening import name_of, opened_graph
 from telegram_assistant.graph.store import Graph
-from telegram_assistant.pages.fetching import Fetcher
+from telegram_assistant.pages.fetching import PageFetcher
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Renderer
 from telegram_assistant.pages.robots import Robots
-from telegram_assistant.settings import CrawlSettings, DatabaseSettings, EmbeddingsBy, FilesSettings, Login, Settings
+from telegram_assistant.settings import CrawlSettings, DatabaseLogin, DatabaseSettings, EmbeddingSource, FilesSettings, Settings
 from telegram_assistant.stores.files import Files, open_files
 from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.database_logins import ROLES_OF, TENANT
@@ -54,9 +54,9 @@ from telegram_assistant.stores.redis.client import Redis, open_redis
 from telegram_assistant.stores.redis.pacing import Pacing
 from telegram_assistant.telemetry.health import Probe
 from telegram_assistant.telemetry.tracing import start_tracing
-from telegram_assistant.understanding.post_pictures import Looker
+from telegram_assistant.understanding.post_pictures import PictureAnalyzer
 from telegram_assistant.understanding.post_tags import Tagger
-from telegram_assistant.vectors.index import Index, MeaningSearch
+from telegram_assistant.vectors.index import MeaningSearch, VectorIndex
 from telegram_assistant.vectors.opening import open_searchable, open_vectors
 from telegram_assistant.vectors.protocol import Searchable
 
@@ -92,8 +92,8 @@ class App(ApiApp):
     gate: Gate
     """In front of every call to a model."""
     tagger: Tagger
-    looker: Looker
-    index: Index | None
+    looker: PictureAnalyzer
+    index: VectorIndex | None
     graph_index: GraphIndex | None
     collaborators: Mapping[str, object]
     """What stages may ask for, by name."""
@@ -103,8 +103,8 @@ class App(ApiApp):
 class Models:
     """Providers and what is understood on this machine. Large, so one per process, behind whatever asks them."""
 
-    sources: Sequence[Source]
-    local: Local
+    sources: Sequence[ConfiguredProvider]
+    local: LocalModels
     local_model: str | None
     """It makes the vectors; None when a provider does."""
 
@@ -114,7 +114,7 @@ class _Clients:
     """What is connected once per process."""
 
     instance: str
-    pools: Mapping[Login, Pool]
+    pools: Mapping[DatabaseLogin, Pool]
     redis: Redis
     models: Models
     graph: Graph | None
@@ -124,7 +124,7 @@ class _Clients:
 async def assemble_api(settings: Settings) -> AsyncIterator[ApiApp]:
     """Connect to what requests need, with the login of requests alone; otherwise as `assemble`."""
     async with AsyncExitStack() as stack:
-        clients = await _connect(stack, settings, [Login.API])
+        clients = await _connect(stack, settings, [DatabaseLogin.API])
         searchable = await stack.enter_async_context(open_searchable(settings.vectors))
         yield await _api_app(stack, settings, clients, searchable)
 
@@ -136,13 +136,13 @@ async def assemble(settings: Settings, *, with_vectors: bool = False, with_accou
     Embedded vectors can be used by one process at a time, so only who says so opens them. Sessions are open to ingest only. `guard`: for
     tests that play the web.
     """
-    logins = [Login.API, Login.SYSTEM, *([Login.INGEST] if with_accounts else [])]
+    logins = [DatabaseLogin.API, DatabaseLogin.SYSTEM, *([DatabaseLogin.INGEST] if with_accounts else [])]
     async with AsyncExitStack() as stack:
         clients = await _connect(stack, settings, logins)
         vectors = await stack.enter_async_context(open_vectors(settings.vectors)) if with_vectors else None
         front = await _api_app(stack, settings, clients, vectors)
         bell = await stack.enter_async_context(hung_bell(settings.database))
-        system = system_stores(clients.pools[Login.SYSTEM], bell)
+        system = system_stores(clients.pools[DatabaseLogin.SYSTEM], bell)
         await system.vocabularies.seed(packaged_vocabulary())
         files, rules = _files(settings.files)
         readers = Readers()
@@ -153,8 +153,8 @@ async def assemble(settings: Settings, *, with_vectors: bool = False, with_accou
         stack.push_async_callback(picture_readers.close)
         gate = await stack.enter_async_context(open_gate(clients.models, settings, system=system, redis=front.redis))
         tagger = Tagger(gate, system.enrichments, system.vocabularies)
-        looker = Looker(system.ai_policies, system.enrichments, system.media_results, files, picture_readers, gate)
-        index = None if vectors is None else Index(vectors, gate=gate, states=system.post_states)
+        looker = PictureAnalyzer(system.ai_policies, system.enrichments, system.media_results, files, picture_readers, gate)
+        index = None if vectors is None else VectorIndex(vectors, gate=gate, states=system.post_states)
         graph_index = None if front.graph is None else GraphIndex(front.graph, states=system.post_states)
         yield App(
             settings=settings,
@@ -167,7 +167,7 @@ async def assemble(settings: Settings, *, with_vectors: bool = False, with_accou
             graph=front.graph,
             probes={**front.probes, "postgres": system.tenants.answers},
             system=system,
-            ingest=ingest_stores(clients.pools[Login.INGEST]) if with_accounts else None,
+            ingest=ingest_stores(clients.pools[DatabaseLogin.INGEST]) if with_accounts else None,
             files=files,
             media_rules=rules,
             gate=gate,
@@ -199,7 +199,7 @@ async def assemble(settings: Settings, *, with_vectors: bool = False, with_accou
         )
 
 
-async def _connect(stack: AsyncExitStack, settings: Settings, logins: Sequence[Login]) -> _Clients:
+async def _connect(stack: AsyncExitStack, settings: Settings, logins: Sequence[DatabaseLogin]) -> _Clients:
     instance = f"{settings.process.instance_name}#{secrets.token_hex(2)}"
     tracing = start_tracing(settings.telemetry, instance=instance)
     if tracing is not None:
@@ -212,10 +212,10 @@ async def _connect(stack: AsyncExitStack, settings: Settings, logins: Sequence[L
     return _Clients(instance, pools, redis, models, graph)
 
 
-async def _open_pools(stack: AsyncExitStack, settings: DatabaseSettings, logins: Sequence[Login]) -> Mapping[Login, Pool]:
+async def _open_pools(stack: AsyncExitStack, settings: DatabaseSettings, logins: Sequence[DatabaseLogin]) -> Mapping[DatabaseLogin, Pool]:
     """Logins with the same address share a pool."""
     by_url: dict[str, Pool] = {}
-    pools: dict[Login, Pool] = {}
+    pools: dict[DatabaseLogin, Pool] = {}
     for login in logins:
         url = settings.url_of(login).get_secret_value()
         if url not in by_url:
@@ -227,7 +227,7 @@ async def _open_pools(stack: AsyncExitStack, settings: DatabaseSettings, logins:
 
 
 async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients, searchable: Searchable | None) -> ApiApp:
-    pool, redis = clients.pools[Login.API], clients.redis
+    pool, redis = clients.pools[DatabaseLogin.API], clients.redis
     api, tenant = api_stores(pool), partial(tenant_stores, pool)
     questions = await stack.enter_async_context(open_questions(clients.models, settings, api=api, tenant=tenant, redis=redis))
     return ApiApp(
@@ -254,15 +254,15 @@ def _files(settings: FilesSettings) -> tuple[Files | None, MediaRules]:
 def crawl_rules(settings: CrawlSettings) -> CrawlRules:
     """What the installation has chosen, as the stage asks for it."""
     allow, deny = (frozenset(site for site in sites.split(",") if site) for sites in (settings.allow, settings.deny))
-    return CrawlRules(enabled=settings.enabled, allow=allow, deny=deny, most_links=settings.most_links)
+    return CrawlRules(enabled=settings.enabled, allow=allow, deny=deny, max_links=settings.max_links)
 
 
 @asynccontextmanager
 async def open_page_reader(settings: CrawlSettings, redis: Redis, *, guard: Guard, readers: Readers) -> AsyncIterator[PageReader]:
     """What reads linked pages; it begins nothing before the first page."""
-    fetcher = Fetcher(guard, most_bytes=settings.most_bytes)
+    fetcher = PageFetcher(guard, max_bytes=settings.max_bytes)
     robots = Robots(fetcher)
-    render = Renderer(settings.crawler_address, guard=guard, most_bytes=settings.most_bytes).render if settings.crawler_address else None
+    render = Renderer(settings.crawler_address, guard=guard, max_bytes=settings.max_bytes).render if settings.crawler_address else None
     try:
         yield PageReader(
             fetcher=fetcher,
@@ -271,7 +271,7 @@ async def open_page_reader(settings: CrawlSettings, redis: Redis, *, guard: Guar
             turn=Pacing(redis).turn,
             render=render,
             every_seconds=settings.every_seconds,
-            longest_seconds=settings.longest_seconds,
+            max_seconds=settings.max_seconds,
         )
     finally:
         await robots.close()
@@ -283,8 +283,8 @@ async def open_models(settings: Settings, *, redis: Redis) -> AsyncIterator[Mode
     """The providers that are set, and the local understanding; it loads nothing before the first text."""
     token = AiToken(redis, credentials=settings.gigachat.credentials.get_secret_value(), scope=settings.gigachat.scope.value)
     async with open_sources(settings, token=token) as sources:
-        model = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingsBy.LOCAL else None
-        yield Models(sources, Local(models=settings.ai.models), model)
+        model = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingSource.LOCAL else None
+        yield Models(sources, LocalModels(models=settings.ai.models), model)
 
 
 @asynccontextmanager
@@ -296,7 +296,7 @@ async def open_gate(
         models.sources,
         local=models.local,
         local_model=models.local_model,
-        caller=Caller(ledger=system.spending, streams=AiStreams(redis), prices=read_prices(settings.ai.prices)),
+        caller=ProviderCaller(ledger=system.spending, streams=AiStreams(redis), prices=read_prices(settings.ai.prices)),
         policies=system.ai_policies,
         results=system.ai_results,
         later=system.provider_wanted,
@@ -314,10 +314,10 @@ async def open_questions(
     models: Models, settings: Settings, *, api: ApiStores, tenant: Callable[[TenantId], TenantStores], redis: Redis
 ) -> AsyncIterator[TenantQuestions]:
     """What tenants ask of the same models; at its end, what was not sent is called off."""
-    caller = Caller(ledger=api.questions, streams=AiStreams(redis), prices=read_prices(settings.ai.prices))
-    flights = Flights(caller)
+    caller = ProviderCaller(ledger=api.questions, streams=AiStreams(redis), prices=read_prices(settings.ai.prices))
+    flights = SingleFlight(caller)
     maker = VectorMaker(
-        next((source for source in models.sources if Work.EMBEDDINGS in source.models), None),
+        next((source for source in models.sources if ModelTask.EMBEDDINGS in source.models), None),
         local=models.local,
         local_model=models.local_model,
         caller=caller,

@@ -14,23 +14,23 @@ from telegram_assistant.domain.accounts.account import AccountState, Lease, mask
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.posts.history import HistoryReader
 from telegram_assistant.errors import AccountRefused, Rejected
-from telegram_assistant.ingest.account_loop import Desk, Reading
+from telegram_assistant.ingest.account_loop import AccountDependencies, AccountLoop
 from telegram_assistant.ingest.accounts import PART, Holder, adopt
 from telegram_assistant.ingest.albums import PART as ALBUMS
 from telegram_assistant.ingest.albums import close_albums
 from telegram_assistant.ingest.backfill import Backfiller
-from telegram_assistant.ingest.catching_up import CatchingUp
+from telegram_assistant.ingest.catching_up import CatchUp
 from telegram_assistant.ingest.channel_resolution import ChannelResolver
 from telegram_assistant.ingest.folders import FolderFollower
 from telegram_assistant.ingest.joining import Joiner
 from telegram_assistant.ingest.logins import PART as LOGINS
-from telegram_assistant.ingest.logins import LoginDesk
-from telegram_assistant.ingest.media import Fetcher
+from telegram_assistant.ingest.logins import LoginWorker
+from telegram_assistant.ingest.media import MediaFetcher
 from telegram_assistant.ingest.poll import Poller
-from telegram_assistant.ingest.poll_pacing import Pace
+from telegram_assistant.ingest.poll_pacing import PollPacing
 from telegram_assistant.ingest.previews import PART as PREVIEWS
-from telegram_assistant.ingest.previews import PreviewDesk, PreviewReading, PreviewTurns
-from telegram_assistant.ingest.push import Listening
+from telegram_assistant.ingest.previews import PreviewLoop, PreviewTurns, PreviewWorker
+from telegram_assistant.ingest.push import PushWorker
 from telegram_assistant.ingest.recounting import PART as RECOUNTING
 from telegram_assistant.ingest.recounting import recount
 from telegram_assistant.ingest.scheduler import PART as SCHEDULER
@@ -45,11 +45,11 @@ from telegram_assistant.stores.postgres.channels.previews import NO_ACCOUNT
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
 from telegram_assistant.supervision import Loop, end
-from telegram_assistant.telegram.account_client import Clock, Line
+from telegram_assistant.telegram.account_client import AccountClient, Clock
 from telegram_assistant.telegram.client import open_line
-from telegram_assistant.telegram.login import Login, log_out, open_login, whoami
-from telegram_assistant.telegram.reader import Reader
-from telegram_assistant.telegram.updates import Ear
+from telegram_assistant.telegram.login import LoginDialog, log_out, open_login, whoami
+from telegram_assistant.telegram.reader import ChannelReader
+from telegram_assistant.telegram.updates import UpdateBuffer
 from telegram_assistant.telegram.vault import Vault, vault_of
 from telegram_assistant.telemetry.health import Health, State
 
@@ -68,7 +68,7 @@ def _previews(app: App, health: Health) -> tuple[Loop, ...]:
     async def run(stopping: asyncio.Event) -> None:
         turns = PreviewTurns(app.instance, app.system.previews)
         async with open_site(app.settings.previews, turns) as site:
-            await PreviewReading(preview_desk_of(app, site, turns, health=health, stopping=stopping), stopping).run()
+            await PreviewLoop(preview_desk_of(app, site, turns, health=health, stopping=stopping), stopping).run()
 
     return (Loop(PREVIEWS, run),) if app.settings.previews.enabled else ()
 
@@ -85,25 +85,25 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
     vault = vault_of(key)
     slots = asyncio.Semaphore(app.settings.parser.concurrency)
 
-    def line_of(held: HeldAccount, session: str, lease: Lease, ear: Ear | None = None) -> AbstractAsyncContextManager[Line]:
+    def line_of(held: HeldAccount, session: str, lease: Lease, ear: UpdateBuffer | None = None) -> AbstractAsyncContextManager[AccountClient]:
         return open_line(telegram, session, lease, account_id=held.account_id, limits=system.limits, ear=ear)
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
-        ear = Ear()
+        ear = UpdateBuffer()
         async with line_of(held, session, lease, ear) as line:
             if held.user_id is None:
                 await _identify(held.account_id, line, vault=vault, logins=ingest.logins)
-            await at_work(app, Mine(held.account_id, held.lease_epoch, lease), line, ear, slots=slots, stopping=stopping)
+            await at_work(app, OwnedAccount(held.account_id, held.lease_epoch, lease), line, ear, slots=slots, stopping=stopping)
 
     async def leave(held: HeldAccount, session: str, lease: Lease) -> None:
         async with line_of(held, session, lease) as line:
             await log_out(line)
 
-    def login_to(account_id: AccountId) -> AbstractAsyncContextManager[Login]:
+    def login_to(account_id: AccountId) -> AbstractAsyncContextManager[LoginDialog]:
         return open_login(telegram, account_id=account_id, limits=system.limits)
 
     holder = Holder(use, leave, owner=app.instance, accounts=ingest.accounts, vault=vault, health=health)
-    logins = LoginDesk(login_to, owner=app.instance, logins=ingest.logins, accounts=ingest.accounts, vault=vault, health=health)
+    logins = LoginWorker(login_to, owner=app.instance, logins=ingest.logins, accounts=ingest.accounts, vault=vault, health=health)
 
     async def run(stopping: asyncio.Event) -> None:
         if given:
@@ -113,7 +113,7 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
     return (Loop(PART, run), Loop(LOGINS, logins.run))
 
 
-async def _identify(account_id: AccountId, line: Line, *, vault: Vault, logins: Logins) -> None:
+async def _identify(account_id: AccountId, line: AccountClient, *, vault: Vault, logins: Logins) -> None:
     """An adopted session does not say whose it is. Known, it is found again when the same number logs in."""
     me = await whoami(line)
     try:
@@ -128,7 +128,7 @@ def scheduler_of(app: App, health: Health) -> Scheduler:
 
 
 @dataclass(frozen=True, slots=True)
-class Mine:
+class OwnedAccount:
     """An account that this process may use: under which epoch, and for how long."""
 
     account_id: AccountId
@@ -136,13 +136,13 @@ class Mine:
     lease: Lease
 
 
-async def at_work(app: App, mine: Mine, line: Line, ear: Ear, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> None:
+async def at_work(app: App, mine: OwnedAccount, line: AccountClient, ear: UpdateBuffer, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> None:
     """One account: it reads what is due, hears what is new, finds what people ask for, and fetches files, side by side.
 
     The trouble of one is the end of all.
     """
-    reader = Reader(line)
-    reading = Reading(desk_of(app, mine, reader, slots=slots, stopping=stopping), stopping)
+    reader = ChannelReader(line)
+    reading = AccountLoop(desk_of(app, mine, reader, slots=slots, stopping=stopping), stopping)
     work = [
         reading.run(),
         resolver_of(app, mine, reader).run(stopping),
@@ -161,7 +161,7 @@ async def at_work(app: App, mine: Mine, line: Line, ear: Ear, *, slots: asyncio.
             task.result()
 
 
-def resolver_of(app: App, mine: Mine, reader: Reader, *, waits: Clock | None = None) -> ChannelResolver:
+def resolver_of(app: App, mine: OwnedAccount, reader: ChannelReader, *, waits: Clock | None = None) -> ChannelResolver:
     system = app.system
     channels, planning = system.channels, system.planning
     folders = FolderFollower(reader, account_id=mine.account_id, folders=system.folders, channels=channels, planning=planning, clock=_now)
@@ -177,17 +177,17 @@ def resolver_of(app: App, mine: Mine, reader: Reader, *, waits: Clock | None = N
     )
 
 
-def fetcher_of(app: App, mine: Mine, line: Line, *, stopping: asyncio.Event) -> Fetcher | None:
+def fetcher_of(app: App, mine: OwnedAccount, line: AccountClient, *, stopping: asyncio.Event) -> MediaFetcher | None:
     """None where no place for files is set."""
     if app.files is None:
         return None
     spool = Spool(app.settings.files.spool or Path(tempfile.gettempdir()) / f"tga-spool-{os.getuid()}")
-    return Fetcher(line, account_id=mine.account_id, media=app.system.media, files=app.files, spool=spool, stopping=stopping)
+    return MediaFetcher(line, account_id=mine.account_id, media=app.system.media, files=app.files, spool=spool, stopping=stopping)
 
 
-def listening_of(app: App, mine: Mine, ear: Ear) -> Listening:
+def listening_of(app: App, mine: OwnedAccount, ear: UpdateBuffer) -> PushWorker:
     system = app.system
-    return Listening(
+    return PushWorker(
         account_id=mine.account_id,
         lease_epoch=mine.lease_epoch,
         lease=mine.lease,
@@ -200,9 +200,9 @@ def listening_of(app: App, mine: Mine, ear: Ear) -> Listening:
     )
 
 
-def catching_up_of(app: App, mine: Mine, reader: Reader, ear: Ear) -> CatchingUp:
+def catching_up_of(app: App, mine: OwnedAccount, reader: ChannelReader, ear: UpdateBuffer) -> CatchUp:
     system, per_day = app.system, app.settings.parser.joins_per_day
-    return CatchingUp(
+    return CatchUp(
         account_id=mine.account_id,
         lease_epoch=mine.lease_epoch,
         ear=ear,
@@ -213,10 +213,10 @@ def catching_up_of(app: App, mine: Mine, reader: Reader, ear: Ear) -> CatchingUp
     )
 
 
-def desk_of(app: App, mine: Mine, reader: Reader, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> Desk:
+def desk_of(app: App, mine: OwnedAccount, reader: ChannelReader, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> AccountDependencies:
     settings, system, marks = app.settings.parser, app.system, Marks(app.redis)
     silence, pace = _pace_of(app, mine.account_id, marks)
-    return Desk(
+    return AccountDependencies(
         account_id=mine.account_id,
         lease_epoch=mine.lease_epoch,
         lease=mine.lease,
@@ -245,10 +245,10 @@ def desk_of(app: App, mine: Mine, reader: Reader, *, slots: asyncio.Semaphore, s
     )
 
 
-def preview_desk_of(app: App, site: Site, turns: PreviewTurns, *, health: Health, stopping: asyncio.Event) -> PreviewDesk:
+def preview_desk_of(app: App, site: Site, turns: PreviewTurns, *, health: Health, stopping: asyncio.Event) -> PreviewWorker:
     settings, system, marks, reader = app.settings.parser, app.system, Marks(app.redis), PreviewReader(site)
     silence, pace = _pace_of(app, NO_ACCOUNT, marks)
-    return PreviewDesk(
+    return PreviewWorker(
         turns=turns,
         reader=reader,
         poller=_poller_of(app, reader, marks, silence, pace, stopping),
@@ -266,13 +266,13 @@ def preview_desk_of(app: App, site: Site, turns: PreviewTurns, *, health: Health
     )
 
 
-def _pace_of(app: App, account_id: AccountId, marks: Marks) -> tuple[Silence, Pace]:
+def _pace_of(app: App, account_id: AccountId, marks: Marks) -> tuple[Silence, PollPacing]:
     settings, system = app.settings.parser, app.system
     silence = Silence(settings=settings, marks=marks, statistics=system.statistics)
-    return silence, Pace(account_id, settings=settings, schedule=system.schedule, silence=silence)
+    return silence, PollPacing(account_id, settings=settings, schedule=system.schedule, silence=silence)
 
 
-def _poller_of(app: App, reader: HistoryReader, marks: Marks, silence: Silence, pace: Pace, stopping: asyncio.Event) -> Poller:
+def _poller_of(app: App, reader: HistoryReader, marks: Marks, silence: Silence, pace: PollPacing, stopping: asyncio.Event) -> Poller:
     settings, landing = app.settings.parser, app.system.landing
     return Poller(reader, settings=settings, landing=landing, marks=marks, silence=silence, pace=pace, stopping=stopping, clock=_now)
 

@@ -16,18 +16,18 @@ from telegram_assistant.sandbox.parsers import parser_rules
 from telegram_assistant.sandbox.rules import Rules
 
 STARTING_SECONDS = 60.0
-LONGEST_LINE_BYTES = 4_000_000
+MAX_LINE_BYTES = 4_000_000
 
 
 class Isolated:
     """Processes of one module; they are started when they are first needed."""
 
-    def __init__(self, module: str, *, at_once: int, longest_seconds: float, most_uses: int, rules: Rules | None = None) -> None:
+    def __init__(self, module: str, *, at_once: int, max_seconds: float, max_uses: int, rules: Rules | None = None) -> None:
         """After so many uses a process is replaced: what a library never gives back goes with it."""
         self._module = module
         self._rules = rules or parser_rules()
-        self._longest_seconds = longest_seconds
-        self._most_uses = most_uses
+        self._max_seconds = max_seconds
+        self._max_uses = max_uses
         self._places = at_once
         self._free: asyncio.Queue[_Worker | None] = asyncio.Queue()
         for _ in range(at_once):
@@ -35,7 +35,7 @@ class Isolated:
 
     async def ask(self, header: str, body: bytes) -> tuple[Any, bytes]:
         """TimeoutError when it takes too long; OSError, EOFError or ValueError when it kills its process."""
-        async with self._worker() as worker, asyncio.timeout(self._longest_seconds):
+        async with self._worker() as worker, asyncio.timeout(self._max_seconds):
             answer = await worker.ask(header, body)
             worker.uses += 1
         return answer
@@ -49,7 +49,7 @@ class Isolated:
             uses = worker.uses
             yield worker
         finally:
-            if worker is not None and (worker.uses == uses or worker.uses >= self._most_uses):
+            if worker is not None and (worker.uses == uses or worker.uses >= self._max_uses):
                 worker.kill()
                 worker = None
             self._free.put_nowait(worker)
@@ -90,7 +90,7 @@ class _Worker:
 
 async def _started(module: str, rules: Rules) -> _Worker:
     """One that has loaded what it needs, so that nobody pays for it later."""
-    worker = _Worker(await start(rules, "-m", module, max_line_bytes=LONGEST_LINE_BYTES))
+    worker = _Worker(await start(rules, "-m", module, max_line_bytes=MAX_LINE_BYTES))
     try:
         async with asyncio.timeout(STARTING_SECONDS):
             await worker.line()

@@ -20,14 +20,14 @@ from telegram_assistant.allocator import return_freed_memory
 from telegram_assistant.api.ingest import ingest_pages
 from telegram_assistant.api.operator_access import OperatorAccess
 from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
-from telegram_assistant.api.server import Server
+from telegram_assistant.api.server import HttpServer
 from telegram_assistant.api.site import api_pages
-from telegram_assistant.api.status import Pages, role_sites
+from telegram_assistant.api.status import RolePages, role_sites
 from telegram_assistant.assembly import ApiApp, App, assemble, assemble_api
 from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.pages.guard import Guard
-from telegram_assistant.settings import HttpSettings, Login, Settings
+from telegram_assistant.settings import DatabaseLogin, HttpSettings, Settings
 from telegram_assistant.stores.postgres.database_logins import requests_may_act_as_system
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.supervision import Loop, keep_running
@@ -53,7 +53,7 @@ class Role[A: ApiApp]:
     name: RoleName
     port: Callable[[HttpSettings], int]
     loops: Callable[[A, Health], tuple[Loop, ...]]
-    pages: Callable[[A], Pages] = lambda _app: Pages()
+    pages: Callable[[A], RolePages] = lambda _app: RolePages()
     operations_port: Callable[[HttpSettings], int | None] = lambda _http: None
     uses_vectors: bool = False
 
@@ -95,7 +95,7 @@ class _Planned:
     name: RoleName
     health: Health
     loops: tuple[Loop, ...]
-    pages: Pages
+    pages: RolePages
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class _Running:
     health: Health
     stopping: asyncio.Event
     loops: list[asyncio.Task[None]]
-    servers: Sequence[Server]
+    servers: Sequence[HttpServer]
 
 
 async def run_roles(
@@ -151,7 +151,7 @@ async def _assembled(settings: Settings, roles: Sequence[Role[App]], *, guard: G
         return
     database = settings.database
     if names == {RoleName.INGEST}:
-        database = database.model_copy(update={"system_url": database.url_of(Login.INGEST)})
+        database = database.model_copy(update={"system_url": database.url_of(DatabaseLogin.INGEST)})
     own, with_vectors = settings.model_copy(update={"database": database}), any(role.uses_vectors for role in roles)
     async with assemble(own, with_vectors=with_vectors, with_accounts=RoleName.INGEST in names, guard=guard) as app:
         yield app, [_plan(role, app) for role in roles]
@@ -177,7 +177,7 @@ def _start(planned: _Planned, listeners: _Listeners, *, app: ApiApp, group: asyn
     served = [(sites.public, listeners.public), *([(sites.operations, listeners.operations)] if listeners.operations else [])]
     servers = []
     for site, listener in served:
-        servers.append(Server(site, request_timeout_seconds=app.settings.http.request_timeout_seconds))
+        servers.append(HttpServer(site, request_timeout_seconds=app.settings.http.request_timeout_seconds))
         group.create_task(servers[-1].serve(sockets=[listener]))
     health.take_traffic()
     return _Running(planned.name, health, stopping, loops, servers)

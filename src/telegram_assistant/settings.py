@@ -160,7 +160,7 @@ class ProxyType(StrEnum):
     HTTP = "http"
 
 
-class EmbeddingsBy(StrEnum):
+class EmbeddingSource(StrEnum):
     """Who turns texts into vectors. One for the whole installation: vectors of two models cannot be compared."""
 
     LOCAL = "local"
@@ -176,13 +176,13 @@ class GigaChatScope(StrEnum):
     COMPANY_POSTPAID = "GIGACHAT_API_CORP"
 
 
-class Group(BaseModel):
+class SettingsGroup(BaseModel):
     """Settings that belong together. Wrong values are never repeated in errors: they may be secrets."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
-class Login(StrEnum):
+class DatabaseLogin(StrEnum):
     """Who connects to PostgreSQL. Each may have a login of its own, or all share one."""
 
     API = "api"
@@ -192,10 +192,10 @@ class Login(StrEnum):
     @property
     def variable(self) -> str:
         """The name of the setting that holds its address."""
-        return "DATABASE_URL" if self is Login.API else f"DATABASE_{self.name}_URL"
+        return "DATABASE_URL" if self is DatabaseLogin.API else f"DATABASE_{self.name}_URL"
 
 
-class DatabaseSettings(Group):
+class DatabaseSettings(SettingsGroup):
     """PostgreSQL: the log and the truth."""
 
     url: PostgresUrl = variable(
@@ -219,28 +219,28 @@ class DatabaseSettings(Group):
     )
     pool_size: int = variable("DATABASE_POOL_SIZE", 10, help="Connections that one process may hold with each login.", ge=1, le=1000)
 
-    def url_of(self, login: Login) -> SecretStr:
+    def url_of(self, login: DatabaseLogin) -> SecretStr:
         """The address with this login; a login that is not set is the one before it."""
         system_url = self.system_url or self.url
-        return {Login.API: self.url, Login.SYSTEM: system_url, Login.INGEST: self.ingest_url or system_url}[login]
+        return {DatabaseLogin.API: self.url, DatabaseLogin.SYSTEM: system_url, DatabaseLogin.INGEST: self.ingest_url or system_url}[login]
 
-    def name_of(self, login: Login) -> str:
+    def name_of(self, login: DatabaseLogin) -> str:
         """The database user of this login."""
         return unquote(urlsplit(self.url_of(login).get_secret_value()).username or "")
 
     @property
     def separates_system(self) -> bool:
         """Whether requests have a login that is not the worker's."""
-        return self.name_of(Login.API) != self.name_of(Login.SYSTEM)
+        return self.name_of(DatabaseLogin.API) != self.name_of(DatabaseLogin.SYSTEM)
 
 
-class RedisSettings(Group):
+class RedisSettings(SettingsGroup):
     """Redis: delivery, leases, caches."""
 
     url: RedisUrl = variable("REDIS_URL", help="Redis 7 or newer, with appendonly on and maxmemory-policy noeviction.")
 
 
-class TelegramSettings(Group):
+class TelegramSettings(SettingsGroup):
     """The account that reads."""
 
     api_id: int = variable("TELEGRAM_API_ID", 0, help="Your application's number, from my.telegram.org.", ge=0)
@@ -265,7 +265,7 @@ class TelegramSettings(Group):
     )
 
 
-class ParserSettings(Group):
+class ParserSettings(SettingsGroup):
     """How channels are followed."""
 
     incremental: bool = variable(
@@ -307,7 +307,7 @@ class ParserSettings(Group):
     )
 
 
-class PreviewSettings(Group):
+class PreviewSettings(SettingsGroup):
     """Public previews: what t.me shows of a channel to who has no account."""
 
     enabled: bool = variable(
@@ -316,7 +316,7 @@ class PreviewSettings(Group):
     url: Annotated[str, AfterValidator(_web_address)] = variable("PREVIEWS_URL", "https://t.me", help="Where the pages are; a simulator's for tests.")
 
 
-class StreamSettings(Group):
+class StreamSettings(SettingsGroup):
     """How events travel."""
 
     partitions: int = variable(
@@ -326,12 +326,12 @@ class StreamSettings(Group):
         ge=1,
         le=1024,
     )
-    most_entries: int = variable(
+    max_entries: int = variable(
         "STREAM_MAX_ENTRIES", 200_000, help="Above so many entries in one stream posts wait in PostgreSQL, and health names the slow stage.", ge=1
     )
 
 
-class FilesSettings(Group):
+class FilesSettings(SettingsGroup):
     """Media: in S3, or in a folder when S3_ENDPOINT is empty."""
 
     endpoint: str = variable("S3_ENDPOINT", "", help="Address of the S3 server, with http:// or https://. Empty: media go to FILES_DIR.")
@@ -352,7 +352,7 @@ class FilesSettings(Group):
     )
 
 
-class CrawlSettings(Group):
+class CrawlSettings(SettingsGroup):
     """Reading the pages that posts link to."""
 
     enabled: bool = variable("CRAWL_ENABLED", default=True, help="false: no linked page is read; posts go on without.")
@@ -360,9 +360,9 @@ class CrawlSettings(Group):
         "CRAWL_ALLOW", "", help="Only these sites are read, with commas between; names below them too. Empty: every site that is worth it."
     )
     deny: Annotated[str, AfterValidator(_sites)] = variable("CRAWL_DENY", "", help="These sites are never read.")
-    most_links: int = variable("CRAWL_MAX_LINKS", 3, help="So many links of one post are read at most.", ge=1, le=20)
-    most_bytes: int = variable("CRAWL_MAX_BYTES", 3_000_000, help="A page that is larger, packed or unpacked, is not read.", ge=1)
-    longest_seconds: float = variable(
+    max_links: int = variable("CRAWL_MAX_LINKS", 3, help="So many links of one post are read at most.", ge=1, le=20)
+    max_bytes: int = variable("CRAWL_MAX_BYTES", 3_000_000, help="A page that is larger, packed or unpacked, is not read.", ge=1)
+    max_seconds: float = variable(
         "CRAWL_TIMEOUT_SECONDS", 10.0, help="How long a post waits for its linked pages; then it goes on without them.", gt=0, le=60
     )
     every_seconds: float = variable(
@@ -374,7 +374,7 @@ class CrawlSettings(Group):
     browser_path: str = variable("BROWSER_PATH", "chromium", help="Chromium, for the process with the browser.")
 
 
-class GraphSettings(Group):
+class GraphSettings(SettingsGroup):
     """Neo4j: who forwards whom. Optional."""
 
     uri: str = variable("NEO4J_URI", "", help="Neo4j, like bolt://host:7687. Empty: the graph is off.")
@@ -382,7 +382,7 @@ class GraphSettings(Group):
     password: SecretStr = variable("NEO4J_PASSWORD", SecretStr(""), help="Its password.")
 
 
-class VectorSettings(Group):
+class VectorSettings(SettingsGroup):
     """Qdrant: posts by their meaning. A server, or embedded when QDRANT_URL is empty. Optional."""
 
     url: Annotated[str, AfterValidator(_web_address)] = variable(
@@ -399,7 +399,7 @@ class VectorSettings(Group):
     )
 
 
-class GigaChatSettings(Group):
+class GigaChatSettings(SettingsGroup):
     """GigaChat, a provider of chat, vision and embeddings. Optional."""
 
     credentials: SecretStr = variable("GIGACHAT_CREDENTIALS", SecretStr(""), help="Authorization key of a GigaChat project. Empty: GigaChat is off.")
@@ -424,7 +424,7 @@ class GigaChatSettings(Group):
         return self.streams or (1 if self.scope is GigaChatScope.PERSON else 10)
 
 
-class OpenAiSettings(Group):
+class OpenAiSettings(SettingsGroup):
     """Any server that speaks OpenAI's protocol: OpenAI, vLLM, Ollama, llama.cpp. Optional."""
 
     base_url: str = variable("OPENAI_BASE_URL", "", help="Address of its API, with /v1. Empty: OpenAI itself, if a key is set.")
@@ -437,13 +437,13 @@ class OpenAiSettings(Group):
     per_minute: int = variable("OPENAI_REQUESTS_PER_MINUTE", 0, help="Calls a minute, of all processes together. 0: no limit.", ge=0)
 
 
-class AiSettings(Group):
+class AiSettings(SettingsGroup):
     """How posts are understood. Without a provider it is done on this machine."""
 
     providers: Annotated[str, AfterValidator(_known_providers)] = variable(
         "AI_PROVIDERS", "gigachat,openai", help="Which provider is asked first, which next. Those without a key are left out."
     )
-    embeddings: EmbeddingsBy = variable("AI_EMBEDDINGS", EmbeddingsBy.LOCAL, help="Who makes vectors: local, gigachat or openai.")
+    embeddings: EmbeddingSource = variable("AI_EMBEDDINGS", EmbeddingSource.LOCAL, help="Who makes vectors: local, gigachat or openai.")
     embeddings_model: str = variable(
         "AI_EMBEDDINGS_MODEL",
         "",
@@ -459,14 +459,14 @@ class AiSettings(Group):
     def embeddings_model_in_force(self) -> str:
         """The one model that vectors of this installation are made by."""
         usual = {
-            EmbeddingsBy.LOCAL: "intfloat/multilingual-e5-small",
-            EmbeddingsBy.GIGACHAT: "Embeddings",
-            EmbeddingsBy.OPENAI: "text-embedding-3-small",
+            EmbeddingSource.LOCAL: "intfloat/multilingual-e5-small",
+            EmbeddingSource.GIGACHAT: "Embeddings",
+            EmbeddingSource.OPENAI: "text-embedding-3-small",
         }
         return self.embeddings_model or usual[self.embeddings]
 
 
-class HttpSettings(Group):
+class HttpSettings(SettingsGroup):
     """Where each role answers."""
 
     host: str = variable("HTTP_HOST", "127.0.0.1", help="Address to listen on. 0.0.0.0 in a container; then set OPERATOR_KEY.")
@@ -507,7 +507,7 @@ class HttpSettings(Group):
     )
 
 
-class ApiSettings(Group):
+class ApiSettings(SettingsGroup):
     """What /api/v1 allows."""
 
     per_minute: int = variable("API_REQUESTS_PER_MINUTE", 600, help="Requests that a key may make a minute, over all processes.", ge=1, le=10**6)
@@ -517,13 +517,13 @@ class ApiSettings(Group):
     )
     tenant_burst: int = variable("API_TENANT_REQUESTS_AT_ONCE", 240, help="So many of them may come at once.", ge=1, le=10**6)
     timeout_seconds: float = variable("API_TIMEOUT_SECONDS", 15.0, help="A request that takes longer is answered with 503.", gt=0, le=600)
-    most_bytes: int = variable("API_MAX_BODY_BYTES", 1_000_000, help="A larger request is refused.", ge=1)
+    max_bytes: int = variable("API_MAX_BODY_BYTES", 1_000_000, help="A larger request is refused.", ge=1)
     cors_origins: Annotated[str, AfterValidator(_origins)] = variable(
         "API_CORS_ORIGINS", "", help="Sites whose pages may ask from a browser, like https://desk.example, with commas between. Empty: none."
     )
 
 
-class TelemetrySettings(Group):
+class TelemetrySettings(SettingsGroup):
     """Logs, metrics, traces."""
 
     log_level: LogLevel = variable("LOG_LEVEL", LogLevel.INFO, help="debug, info, warning or error.")
@@ -536,7 +536,7 @@ class TelemetrySettings(Group):
     )
 
 
-class ProcessSettings(Group):
+class ProcessSettings(SettingsGroup):
     """This process."""
 
     host_name: str = variable("HOSTNAME", "", help="Name of this instance in health, locks and consumer names. Empty: the host's name.")
@@ -550,7 +550,7 @@ class ProcessSettings(Group):
         return self.host_name or socket.gethostname()
 
 
-class Settings(Group):
+class Settings(SettingsGroup):
     """The whole installation."""
 
     database: DatabaseSettings
@@ -604,7 +604,7 @@ def variables() -> Iterator[Variable]:
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
     """Build the settings, or raise SettingsError with every problem found."""
-    groups: dict[str, Group] = {}
+    groups: dict[str, SettingsGroup] = {}
     problems: list[str] = []
     for name, field in Settings.model_fields.items():
         try:
@@ -616,7 +616,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     return Settings.model_validate(groups)
 
 
-def read_group[G: Group](group: type[G], environ: Mapping[str, str]) -> G:
+def read_group[G: SettingsGroup](group: type[G], environ: Mapping[str, str]) -> G:
     """Only these settings, for a command that needs no others."""
     problems: list[str] = []
     values = {name: value for name, field in group.model_fields.items() if (value := _value_of(field, environ, problems))}
@@ -702,17 +702,17 @@ def _text_of(name: str, environ: Mapping[str, str], problems: list[str]) -> str:
     return value
 
 
-def _in_words(group: type[Group], error: ValidationError) -> Iterator[str]:
+def _in_words(group: type[SettingsGroup], error: ValidationError) -> Iterator[str]:
     for problem in error.errors():
         name = _name_of(group.model_fields[str(problem["loc"][0])])
         why = "is required" if problem["type"] == "missing" else f"is wrong: {problem['msg'].removeprefix('Value error, ')}"
         yield f"{name} {why}"
 
 
-def _group_type(field: FieldInfo) -> type[Group]:
+def _group_type(field: FieldInfo) -> type[SettingsGroup]:
     group = field.annotation
     assert isinstance(group, type)  # Settings holds groups only
-    assert issubclass(group, Group)
+    assert issubclass(group, SettingsGroup)
     return group
 
 

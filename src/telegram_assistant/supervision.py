@@ -24,7 +24,7 @@ class Loop:
 
 
 async def keep_running(
-    loop: Loop, *, stopping: asyncio.Event, health: Health, first_pause_seconds: float = 1.0, longest_pause_seconds: float = 60.0
+    loop: Loop, *, stopping: asyncio.Event, health: Health, first_pause_seconds: float = 1.0, max_pause_seconds: float = 60.0
 ) -> None:
     """Run the loop until `stopping` is set. Its crashes never reach the caller."""
     clock = asyncio.get_running_loop().time
@@ -49,7 +49,7 @@ async def keep_running(
         health.report(loop.name, State.FAILING, f"{why}; starts again in {pause:g} s")
         log.warning("loop_restarts", loop=loop.name, why=why, pause_seconds=pause)
         await sleep_unless(stopping, pause)
-        pause = min(pause * 2, longest_pause_seconds)
+        pause = min(pause * 2, max_pause_seconds)
     health.report(loop.name, State.STOPPED)
 
 

@@ -7,9 +7,9 @@ from telegram_assistant.assembly import App
 from telegram_assistant.features.graph_upkeep import keep_graph
 from telegram_assistant.features.vector_upkeep import keep_vectors, report_vectors
 from telegram_assistant.pipeline import ENDS, stages_of
-from telegram_assistant.settings import EmbeddingsBy
+from telegram_assistant.settings import EmbeddingSource
 from telegram_assistant.stores.postgres.delivery.outbox import ALL_BRANCHES
-from telegram_assistant.streams.coalescing import Gathering
+from telegram_assistant.streams.coalescing import Coalescer
 from telegram_assistant.streams.monitoring import watch
 from telegram_assistant.streams.notices import NoticeRelay
 from telegram_assistant.streams.relay import Relay
@@ -40,7 +40,7 @@ def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:
         rebuilds=system.rebuilds,
         model=model,
         owner=app.instance,
-        fills=app.settings.ai.embeddings is EmbeddingsBy.LOCAL,
+        fills=app.settings.ai.embeddings is EmbeddingSource.LOCAL,
     )
     report = partial(report_vectors, index=app.index, rebuilds=system.rebuilds, model=model, health=health)
     return Loop("vectors", keep), Loop("vectors_health", report)
@@ -80,7 +80,7 @@ def runner_of(stage: Stage, ends: Sequence[Stage], app: App, health: Health, opt
         instance=app.instance,
         health=health,
         options=options,
-        finished=Gathering(partial(app.system.outbox.done, branches=branch_of(stage, ends))) if stage in ends else None,
+        finished=Coalescer(partial(app.system.outbox.done, branches=branch_of(stage, ends))) if stage in ends else None,
     )
 
 
@@ -93,10 +93,10 @@ def branch_of(stage: Stage, ends: Sequence[Stage]) -> int:
 def relay_of(stages: Sequence[Stage], app: App, health: Health) -> Relay:
     """The relay that feeds these stages."""
     streams = app.settings.streams
-    return Relay(app.system.outbox, stages, redis=app.redis, health=health, partitions=streams.partitions, most_entries=streams.most_entries)
+    return Relay(app.system.outbox, stages, redis=app.redis, health=health, partitions=streams.partitions, max_entries=streams.max_entries)
 
 
 def notices_of(stages: Sequence[Stage], app: App, health: Health) -> NoticeRelay:
     """The relay of all other events that begin in PostgreSQL."""
     streams = app.settings.streams
-    return NoticeRelay(app.system.notices, stages, redis=app.redis, health=health, partitions=streams.partitions, most_entries=streams.most_entries)
+    return NoticeRelay(app.system.notices, stages, redis=app.redis, health=health, partitions=streams.partitions, max_entries=streams.max_entries)

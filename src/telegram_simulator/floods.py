@@ -36,7 +36,7 @@ TELEGRAM: Mapping[str, tuple[Rule, ...]] = {
 FORGIVEN_AFTER_SECONDS = 600
 IGNORED_PER_STEP, STEP = 30, 4
 """So many calls during one wait make it four times as long: 160 names resolved in seconds cost the better part of a day."""
-LONGEST_WAIT_SECONDS = 7 * DAY
+MAX_WAIT_SECONDS = 7 * DAY
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class Floods:
         return None
 
     def _blocked(self, meter: Meter, now: float, rule: Rule) -> Wait:
-        meter.wait_seconds = min(rule.wait_seconds * 2 ** min(meter.violations, 10), LONGEST_WAIT_SECONDS)
+        meter.wait_seconds = min(rule.wait_seconds * 2 ** min(meter.violations, 10), MAX_WAIT_SECONDS)
         meter.blocked_until = now + meter.wait_seconds
         meter.ignored = 0
         meter.violations += 1
@@ -103,7 +103,7 @@ class Floods:
         meter.violations += 1
         self.punished += 1
         if meter.ignored % IGNORED_PER_STEP == 0:
-            meter.wait_seconds = min(meter.wait_seconds * STEP, LONGEST_WAIT_SECONDS)
+            meter.wait_seconds = min(meter.wait_seconds * STEP, MAX_WAIT_SECONDS)
             meter.blocked_until = now + meter.wait_seconds
         return Wait(max(1, round(meter.blocked_until - now)), premium=premium_only)
 

@@ -10,7 +10,7 @@ from telegram_simulator.world.demo.timeline import Act, Happening
 from telegram_simulator.world.load import FIRST_CHANNEL
 from telegram_simulator.world.world import Many
 
-LONGEST_NAP_SECONDS = 1.0
+MAX_NAP_SECONDS = 1.0
 AT_ONCE = 50
 """So many happenings of a busy catch-up pass before others get a turn."""
 
@@ -29,8 +29,8 @@ async def live(simulator: Simulator, many: Many) -> None:
                 control.tell_foretold(channel, number)
                 simulator.counters.posts_live += 1
             heapq.heappush(due, (pasts[index].date(number + 1), index, number + 1))
-        pause = due[0][0] - world.clock() if due else LONGEST_NAP_SECONDS
-        await asyncio.sleep(min(max(pause, 0.01), LONGEST_NAP_SECONDS))
+        pause = due[0][0] - world.clock() if due else MAX_NAP_SECONDS
+        await asyncio.sleep(min(max(pause, 0.01), MAX_NAP_SECONDS))
 
 
 async def live_on_plan(simulator: Simulator, demo: Demo) -> None:
@@ -42,7 +42,7 @@ async def live_on_plan(simulator: Simulator, demo: Demo) -> None:
             if number % AT_ONCE == AT_ONCE - 1:
                 await asyncio.sleep(0)
         pause = demo.timeline.next_at() - world.clock()
-        await asyncio.sleep(min(max(pause, 0.01), LONGEST_NAP_SECONDS))
+        await asyncio.sleep(min(max(pause, 0.01), MAX_NAP_SECONDS))
 
 
 def _happen(simulator: Simulator, control: Control, demo: Demo, happening: Happening) -> None:

@@ -28,7 +28,7 @@ from telegram_simulator.world.world import HOME_DC, World
 log = logging.getLogger(__name__)
 
 DATA_CENTRES = (HOME_DC, 4)
-MOST_READY = 50_000
+MAX_READY = 50_000
 FROZEN_MAY = {"help.getConfig", "users.getUsers", "updates.getState", "updates.getDifference", "auth.logOut"}
 BOTS_MAY = {
     *("help.getConfig", "help.getNearestDc", "users.getUsers", "updates.getState", "updates.getDifference", "updates.getChannelDifference"),
@@ -151,7 +151,7 @@ class Simulator:
             assert post is not None
             origin = None if post.origin is None else post.origin.channel_id
             kept = self._ready[key] = Ready(message(self.world, channel, post), origin)
-            if len(self._ready) > MOST_READY:
+            if len(self._ready) > MAX_READY:
                 self._ready.popitem(last=False)
         return kept
 

@@ -9,7 +9,7 @@ import xllamacpp
 
 from telegram_assistant.ai.protocols import Instruction
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.understanding.policy import Tier, Urgency, Work
+from telegram_assistant.domain.understanding.policy import ModelTask, Tier, Urgency
 from telegram_assistant.errors import ProviderFailed
 from tests.ai.conftest import VOCABULARY, Opened, fresh_text, make_paid_channel, tags_of
 
@@ -36,7 +36,7 @@ async def app(opened: Opened, llama: str) -> AsyncIterator[App]:
 
 async def test_it_answers_and_says_how_many_tokens_that_took(app: App) -> None:
     (source,) = app.gate.sources
-    reply = await source.provider.chat(Instruction("Be brief.", "Say hello.", 16), model=source.models[Work.CHAT], timeout_seconds=120)
+    reply = await source.provider.chat(Instruction("Be brief.", "Say hello.", 16), model=source.models[ModelTask.CHAT], timeout_seconds=120)
     assert reply.text.strip()
     assert 0 < reply.tokens.received <= 16
     assert reply.tokens.sent > 5
@@ -55,4 +55,4 @@ async def test_its_answers_are_used_or_replaced_and_never_break_anything(app: Ap
 async def test_a_slow_server_is_left_in_time(app: App) -> None:
     (source,) = app.gate.sources
     with pytest.raises(ProviderFailed, match="late"):
-        await source.provider.chat(Instruction("Write a long story.", "Begin.", 2000), model=source.models[Work.CHAT], timeout_seconds=0.2)
+        await source.provider.chat(Instruction("Write a long story.", "Begin.", 2000), model=source.models[ModelTask.CHAT], timeout_seconds=0.2)

@@ -16,7 +16,7 @@ from telegram_assistant.ai.prompting import Prompt
 from telegram_assistant.ai.protocols import Picture
 from telegram_assistant.assembly import App, open_gate, open_models
 from telegram_assistant.domain.ids import MessageId, PostId
-from telegram_assistant.domain.understanding.policy import AiPolicy, PostSort, Reason, Tier, Urgency
+from telegram_assistant.domain.understanding.policy import AiPolicy, FallbackReason, PostSort, Tier, Urgency
 from telegram_assistant.settings import read_settings
 from testkit.provider_server import FakeServer, saying
 from tests.ai.conftest import Opened, fresh_text, make_followed, make_paid_channel, make_payer, tags_of
@@ -97,7 +97,7 @@ async def test_off_for_all_subscribers_sends_nothing_anywhere(gate: Gate, app: A
     picture = await gate.picture(Picture(b"x", "image/png"), sha256=b"x", channel_id=channel_id)
     text = await gate.text_in(Picture(png(), "image/png"), channel_id=channel_id)
     vectors = await gate.vectors([fresh_text()], channel_id=channel_id)
-    assert [(one.value, one.reason) for one in (tags, picture, text, vectors)] == [(None, Reason.POLICY)] * 4
+    assert [(one.value, one.reason) for one in (tags, picture, text, vectors)] == [(None, FallbackReason.POLICY)] * 4
     assert server.heard.total() == 0
 
 
@@ -105,7 +105,7 @@ async def test_provider_without_the_owners_consent_is_local(gate: Gate, app: App
     tenant_id = await make_payer(app.system, consents=False)
     channel_id = await make_followed(app.system, (tenant_id, AiPolicy.PROVIDER))
     found = await tags_of(gate, fresh_text(), channel_id=channel_id)
-    assert (found.tier, found.reason) == (Tier.LOCAL, Reason.POLICY)
+    assert (found.tier, found.reason) == (Tier.LOCAL, FallbackReason.POLICY)
     assert found.value is not None
     assert found.value.tags == ("экономика",)
     assert server.heard.total() == 0
@@ -130,7 +130,7 @@ async def test_without_money_the_local_result_goes_on_and_the_provider_is_wanted
     channel_id, _ = await make_paid_channel(app.system, micro=0)
     post_id = PostId(channel_id, MessageId(1))
     found = await tags_of(gate, fresh_text(), channel_id=channel_id, post_id=post_id)
-    assert (found.tier, found.reason, found.is_wanted) == (Tier.LOCAL, Reason.NO_BUDGET, True)
+    assert (found.tier, found.reason, found.is_wanted) == (Tier.LOCAL, FallbackReason.NO_BUDGET, True)
     assert server.calls == 0
     taken = await app.system.provider_wanted.take("tagging", limit=1000, lease=LEASE)
     assert post_id in {one.post_id for one in taken}
@@ -139,7 +139,7 @@ async def test_without_money_the_local_result_goes_on_and_the_provider_is_wanted
 async def test_tokens_have_a_budget_of_their_own(gate: Gate, app: App, server: FakeServer) -> None:
     channel_id, _ = await make_paid_channel(app.system, tokens=100)
     found = await tags_of(gate, fresh_text(), channel_id=channel_id)
-    assert (found.tier, found.reason) == (Tier.LOCAL, Reason.NO_BUDGET)
+    assert (found.tier, found.reason) == (Tier.LOCAL, FallbackReason.NO_BUDGET)
     assert server.calls == 0
 
 
@@ -159,7 +159,7 @@ async def test_a_blacklisted_post_is_asked_about_once_and_served_by_the_next_pro
         assert (found.provider, server.calls) == ("openai", 2)
     async with opened(**server.gigachat()) as app:
         alone = await tags_of(app.gate, text, channel_id=channel_id, post_id=PostId(channel_id, MessageId(1)))
-        assert (alone.tier, alone.reason, alone.is_wanted) == (Tier.LOCAL, Reason.BLACKLIST, False)
+        assert (alone.tier, alone.reason, alone.is_wanted) == (Tier.LOCAL, FallbackReason.BLACKLIST, False)
         assert server.calls == 2
 
 
@@ -186,11 +186,11 @@ async def test_during_an_outage_local_results_come_in_time_and_at_once_when_the_
     server.hangs = True
     begun = time.monotonic()
     found = await asyncio.gather(*(tags_of(gate, fresh_text(), channel_id=channel_id) for _ in range(4)))
-    assert {(one.tier, one.reason) for one in found} == {(Tier.LOCAL, Reason.AWAY)}
+    assert {(one.tier, one.reason) for one in found} == {(Tier.LOCAL, FallbackReason.AWAY)}
     assert time.monotonic() - begun < 10
     begun, calls = time.monotonic(), server.calls
     found = [await tags_of(gate, fresh_text(), channel_id=channel_id) for _ in range(5)]
-    assert {(one.tier, one.reason) for one in found} == {(Tier.LOCAL, Reason.BREAKER)}
+    assert {(one.tier, one.reason) for one in found} == {(Tier.LOCAL, FallbackReason.BREAKER)}
     assert time.monotonic() - begun < 5
     assert server.calls == calls
 
@@ -199,7 +199,7 @@ async def test_a_server_that_is_not_there_opens_the_breaker_within_three_calls(o
     async with opened(OPENAI_BASE_URL="http://127.0.0.1:1/v1") as app:
         channel_id, _ = await make_paid_channel(app.system)
         reasons = [(await tags_of(app.gate, fresh_text(), channel_id=channel_id)).reason for _ in range(4)]
-    assert reasons == [Reason.AWAY] * 3 + [Reason.BREAKER]
+    assert reasons == [FallbackReason.AWAY] * 3 + [FallbackReason.BREAKER]
     assert server.calls == 0
 
 
@@ -211,7 +211,7 @@ async def test_an_answer_of_the_wrong_shape_is_mended_once_and_then_given_up(gat
     assert (mended.tier, mended.value.tags, server.calls, mended.cost_micro) == (Tier.PROVIDER, ("спорт",), 2, 40)
     server.says = lambda _asked: "no JSON at all"
     given_up = await tags_of(gate, fresh_text(), channel_id=channel_id)
-    assert (given_up.tier, given_up.reason, server.calls) == (Tier.LOCAL, Reason.FAILED, 4)
+    assert (given_up.tier, given_up.reason, server.calls) == (Tier.LOCAL, FallbackReason.FAILED, 4)
     assert {one.purpose for one in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)} == {"tagging", "repair"}
 
 
@@ -235,7 +235,7 @@ async def test_a_tenants_own_question_is_paid_by_it_alone(gate: Gate, app: App, 
     assert asked.value == Said(answer="42")
     nobody = await make_payer(app.system, consents=False)
     refused = await gate.answer(QUESTION, fresh_text(), Said, tenant_id=nobody, urgency=Urgency.QUESTION)
-    assert (refused.value, refused.reason) == (None, Reason.POLICY)
+    assert (refused.value, refused.reason) == (None, FallbackReason.POLICY)
     assert server.calls == 1
 
 
@@ -265,7 +265,7 @@ async def test_what_arrives_after_live_work_has_left_is_kept(app: App, server: F
         open_gate(models, app.settings, system=app.system, redis=app.redis, wait_seconds=HURRIED) as gate,
     ):
         late = await tags_of(gate, text, channel_id=channel_id)
-        assert (late.tier, late.reason) == (Tier.LOCAL, Reason.AWAY)
+        assert (late.tier, late.reason) == (Tier.LOCAL, FallbackReason.AWAY)
         async with asyncio.timeout(10):
             while not (found := await tags_of(gate, text, channel_id=channel_id)).is_cached:
                 await asyncio.sleep(0.05)

@@ -4,7 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from telegram_assistant.domain.ids import MessageId, PostId
-from telegram_assistant.domain.understanding.policy import AiPolicy, Reason, Tier, Wanted
+from telegram_assistant.domain.understanding.policy import AiPolicy, FallbackReason, PendingImprovement, Tier
 from testkit.models import MINILM
 from testkit.provider_server import FakeServer
 from tests.ai.conftest import Opened, fresh_text, make_followed, make_paid_channel, make_payer
@@ -25,7 +25,7 @@ async def test_vectors_of_a_provider_are_paid_once_and_have_no_local_substitute(
         server.status = 500
         post_id = PostId(channel_id, MessageId(1))
         none = await app.gate.vectors([fresh_text()], channel_id=channel_id, post_id=post_id)
-        assert (none.value, none.reason, none.is_wanted) == (None, Reason.AWAY, True)
+        assert (none.value, none.reason, none.is_wanted) == (None, FallbackReason.AWAY, True)
 
 
 async def test_vectors_are_made_here_for_everybody_who_does_not_forbid_it(opened: Opened, minilm: Path, server: FakeServer) -> None:
@@ -38,7 +38,7 @@ async def test_vectors_are_made_here_for_everybody_who_does_not_forbid_it(opened
         assert (made.tier, made.model) == (Tier.LOCAL, MINILM)
     async with opened() as app:
         missing = await app.gate.vectors(["snow"], channel_id=channel_id)
-        assert (missing.value, missing.reason) == (None, Reason.NO_PROVIDER)
+        assert (missing.value, missing.reason) == (None, FallbackReason.NO_PROVIDER)
     assert server.heard.total() == 0
 
 
@@ -57,7 +57,7 @@ async def test_posts_of_many_channels_get_their_vectors_together_each_as_its_cha
         server.status = 500
         none = await app.gate.post_vectors({PostId(paid, MessageId(2)): fresh_text()})
         assert (none.model, none.vectors) == ("", {})
-        assert Wanted(PostId(paid, MessageId(2)), "vectors") in await app.system.provider_wanted.take(
+        assert PendingImprovement(PostId(paid, MessageId(2)), "vectors") in await app.system.provider_wanted.take(
             "vectors", limit=1000, lease=timedelta(seconds=1)
         )
     async with opened(MODELS_DIR=str(minilm), AI_EMBEDDINGS_MODEL=MINILM) as app:

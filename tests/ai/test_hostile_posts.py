@@ -9,9 +9,9 @@ import pytest
 
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.outputs import PictureFacts, Tags, leaks, parse
-from telegram_assistant.ai.prompting import MOST_CHARACTERS, fenced, harmless, prompt
+from telegram_assistant.ai.prompting import MAX_CHARACTERS, fenced, harmless, prompt
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.understanding.policy import Failure, Reason, Tier, Urgency
+from telegram_assistant.domain.understanding.policy import Failure, FallbackReason, Tier, Urgency
 from telegram_assistant.errors import ProviderFailed
 from testkit.provider_server import Asked, FakeServer
 from tests.ai.conftest import VOCABULARY, make_paid_channel, tags_of
@@ -32,18 +32,18 @@ def test_there_are_enough_hostile_posts_in_both_languages() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_post_can_end_its_fence_or_open_a_new_turn(text: str) -> None:
-    told = prompt("tagging").instruct(text, most_tokens=10, vocabulary="спорт")
+    told = prompt("tagging").instruct(text, max_tokens=10, vocabulary="спорт")
     found = FENCED.match(told.user)
     assert found is not None
     assert not re.search(r"={3,}|<\||\[INST\]|<start_of_turn>|<<SYS>>|</s>|[\u200b\u202e\uff1d]", found["data"])
     assert not re.search(r"\[/?(SYSTEM_PROMPT|TOOL_CALLS|THINK)\]|</?(think|tool_call|tool_response|tools)>", found["data"], re.IGNORECASE)
     assert text[:20] not in told.system
-    assert told.system == prompt("tagging").instruct("", most_tokens=10, vocabulary="спорт").system
+    assert told.system == prompt("tagging").instruct("", max_tokens=10, vocabulary="спорт").system
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_an_obedient_model_gets_neither_a_strange_tag_nor_the_prompt_through(text: str) -> None:
-    system = prompt("tagging").instruct(text, most_tokens=10, vocabulary=", ".join(VOCABULARY.of("ru"))).system
+    system = prompt("tagging").instruct(text, max_tokens=10, vocabulary=", ".join(VOCABULARY.of("ru"))).system
     obeyed = json.dumps({"tags": [*STRANGE, "спорт", system], "entities": [{"text": system[:90], "kind": "person"}]}, ensure_ascii=False)
     with pytest.raises(ProviderFailed) as told:
         parse(Tags, obeyed, ours=system)
@@ -74,7 +74,7 @@ async def test_through_the_gate_an_obedient_model_changes_nothing(gate: Gate, ap
         assert all(entity.text in text for entity in found.value.entities)
     server.says = lambda asked: json.dumps({"description": asked.system, "tags": [asked.system]})
     leaked = await tags_of(gate, f"{HOSTILE[0]} {uuid4()}", channel_id=channel_id)
-    assert (leaked.tier, leaked.reason) == (Tier.LOCAL, Reason.FAILED)
+    assert (leaked.tier, leaked.reason) == (Tier.LOCAL, FallbackReason.FAILED)
 
 
 def test_a_description_that_repeats_the_prompt_is_refused_and_an_honest_one_is_not() -> None:
@@ -100,7 +100,7 @@ def test_json_is_found_in_a_talkative_answer() -> None:
 
 def test_fences_differ_each_time_and_long_posts_are_cut() -> None:
     assert fenced("x") != fenced("x")
-    assert len(harmless("а" * 1_000_000)) == MOST_CHARACTERS
+    assert len(harmless("а" * 1_000_000)) == MAX_CHARACTERS
 
 
 def test_a_text_for_readers_stays_as_it_is() -> None:

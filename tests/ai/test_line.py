@@ -2,12 +2,12 @@
 
 import asyncio
 
-from telegram_assistant.ai.provider_queue import Line
+from telegram_assistant.ai.provider_queue import ProviderQueue
 from telegram_assistant.domain.understanding.policy import Urgency
 
 
 async def test_never_more_are_served_than_there_are_streams_and_all_are_served() -> None:
-    line, served, most, done = Line(4), 0, 0, 0
+    line, served, most, done = ProviderQueue(4), 0, 0, 0
 
     async def speak() -> None:
         nonlocal served, most, done
@@ -23,7 +23,7 @@ async def test_never_more_are_served_than_there_are_streams_and_all_are_served()
 
 
 async def test_the_urgent_are_served_first_and_questions_do_not_wait_here() -> None:
-    line, order, leave = Line(1), list[str](), asyncio.Event()
+    line, order, leave = ProviderQueue(1), list[str](), asyncio.Event()
 
     async def speak(name: str, urgency: Urgency) -> None:
         async with line.turn(urgency):
@@ -43,7 +43,7 @@ async def test_the_urgent_are_served_first_and_questions_do_not_wait_here() -> N
 
 
 async def test_who_gives_up_holds_up_nobody() -> None:
-    line, leave = Line(1), asyncio.Event()
+    line, leave = ProviderQueue(1), asyncio.Event()
 
     async def speak() -> None:
         async with line.turn(Urgency.LIVE):

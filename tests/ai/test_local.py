@@ -9,11 +9,11 @@ import pytest
 
 from telegram_assistant.ai.answers import Material
 from telegram_assistant.ai.local.models import DEFAULT_MODEL
-from telegram_assistant.ai.local.understanding import Local, examine
+from telegram_assistant.ai.local.understanding import LocalModels, examine
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
-from telegram_assistant.ai.outputs import Entity, EntityKind, Tags
+from telegram_assistant.ai.outputs import EntityKind, NamedEntity, Tags
 from telegram_assistant.ai.protocols import TextKind
-from telegram_assistant.domain.diagnosis import Verdict
+from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.policy import PostSort
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary, tag_in
@@ -31,7 +31,7 @@ def vocabulary() -> Vocabulary:
 
 
 async def read_locally(tmp_path: Path, text: str, vocabulary: Vocabulary, *, is_service: bool = False) -> Tags:
-    (found,) = await Local(models=tmp_path).tags([Material(text, ChannelId(1), is_service=is_service)], vocabulary=vocabulary)
+    (found,) = await LocalModels(models=tmp_path).tags([Material(text, ChannelId(1), is_service=is_service)], vocabulary=vocabulary)
     return found
 
 
@@ -39,14 +39,14 @@ async def test_a_russian_post_is_read_by_all_forms_of_its_words(tmp_path: Path, 
     found = await read_locally(tmp_path, RUSSIAN, vocabulary)
     assert (found.topic, found.language, found.kind) == ("economy", "ru", PostSort.NEWS)
     assert {"центробанк", "банки", "экономика"} <= set(found.tags)
-    assert Entity(text="Москва", kind=EntityKind.PLACE) in found.entities
-    assert Entity(text="Эльвира Набиуллина", kind=EntityKind.PERSON) in found.entities
+    assert NamedEntity(text="Москва", kind=EntityKind.PLACE) in found.entities
+    assert NamedEntity(text="Эльвира Набиуллина", kind=EntityKind.PERSON) in found.entities
 
 
 async def test_an_english_post_is_read_with_the_english_vocabulary(tmp_path: Path, vocabulary: Vocabulary) -> None:
     found = await read_locally(tmp_path, ENGLISH, vocabulary)
     assert found.tags[:2] == ("banks", "central bank")
-    assert Entity(text="London", kind=EntityKind.PLACE) in found.entities
+    assert NamedEntity(text="London", kind=EntityKind.PLACE) in found.entities
 
 
 async def test_a_grown_tag_is_found_by_its_own_words_and_only_whole(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ async def test_long_and_strange_texts_are_no_trouble(tmp_path: Path, vocabulary:
 @pytest.mark.turns("MODELS_DIR")
 async def test_texts_of_one_meaning_have_near_vectors(minilm: Path) -> None:
     settings = read_group(AiSettings, {"MODELS_DIR": str(minilm), "AI_EMBEDDINGS_MODEL": MINILM})
-    local = Local(models=settings.models)
+    local = LocalModels(models=settings.models)
     texts = ["The cat sleeps on the sofa", "A kitten is napping on the couch", "Parliament passed the budget"] * 8
     made = await local.embed(texts, TextKind.DOCUMENT, model=settings.embeddings_model_in_force, timeout_seconds=0)
 
@@ -163,8 +163,8 @@ async def test_texts_of_one_meaning_have_near_vectors(minilm: Path) -> None:
 
 
 def test_the_doctor_says_which_model_is_missing(minilm: Path) -> None:
-    assert Verdict.WARNING in {one.verdict for one in examine(minilm, DEFAULT_MODEL)}
-    assert "sentence model" in {one.subject for one in examine(minilm, MINILM) if one.verdict is Verdict.OK}
+    assert Severity.WARNING in {one.verdict for one in examine(minilm, DEFAULT_MODEL)}
+    assert "sentence model" in {one.subject for one in examine(minilm, MINILM) if one.verdict is Severity.OK}
 
 
 def test_the_program_understands_a_little_with_nothing_installed(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from telegram_assistant.ai.local.fetching import check_address
 from telegram_assistant.ai.local.models import CARD, DEFAULT_MODEL, FILES, PINNED, card_of, folder_of, installed, pull
-from telegram_assistant.ai.local.understanding import Local
+from telegram_assistant.ai.local.understanding import LocalModels
 from telegram_assistant.ai.protocols import TextKind
 from telegram_assistant.errors import Rejected
 from telegram_assistant.settings import AiSettings, read_group
@@ -73,7 +73,7 @@ async def test_a_model_is_fetched_once_and_then_used_without_the_hub(minilm: Pat
     assert set(told) == {"tokenizer.json", "model.onnx"}
     assert (first.card.query_prefix, first.card.document_prefix, first.card.revision) == ("query: ", "passage: ", REVISION)
     assert len(first.card.sha256["model.onnx"]) == 64
-    local = Local(models=models)
+    local = LocalModels(models=models)
     made = [await local.embed(["snow"], kind, model=E5, timeout_seconds=0) for kind in TextKind]
     assert made[0].vectors != made[1].vectors, "a question and a document are told apart"
 

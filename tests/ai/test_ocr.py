@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from telegram_assistant.ai.local.ocr import MOST_CPU_SECONDS, MOST_MEMORY_BYTES, confident_text, read_text
-from telegram_assistant.ai.local.understanding import Local, examine_ocr
+from telegram_assistant.ai.local.ocr import MAX_CPU_SECONDS, MAX_MEMORY_BYTES, confident_text, read_text
+from telegram_assistant.ai.local.understanding import LocalModels, examine_ocr
 from telegram_assistant.ai.protocols import Picture
-from telegram_assistant.domain.diagnosis import Verdict
+from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.errors import ProviderFailed
 
 RUSSIAN_FONT = str(Path(__file__).parents[2] / "src/telegram_simulator/world/fonts/DejaVuSans.ttf")
@@ -30,7 +30,7 @@ def drawn(words: str, *, height: int = 120, font: str | None = None) -> bytes:
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
 async def test_text_in_a_picture_is_read_and_what_is_no_picture_is_said_so(tmp_path: Path) -> None:
-    local = Local(models=tmp_path)
+    local = LocalModels(models=tmp_path)
     assert "Breaking news 2026" in (await local.picture(Picture(drawn("Breaking news 2026"), "image/png"))).text
     with pytest.raises(ProviderFailed, match="cannot read this picture"):
         await local.picture(Picture(b"GIF89a nonsense", "image/gif"))
@@ -38,7 +38,7 @@ async def test_text_in_a_picture_is_read_and_what_is_no_picture_is_said_so(tmp_p
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
 async def test_russian_in_a_picture_is_read_as_russian(tmp_path: Path) -> None:
-    text = (await Local(models=tmp_path).picture(Picture(drawn("Пожар на складе", font=RUSSIAN_FONT), "image/png"))).text
+    text = (await LocalModels(models=tmp_path).picture(Picture(drawn("Пожар на складе", font=RUSSIAN_FONT), "image/png"))).text
     assert text == "Пожар на складе"
 
 
@@ -56,7 +56,7 @@ async def test_without_a_language_that_is_asked_for_nothing_is_read_and_doctor_s
     with pytest.raises(ProviderFailed, match="tesseract has no data for rus"):
         await read_text(Picture(drawn("Пожар"), "image/png"), command=english_only)
     finding = examine_ocr(english_only)
-    assert (finding.verdict, finding.remedy) == (Verdict.WARNING, "apt install tesseract-ocr-rus")
+    assert (finding.verdict, finding.remedy) == (Severity.WARNING, "apt install tesseract-ocr-rus")
     assert "rus" in finding.what
 
 
@@ -78,8 +78,8 @@ async def test_what_reads_pictures_has_its_limits_and_is_sandboxed() -> None:
     reading = asyncio.create_task(read_text(Picture(drawn("Breaking news 2026", height=4000), "image/png"), command=shutil.which("tesseract") or ""))
     limits, status = await _limits_and_status("tesseract")
     await reading
-    assert limits["Max address space"] == str(MOST_MEMORY_BYTES)
-    assert limits["Max cpu time"] == str(MOST_CPU_SECONDS)
+    assert limits["Max address space"] == str(MAX_MEMORY_BYTES)
+    assert limits["Max cpu time"] == str(MAX_CPU_SECONDS)
     assert (status["NoNewPrivs"], status["Seccomp"], int(status["CapEff"], 16)) == ("1", "2", 0)
 
 

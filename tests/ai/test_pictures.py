@@ -164,7 +164,7 @@ async def test_what_is_broken_or_means_harm_is_refused_and_the_next_picture_is_r
 
 async def test_a_picture_that_takes_too_long_costs_only_its_reader() -> None:
     slow = written(Image.new("1", (7000, 7000)), "PNG")  # a few kilobytes, and 49 million pixels to look at
-    readers = PictureReaders(at_once=1, longest_seconds=0.2)
+    readers = PictureReaders(at_once=1, max_seconds=0.2)
     try:
         began = time.monotonic()
         with pytest.raises(ProviderFailed, match="late: opening it takes longer"):

@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.protocols import Fetch, Instruction, Picture, TextKind
-from telegram_assistant.ai.providers import Source, examine, open_sources
-from telegram_assistant.domain.diagnosis import Verdict
-from telegram_assistant.domain.understanding.policy import Failure, Work
+from telegram_assistant.ai.providers import ConfiguredProvider, examine, open_sources
+from telegram_assistant.domain.diagnosis import Severity
+from telegram_assistant.domain.understanding.policy import Failure, ModelTask
 from telegram_assistant.domain.understanding.spending import Price, Tokens
 from telegram_assistant.errors import CannotStart, ProviderFailed, SettingsError
 from telegram_assistant.settings import read_settings
@@ -43,19 +43,19 @@ class OwnToken:
 
 
 @asynccontextmanager
-async def sources(variables: dict[str, str], token: OwnToken | None = None) -> AsyncIterator[Sequence[Source]]:
+async def sources(variables: dict[str, str], token: OwnToken | None = None) -> AsyncIterator[Sequence[ConfiguredProvider]]:
     async with open_sources(read_settings({**SERVERS, **variables}), token=token or OwnToken()) as opened:
         yield opened
 
 
 @asynccontextmanager
-async def source(variables: dict[str, str], token: OwnToken | None = None) -> AsyncIterator[Source]:
+async def source(variables: dict[str, str], token: OwnToken | None = None) -> AsyncIterator[ConfiguredProvider]:
     async with sources(variables, token) as (one,):
         yield one
 
 
-async def chat(one: Source, *, seconds: float = 20.0) -> str:
-    reply = await one.provider.chat(TOLD, model=one.models[Work.CHAT], timeout_seconds=seconds)
+async def chat(one: ConfiguredProvider, *, seconds: float = 20.0) -> str:
+    reply = await one.provider.chat(TOLD, model=one.models[ModelTask.CHAT], timeout_seconds=seconds)
     assert reply.tokens == Tokens(10, 20)
     return reply.text
 
@@ -95,7 +95,7 @@ async def test_a_person_has_one_stream_and_a_company_ten_unless_told_otherwise(s
 async def test_texts_and_pictures_go_to_their_models(server: FakeServer) -> None:
     async with source(server.gigachat(GIGACHAT_MODEL="GigaChat-2-Max", GIGACHAT_VISION_MODEL="GigaChat-2-Max-preview")) as gigachat:
         await chat(gigachat)
-        await gigachat.provider.look(TOLD, Picture(b"\xff\xd8", "image/jpeg"), model=gigachat.models[Work.VISION], timeout_seconds=20)
+        await gigachat.provider.look(TOLD, Picture(b"\xff\xd8", "image/jpeg"), model=gigachat.models[ModelTask.VISION], timeout_seconds=20)
     assert [one.body["model"] for one in server.asked] == ["GigaChat-2-Max", "GigaChat-2-Max-preview"]
 
 
@@ -160,7 +160,7 @@ async def test_a_silent_server_is_late_and_an_absent_one_is_out(server: FakeServ
 async def test_what_a_provider_does_not_speak_about_is_marked(server: FakeServer, kind: str, reason: str) -> None:
     server.finish_reason = reason
     async with source(getattr(server, kind)()) as one:
-        reply = await one.provider.chat(TOLD, model=one.models[Work.CHAT], timeout_seconds=20)
+        reply = await one.provider.chat(TOLD, model=one.models[ModelTask.CHAT], timeout_seconds=20)
     assert reply.is_blacklisted
 
 
@@ -170,12 +170,12 @@ async def test_what_a_provider_does_not_speak_about_is_marked(server: FakeServer
 @pytest.mark.turns("OPENAI_VISION_MODEL")
 async def test_any_openai_compatible_server_is_asked_with_or_without_a_key(server: FakeServer) -> None:
     async with sources({"OPENAI_API_KEY": "k3y"}) as (openai,):
-        assert openai.models == {Work.CHAT: "gpt-4o-mini", Work.VISION: "gpt-4o-mini"}
+        assert openai.models == {ModelTask.CHAT: "gpt-4o-mini", ModelTask.VISION: "gpt-4o-mini"}
     async with source(server.openai()) as own:
         await chat(own)
     async with source(server.openai(OPENAI_API_KEY="k3y", OPENAI_MODEL="qwen", OPENAI_VISION_MODEL="llava")) as keyed:
         await chat(keyed)
-        await keyed.provider.look(TOLD, Picture(b"\xff\xd8", "image/jpeg"), model=keyed.models[Work.VISION], timeout_seconds=20)
+        await keyed.provider.look(TOLD, Picture(b"\xff\xd8", "image/jpeg"), model=keyed.models[ModelTask.VISION], timeout_seconds=20)
     assert [one.headers["authorization"] for one in server.asked] == ["Bearer none", "Bearer k3y", "Bearer k3y"]
     assert [one.body["model"] for one in server.asked] == ["gpt-4o-mini", "qwen", "llava"]
     assert server.asked[0].body["max_tokens"] == 50
@@ -206,9 +206,9 @@ async def test_vectors_are_made_by_the_one_provider_that_was_chosen(server: Fake
     both = {**server.gigachat(), **server.openai(), "AI_EMBEDDINGS": kind}
     for wished in ("", "EmbeddingsGigaR"):
         async with sources({**both, "AI_EMBEDDINGS_MODEL": wished}) as opened:
-            (maker,) = [one for one in opened if Work.EMBEDDINGS in one.models]
+            (maker,) = [one for one in opened if ModelTask.EMBEDDINGS in one.models]
             assert maker.name == kind
-            made = await maker.provider.embed(["a", "four"], TextKind.DOCUMENT, model=maker.models[Work.EMBEDDINGS], timeout_seconds=20)
+            made = await maker.provider.embed(["a", "four"], TextKind.DOCUMENT, model=maker.models[ModelTask.EMBEDDINGS], timeout_seconds=20)
             assert [vector[0] for vector in made.vectors] == [1.0, 4.0]
             assert made.tokens.sent > 0
     assert server.names == [usual, "EmbeddingsGigaR"]
@@ -287,8 +287,8 @@ def test_prices_are_a_dated_list_that_an_operator_may_replace(tmp_path: Path) ->
 
 def test_the_doctor_says_what_is_configured_and_sends_nothing(server: FakeServer, tmp_path: Path) -> None:
     (nothing,) = examine(read_settings(SERVERS))
-    assert nothing.verdict is Verdict.OFF
+    assert nothing.verdict is Severity.OFF
     found = examine(read_settings({**SERVERS, **server.gigachat(GIGACHAT_CA_BUNDLE_FILE=str(tmp_path / "x")), **server.openai()}))
-    assert [one.verdict for one in found] == [Verdict.OK, Verdict.OK, Verdict.BAD]
+    assert [one.verdict for one in found] == [Severity.OK, Severity.OK, Severity.BAD]
     assert CREDENTIALS not in repr(found)
     assert server.heard.total() == 0

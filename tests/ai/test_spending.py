@@ -17,7 +17,7 @@ from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.questions import TAGS_TOKENS
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.understanding.policy import Tier, Urgency, Work
+from telegram_assistant.domain.understanding.policy import ModelTask, Tier, Urgency
 from telegram_assistant.domain.understanding.spending import Amount, Balance, Call, Outcome, Price, Tokens, shares, split, who_can_pay
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.provider_server import FakeServer
@@ -68,7 +68,7 @@ async def test_a_hundred_at_once_make_exactly_as_many_calls_as_the_budget_pays(g
     budget = next(one for one in await app.system.spending.budgets() if one.tenant_id == tenant_id)
     assert budget.used_micro == 37 * A_CALL
     assert sum(line.micro for line in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)) == 37 * A_CALL
-    assert server.most_at_once <= 10
+    assert server.max_at_once <= 10
 
 
 @pytest.mark.serial
@@ -104,7 +104,7 @@ async def test_processes_that_are_killed_never_make_more_calls_than_the_budget_p
 
 
 def make_call() -> Call:
-    return Call(uuid4(), Work.CHAT, "tagging", "gigachat", "GigaChat-2")
+    return Call(uuid4(), ModelTask.CHAT, "tagging", "gigachat", "GigaChat-2")
 
 
 async def used_by(system: SystemStores, tenant_id: TenantId) -> tuple[int, int]:

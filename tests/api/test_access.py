@@ -10,7 +10,7 @@ import pytest
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.tenants.access import Role, Scope
+from telegram_assistant.domain.tenants.access import KeyScope, MemberRole
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from testkit.api_clients import OPERATOR, client_of, key_of, problem_of
@@ -43,7 +43,7 @@ async def test_documentation_needs_nothing_from_elsewhere(client: httpx.AsyncCli
 
 
 async def test_a_key_says_whose_it_is_and_what_it_opens(app: App, client: httpx.AsyncClient, tenant_id: TenantId) -> None:
-    key = await key_of(app, tenant_id, Scope.READ)
+    key = await key_of(app, tenant_id, KeyScope.READ)
     me = (await client.get("/api/v1/me", headers=key)).json()
     assert (me["scopes"], me["is_operator"], me["actor"]) == (["read"], False, "key test")
     assert problem_of(await client.post("/api/v1/channels", headers=key, json=FOLLOW))[0] == 403
@@ -60,17 +60,17 @@ async def test_a_key_opens_no_more_than_the_role_of_its_person(
 ) -> None:
     name = f"anna {fresh_number()}"
     member = await system.users.join(tenant_id, name)
-    assert member.role is Role.OWNER  # the first one
+    assert member.role is MemberRole.OWNER  # the first one
     key = await key_of(app, tenant_id, user_id=member.user_id)
     assert (await client.get("/api/v1/me", headers=key)).json()["scopes"] == ["read", "write", "admin"]
-    assert (await system.users.join(tenant_id, f"boris {fresh_number()}")).role is Role.VIEWER
-    await system.users.join(tenant_id, name, role=Role.VIEWER)
+    assert (await system.users.join(tenant_id, f"boris {fresh_number()}")).role is MemberRole.VIEWER
+    await system.users.join(tenant_id, name, role=MemberRole.VIEWER)
     async with client_of(app) as later:
         assert (await later.get("/api/v1/me", headers=key)).json()["scopes"] == ["read"]
 
 
 async def test_nobody_but_the_operator_can_operate(app: App, client: httpx.AsyncClient, tenant_id: TenantId) -> None:
-    key = await key_of(app, tenant_id, *Scope)
+    key = await key_of(app, tenant_id, *KeyScope)
     assert "operate" not in (await client.get("/api/v1/me", headers=key)).json()["scopes"]
     refused = await client.post("/api/v1/keys", headers=key, json={"name": "more", "scopes": ["operate"]})
     assert problem_of(refused)[0] == 403

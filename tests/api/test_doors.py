@@ -10,7 +10,7 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.stores.postgres.stores import IngestStores
-from telegram_assistant.streams.entries import Buried, Entry, Source
+from telegram_assistant.streams.entries import Buried, Entry, StreamSource
 from testkit.api_clients import OPERATOR, problem_of
 from testkit.factories import fresh_number, make_channel, make_subscription
 
@@ -55,7 +55,7 @@ async def test_whoever_pauses_an_account_is_named_and_no_secret_is_told(
 
 async def test_the_operator_looks_at_dead_letters_replays_and_discards_them(app: App, client: httpx.AsyncClient, key: dict[str, str]) -> None:
     stage = f"stage{fresh_number()}"
-    source = Source("stream:posts:parsed", Lane.LIVE, 0, PostParsed)
+    source = StreamSource("stream:posts:parsed", Lane.LIVE, 0, PostParsed)
     entries = [Entry(source, f"{number}-0".encode(), b"\xff", None, 1) for number in (1, 2)]
     await app.system.dead_letters.bury(stage, [Buried(entry, "no event") for entry in entries])
     assert problem_of(await client.get("/api/v1/dead-letters", headers=key))[0] == 403

@@ -21,7 +21,7 @@ async def test_a_large_request_is_refused_announced_or_not(installation: Setting
         for _ in range(20):
             yield b"x" * 100
 
-    async with asked(installation, most_bytes=1000) as (app, client):
+    async with asked(installation, max_bytes=1000) as (app, client):
         key = await key_of(app, tenant_id)
         for content in (b"x" * 1001, parts()):
             assert problem_of(await client.post("/api/v1/channels", headers=key, content=content))[0] == 413

@@ -69,4 +69,4 @@ async def test_nobody_else_may_ask_even_from_this_machine(site: httpx.AsyncClien
 async def test_an_unknown_channel_is_not_found_and_nonsense_is_explained(site: httpx.AsyncClient, channel_id: ChannelId) -> None:
     assert (await site.post("/api/v1/channels/1/poll", headers=KEY)).status_code == 404
     wrong = await site.post(f"/api/v1/channels/{channel_id}/poll", headers=KEY, json={"mode": "fast"})
-    assert (wrong.status_code, wrong.json()["title"]) == (422, "The request makes no sense")
+    assert (wrong.status_code, wrong.json()["title"]) == (422, "Unprocessable Content")

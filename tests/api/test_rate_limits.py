@@ -13,17 +13,17 @@ from telegram_assistant.domain.tenants.access import new_key
 from telegram_assistant.settings import RedisSettings, Settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.client import connect_to
-from telegram_assistant.stores.redis.rate_limits import Bucket, CountedBy, RateLimits
+from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimits
 from testkit.api_clients import asked, client_of, fresh_address, key_of, problem_of
 from testkit.factories import make_tenant
 
 
 def of_key(name: str, burst: int = 2) -> Bucket:
-    return Bucket(CountedBy.KEY, name, 60, burst)
+    return Bucket(BucketOwner.KEY, name, 60, burst)
 
 
 def of_tenant(name: str, burst: int = 2) -> Bucket:
-    return Bucket(CountedBy.TENANT, name, 60, burst)
+    return Bucket(BucketOwner.TENANT, name, 60, burst)
 
 
 def limit_of(answer: httpx.Response) -> tuple[str, str, str]:
@@ -67,7 +67,7 @@ async def test_a_request_takes_from_all_of_its_buckets_or_from_none(installation
         assert (await limiter.take(of_key(name), of_tenant(name, burst=4))).allowed
     for _ in range(3):
         refused = await limiter.take(of_key(name), of_tenant(name, burst=4))
-        assert (refused.allowed, refused.bucket.counted_by) == (False, CountedBy.KEY)
+        assert (refused.allowed, refused.bucket.counted_by) == (False, BucketOwner.KEY)
     last = await limiter.take(of_tenant(name, burst=4))
     assert (last.allowed, last.left) == (True, 1)
     await redis.aclose()
@@ -101,4 +101,4 @@ async def test_an_address_that_tries_many_wrong_keys_is_throttled_by_all_process
 
 
 def of_address(address: str) -> str:
-    return Bucket(CountedBy.ADDRESS, f"{address}/64", 1, 1).redis_key
+    return Bucket(BucketOwner.ADDRESS, f"{address}/64", 1, 1).redis_key

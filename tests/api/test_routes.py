@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from telegram_assistant.api.routing import ALWAYS
 from telegram_assistant.api.site import AREAS, endpoints
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.tenants.access import KeyScope
 
 DESCRIBED: dict[str, Any] = endpoints().openapi()
 ROUTES = [route for area in AREAS for route in area.router.routes if isinstance(route, APIRoute)]
@@ -33,7 +33,7 @@ def test_operation_ids_differ() -> None:
 
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS)
 def test_every_endpoint_declares_its_scope_its_words_and_its_refusals(method: str, path: str, operation: dict[str, Any]) -> None:
-    assert Scope(operation["x-scope"])
+    assert KeyScope(operation["x-scope"])
     assert operation["security"] == [{"key": []}]
     assert operation["summary"]
     assert operation["description"].endswith(f"Needs the scope `{operation['x-scope']}`.")

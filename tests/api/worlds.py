@@ -16,12 +16,12 @@ import httpx
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.domain.posts.post import Entity, Origin
+from telegram_assistant.domain.posts.post import Origin, TextEntity
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.migrating import migrate
-from telegram_assistant.stores.postgres.tenants.audit import Change
+from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from testkit.api_clients import UNLIMITED, client_of, key_of, with_operator_key
 from testkit.factories import make_channel
 from testkit.graphs import land
@@ -137,7 +137,7 @@ async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple
         await key_of(app, a)
         key_id = (await app.tenant(a).keys.newest())[0].key_id
         key = await key_of(app, a)
-        await app.tenant(a).audit.note(Change("anna", "test", "/channels"))
+        await app.tenant(a).audit.note(AuditedAction("anna", "test", "/channels"))
     return a, tuple(channels[:2]), tuple(channels[2:]), key, key_id
 
 
@@ -187,7 +187,7 @@ async def _land(app: App, channels: list[ChannelId], *, text: str = "") -> None:
         marked = [replace(post, text=text or post.text) for post in posts]
         marked[0] = replace(marked[0], posted_at=newest - FOLLOWED_BEFORE - timedelta(hours=10))
         marked[2] = replace(marked[2], forwarded_from=STRANGER)
-        marked[3] = replace(marked[3], entities=(Entity("text_url", 0, 4, PAGE),))
+        marked[3] = replace(marked[3], entities=(TextEntity("text_url", 0, 4, PAGE),))
         await land(app.system, *marked)
 
 
@@ -214,7 +214,7 @@ async def _make_past(app: App, admin: Admin, b: TenantId, channel_id: ChannelId)
     now, writer = datetime.now(UTC), make_writer(channel_id)
     before = now - FOLLOWED_BEFORE - timedelta(hours=1)
     old = posts_of(writer, channel_id, first_id=DEEPEST, count=5, newest=now - timedelta(days=5, hours=1), span=timedelta(hours=20))
-    deep = [replace(post, text=f"{MARK} {post.text}", forwarded_from=STRANGER, entities=(Entity("text_url", 0, 4, PAGE),)) for post in old]
+    deep = [replace(post, text=f"{MARK} {post.text}", forwarded_from=STRANGER, entities=(TextEntity("text_url", 0, 4, PAGE),)) for post in old]
     gone = replace(deep[-1], message_id=MessageId(FIRST - 1), posted_at=before - timedelta(hours=16))
     await land(app.system, *deep, gone, read_at=before - timedelta(hours=2))
     for statement in (

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.cli import app
 from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.domain.accounts.budget import Kept
+from telegram_assistant.domain.accounts.budget import SavedMeter
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.settings import read_settings
 from telegram_assistant.telegram.vault import vault_of
@@ -65,8 +65,8 @@ def test_the_list_says_what_is_wrong(line: Callable[[], str]) -> None:
 
 
 def test_the_list_says_what_is_left_alone_and_until_when(line: Callable[[], str], database: dict[str, str], account_id: AccountId) -> None:
-    done(database, lambda assembled: assembled.system.limits.keep(account_id, "contacts.resolveUsername", Kept(blocked_seconds=12_167)))
-    done(database, lambda assembled: assembled.system.limits.keep(account_id, "messages.getHistory", Kept(pace=0.7)))
+    done(database, lambda assembled: assembled.system.limits.keep(account_id, "contacts.resolveUsername", SavedMeter(blocked_seconds=12_167)))
+    done(database, lambda assembled: assembled.system.limits.keep(account_id, "messages.getHistory", SavedMeter(pace=0.7)))
     assert "contacts.resolveUsername until 20" in line()
     assert "(3 h)" in line()
     assert "messages.getHistory" not in line()

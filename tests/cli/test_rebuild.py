@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from telegram_assistant.cli import app
 from telegram_assistant.features.vector_upkeep import keep_vectors
-from telegram_assistant.settings import Login, read_settings
+from telegram_assistant.settings import DatabaseLogin, read_settings
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import system_stores
 from testkit.models import MINILM
@@ -75,8 +75,8 @@ async def test_vectors_are_made_anew_by_whoever_has_them(is_running: bool, empty
 async def test_words_are_made_anew_by_the_command(empty_database: dict[str, str], runner: CliRunner) -> None:
     settings = read_settings(empty_database)
     await migrate(settings.database, tell=lambda _: None)
-    async with open_pool(settings.database, Login.SYSTEM) as pool:
-        system = system_stores(pool, Bell())
+    async with open_pool(settings.database, DatabaseLogin.SYSTEM) as pool:
+        system = system_stores(pool, Wakeup())
         channel_id, _ = await make_followed_channel(system)
         await land(system, channel_id, "Snow", "Rain", "Ice")
     told = await asyncio.to_thread(runner.invoke, app, ["rebuild", "text"], env=empty_database)

@@ -13,7 +13,7 @@ from telegram_assistant.events import PostParsed
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.streams.entries import PAYLOAD, Buried, Entry, Source
+from telegram_assistant.streams.entries import PAYLOAD, Buried, Entry, StreamSource
 from telegram_assistant.streams.keys import stopped_key, stream_key
 from telegram_assistant.streams.stage import bind
 from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription
@@ -35,7 +35,7 @@ def prepare(database: dict[str, str], work: Any) -> Any:
 
 def bury(database: dict[str, str], *numbers: int) -> list[int]:
     async def work(assembled: App) -> list[int]:
-        source = Source(KEY, Lane.LIVE, 0, PostParsed)
+        source = StreamSource(KEY, Lane.LIVE, 0, PostParsed)
         letters = [
             Buried(Entry(source, f"{number}-0".encode(), parsed(number).model_dump_json().encode(), None, 5), f"ValueError: {number}", "Traceback …")
             for number in numbers

@@ -14,11 +14,11 @@ from telegram_assistant.domain.accounts.budget import (
     HOUR,
     MINUTE,
     RECOVERY_PER_HOUR,
-    Budget,
     Cost,
-    Kept,
     Limit,
     Meter,
+    MethodBudget,
+    SavedMeter,
     at_most,
     budget_of,
     meter_of,
@@ -29,15 +29,15 @@ HISTORY = budget_of("messages.getHistory")
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> tuple[Budget, list[tuple[str, float]]]:
+def histories(draw: st.DrawFn) -> tuple[MethodBudget, list[tuple[str, float]]]:
     limits = draw(st.lists(st.builds(Limit, st.integers(1, 5), st.floats(0.01, 5)), min_size=1, max_size=3))
-    budget = Budget("any", tuple(limits), is_kept=draw(st.booleans()), slows_down=draw(st.booleans()))
+    budget = MethodBudget("any", tuple(limits), is_kept=draw(st.booleans()), slows_down=draw(st.booleans()))
     later = st.one_of(st.just(0.0), st.floats(0, 10))
     happenings = st.tuples(st.sampled_from(["ask", "ask", "ask", "flood", "restart"]), later)
     return budget, draw(st.lists(happenings, max_size=60))
 
 
-def asked(budget: Budget, happenings: list[tuple[str, float]]) -> list[float]:
+def asked(budget: MethodBudget, happenings: list[tuple[str, float]]) -> list[float]:
     """When requests were sent by one who asks as soon as it may, is told to wait, and starts again from what was written down."""
     now, sent, meter = 1000.0, [], meter_of(budget, None, 1000.0)
     written, written_at = None, now
@@ -58,7 +58,7 @@ def asked(budget: Budget, happenings: list[tuple[str, float]]) -> list[float]:
 
 
 @given(histories())
-def test_no_stretch_of_time_sees_more_than_the_burst_and_what_refills_in_it(history: tuple[Budget, list[tuple[str, float]]]) -> None:
+def test_no_stretch_of_time_sees_more_than_the_burst_and_what_refills_in_it(history: tuple[MethodBudget, list[tuple[str, float]]]) -> None:
     budget, happenings = history
     sent = asked(budget, happenings)
     for first, begun in enumerate(sent):
@@ -161,5 +161,5 @@ def test_a_shorter_wait_does_not_end_a_longer_one() -> None:
 
 
 def test_a_budget_that_has_got_another_limit_begins_empty() -> None:
-    full: Meter = meter_of(budget_of("auth.sendCode"), Kept(tokens=(3.0, 3.0)), 0.0)
+    full: Meter = meter_of(budget_of("auth.sendCode"), SavedMeter(tokens=(3.0, 3.0)), 0.0)
     assert full.seconds_until(0.0, Cost()) > HOUR

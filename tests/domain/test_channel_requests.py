@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from telegram_assistant.domain.accounts.budget import Kept
+from telegram_assistant.domain.accounts.budget import SavedMeter
 from telegram_assistant.domain.channels.channel_requests import (
     LOOK_UPS_PER_DAY,
     METHODS,
@@ -20,11 +20,11 @@ from telegram_assistant.domain.channels.channel_requests import (
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 RESOLVE = METHODS[RequestKind.USERNAME]
-EMPTY = Kept(tokens=(0.0, 0.0, 0.0))
-BLOCKED = Kept(blocked_seconds=60, tokens=(4.0, 20.0, 100.0))
+EMPTY = SavedMeter(tokens=(0.0, 0.0, 0.0))
+BLOCKED = SavedMeter(blocked_seconds=60, tokens=(4.0, 20.0, 100.0))
 
 
-def account(*, limits: Kept | None = None, is_own: bool = True, is_running: bool = True) -> ServingAccount:
+def account(*, limits: SavedMeter | None = None, is_own: bool = True, is_running: bool = True) -> ServingAccount:
     return ServingAccount(is_own, is_running, {RESOLVE: limits} if limits else {})
 
 
@@ -46,7 +46,7 @@ def test_other_tenants_take_their_turns() -> None:
 
 
 def test_an_account_that_telegram_has_blocked_is_left_out_where_others_are_sooner() -> None:
-    blocked = account(limits=Kept(blocked_seconds=86_400 * 30, tokens=(4, 20, 100)))
+    blocked = account(limits=SavedMeter(blocked_seconds=86_400 * 30, tokens=(4, 20, 100)))
     assert days(50, account(), blocked) == pytest.approx(days(50, account()))
     assert days(50, blocked) == pytest.approx(30)
 

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from telegram_assistant.domain.posts.links import canonical_url, normal_url
-from telegram_assistant.domain.understanding.crawling import CrawlRules, Verdict, decide, worth_reading
+from telegram_assistant.domain.understanding.crawling import CrawlDecision, CrawlRules, decide, worth_reading
 from telegram_assistant.domain.understanding.pages import KEPT, PageStatus, kept_for
 
 EVERYTHING = CrawlRules()
@@ -14,45 +14,51 @@ EVERYTHING = CrawlRules()
 @pytest.mark.parametrize(
     ("url", "verdict"),
     [
-        ("https://news.example/a", Verdict.READ),
-        ("https://bit.ly/3xyz", Verdict.READ),
-        ("https://t.me/channel/5", Verdict.TELEGRAM),
-        ("https://channel.t.me/5", Verdict.TELEGRAM),
-        ("https://nott.me/5", Verdict.READ),
-        ("https://www.instagram.com/p/1", Verdict.NEEDS_LOGIN),
-        ("https://x.com/a/status/1", Verdict.NEEDS_LOGIN),
-        ("https://netflix.com/", Verdict.READ),
-        ("https://site.example/login?next=/", Verdict.NEEDS_LOGIN),
-        ("https://site.example/report.PDF", Verdict.FILE),
-        ("https://site.example/report.pdf?page=2", Verdict.FILE),
-        ("https://site.example/v1.2/notes", Verdict.READ),
-        ("https://ad.doubleclick.net/x", Verdict.TRACKER),
-        ("ftp://site.example/", Verdict.NO_PAGE),
-        ("http://user@site.example/", Verdict.NO_PAGE),
-        ("http://[", Verdict.NO_PAGE),
-        ("", Verdict.NO_PAGE),
+        ("https://news.example/a", CrawlDecision.READ),
+        ("https://bit.ly/3xyz", CrawlDecision.READ),
+        ("https://t.me/channel/5", CrawlDecision.TELEGRAM),
+        ("https://channel.t.me/5", CrawlDecision.TELEGRAM),
+        ("https://nott.me/5", CrawlDecision.READ),
+        ("https://www.instagram.com/p/1", CrawlDecision.NEEDS_LOGIN),
+        ("https://x.com/a/status/1", CrawlDecision.NEEDS_LOGIN),
+        ("https://netflix.com/", CrawlDecision.READ),
+        ("https://site.example/login?next=/", CrawlDecision.NEEDS_LOGIN),
+        ("https://site.example/report.PDF", CrawlDecision.FILE),
+        ("https://site.example/report.pdf?page=2", CrawlDecision.FILE),
+        ("https://site.example/v1.2/notes", CrawlDecision.READ),
+        ("https://ad.doubleclick.net/x", CrawlDecision.TRACKER),
+        ("ftp://site.example/", CrawlDecision.NO_PAGE),
+        ("http://user@site.example/", CrawlDecision.NO_PAGE),
+        ("http://[", CrawlDecision.NO_PAGE),
+        ("", CrawlDecision.NO_PAGE),
     ],
 )
-def test_a_link_is_judged_by_where_it_leads(url: str, verdict: Verdict) -> None:
+def test_a_link_is_judged_by_where_it_leads(url: str, verdict: CrawlDecision) -> None:
     assert worth_reading(url, EVERYTHING) is verdict
 
 
 def test_an_operator_denies_a_site_and_all_names_below_it() -> None:
     rules = CrawlRules(deny=frozenset({"news.example"}))
-    assert [worth_reading(f"https://{host}/", rules) for host in ("news.example", "m.news.example")] == [Verdict.DENIED] * 2
-    assert worth_reading("https://fakenews.example/", rules) is Verdict.READ
+    assert [worth_reading(f"https://{host}/", rules) for host in ("news.example", "m.news.example")] == [CrawlDecision.DENIED] * 2
+    assert worth_reading("https://fakenews.example/", rules) is CrawlDecision.READ
 
 
 def test_an_operator_allows_sites_and_no_others_and_a_denial_comes_first() -> None:
     rules = CrawlRules(allow=frozenset({"news.example", "x.com"}), deny=frozenset({"ads.news.example"}))
     urls = ("https://m.news.example/", "https://x.com/a", "https://ads.news.example/", "https://other.example/")
-    assert [worth_reading(url, rules) for url in urls] == [Verdict.READ, Verdict.READ, Verdict.DENIED, Verdict.NOT_ALLOWED]
+    assert [worth_reading(url, rules) for url in urls] == [CrawlDecision.READ, CrawlDecision.READ, CrawlDecision.DENIED, CrawlDecision.NOT_ALLOWED]
 
 
 def test_the_first_few_that_are_worth_it_are_read() -> None:
     urls = ["https://t.me/a", *(f"https://site.example/{number}" for number in range(4))]
-    decisions = decide(urls, CrawlRules(most_links=2))
-    assert [one.verdict for one in decisions] == [Verdict.TELEGRAM, Verdict.READ, Verdict.READ, Verdict.TOO_MANY, Verdict.TOO_MANY]
+    decisions = decide(urls, CrawlRules(max_links=2))
+    assert [one.verdict for one in decisions] == [
+        CrawlDecision.TELEGRAM,
+        CrawlDecision.READ,
+        CrawlDecision.READ,
+        CrawlDecision.TOO_MANY,
+        CrawlDecision.TOO_MANY,
+    ]
 
 
 def test_one_page_is_one_link_whoever_sent_the_reader() -> None:
@@ -61,7 +67,7 @@ def test_one_page_is_one_link_whoever_sent_the_reader() -> None:
 
 
 def test_nothing_is_read_when_reading_is_off() -> None:
-    assert worth_reading("https://news.example/a", CrawlRules(enabled=False)) is Verdict.OFF
+    assert worth_reading("https://news.example/a", CrawlRules(enabled=False)) is CrawlDecision.OFF
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.posts.differences import MAX_CHANGES, Change, Difference, Piece, difference, pieces_of, replacement
+from telegram_assistant.domain.posts.differences import MAX_CHANGES, Difference, Piece, PieceChange, difference, pieces_of, replacement
 
 texts = st.text(st.sampled_from("аб вг.12\n🔥é"), max_size=60)
-LONGEST_SECONDS = 0.1
+MAX_SECONDS = 0.1
 """A multiple of what is measured, because the machine may be busy; what it replaced took minutes."""
 
 
@@ -39,8 +39,8 @@ def test_what_was_kept_and_removed_is_the_old_text_and_what_was_kept_and_added_t
     assert callable(compare)
     found: Difference | None = compare(before, after)
     pieces = pieces_of(found, before, after)
-    assert "".join(piece.text for piece in pieces if piece.change is not Change.ADDED) == before
-    assert "".join(piece.text for piece in pieces if piece.change is not Change.REMOVED) == after
+    assert "".join(piece.text for piece in pieces if piece.change is not PieceChange.ADDED) == before
+    assert "".join(piece.text for piece in pieces if piece.change is not PieceChange.REMOVED) == after
 
 
 def compared(before: str, after: str) -> tuple[Piece, ...]:
@@ -49,32 +49,32 @@ def compared(before: str, after: str) -> tuple[Piece, ...]:
 
 def test_a_number_that_was_put_right_is_all_that_differs() -> None:
     assert compared("Погибли 12 человек.", "Погибли 15 человек.") == (
-        Piece(Change.SAME, "Погибли "),
-        Piece(Change.REMOVED, "12"),
-        Piece(Change.ADDED, "15"),
-        Piece(Change.SAME, " человек."),
+        Piece(PieceChange.SAME, "Погибли "),
+        Piece(PieceChange.REMOVED, "12"),
+        Piece(PieceChange.ADDED, "15"),
+        Piece(PieceChange.SAME, " человек."),
     )
 
 
 def test_a_number_with_decimals_is_one_word() -> None:
     assert compared("2.1 billion", "10.8 billion") == (
-        Piece(Change.REMOVED, "2.1"),
-        Piece(Change.ADDED, "10.8"),
-        Piece(Change.SAME, " billion"),
+        Piece(PieceChange.REMOVED, "2.1"),
+        Piece(PieceChange.ADDED, "10.8"),
+        Piece(PieceChange.SAME, " billion"),
     )
 
 
 def test_two_places_that_were_put_right_are_told_apart() -> None:
     changed = compared("Мост в городе открыт в понедельник, сообщил мэр.", "Мост в городе закрыт в среду, сообщил мэр.")
-    assert [piece.text for piece in changed if piece.change is not Change.SAME] == ["открыт", "закрыт", "понедельник", "среду"]
+    assert [piece.text for piece in changed if piece.change is not PieceChange.SAME] == ["открыт", "закрыт", "понедельник", "среду"]
 
 
 def test_an_edit_of_every_other_word_counts_as_a_replacement() -> None:
     before, after = (" ".join(f"word{number} {word}" for number in range(MAX_CHANGES + 1)) for word in ("old", "new"))
     assert compared(before, after) == (
-        Piece(Change.SAME, "word0 "),
-        Piece(Change.REMOVED, before.removeprefix("word0 ")),
-        Piece(Change.ADDED, after.removeprefix("word0 ")),
+        Piece(PieceChange.SAME, "word0 "),
+        Piece(PieceChange.REMOVED, before.removeprefix("word0 ")),
+        Piece(PieceChange.ADDED, after.removeprefix("word0 ")),
     )
 
 
@@ -83,5 +83,5 @@ def test_whatever_the_texts_are_comparing_them_takes_no_time(name: str) -> None:
     before, after = HOSTILE[name]
     started = time.perf_counter()
     pieces = compared(before, after)
-    assert time.perf_counter() - started < LONGEST_SECONDS
-    assert "".join(piece.text for piece in pieces if piece.change is not Change.REMOVED) == after
+    assert time.perf_counter() - started < MAX_SECONDS
+    assert "".join(piece.text for piece in pieces if piece.change is not PieceChange.REMOVED) == after

@@ -1,17 +1,17 @@
 import pytest
 
 from telegram_assistant.domain.posts.links import normal_url, urls_of
-from telegram_assistant.domain.posts.post import Entity
+from telegram_assistant.domain.posts.post import TextEntity
 
 
 def test_links_are_found_where_telegram_marks_them_counted_in_its_units() -> None:
     text = "🔥 example.org и https://News.Example/A#top, снова example.org"
     entities = (
-        Entity("url", 3, 11),
-        Entity("url", 17, 26),
-        Entity("bold", 0, 2),
-        Entity("url", 51, 11),
-        Entity("text_url", 45, 5, "http://hidden.example/x"),
+        TextEntity("url", 3, 11),
+        TextEntity("url", 17, 26),
+        TextEntity("bold", 0, 2),
+        TextEntity("url", 51, 11),
+        TextEntity("text_url", 45, 5, "http://hidden.example/x"),
     )
     assert urls_of(text, entities) == ("http://example.org/", "https://news.example/A", "http://hidden.example/x")
 

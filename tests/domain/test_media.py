@@ -5,21 +5,23 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.media.files import MediaFile, MediaKind, MediaRules, SkipReason, Terms, Wanting, decide, files_of
+from telegram_assistant.domain.media.files import MediaFile, MediaKind, MediaRules, MediaSubscriber, SkipReason, Terms, decide, files_of
 from testkit.factories import make_post
 
 RULES = MediaRules(has_place=True, max_bytes=1000, quota_bytes=0)
 
 
-def tenant(number: int = 1, *, keeps_protected: bool = False, room_bytes: int | None = None) -> Wanting:
-    return Wanting(TenantId(number), keeps_protected, room_bytes)
+def tenant(number: int = 1, *, keeps_protected: bool = False, room_bytes: int | None = None) -> MediaSubscriber:
+    return MediaSubscriber(TenantId(number), keeps_protected, room_bytes)
 
 
 def file(**more: Any) -> MediaFile:
     return MediaFile(**{"ordinal": 0, "media_id": 1, "kind": MediaKind.PHOTO, "size_bytes": 100, **more})
 
 
-def verdict(one: MediaFile, *wanting: Wanting, is_closed: bool = False, is_protected: bool = False, rules: MediaRules = RULES) -> SkipReason | None:
+def verdict(
+    one: MediaFile, *wanting: MediaSubscriber, is_closed: bool = False, is_protected: bool = False, rules: MediaRules = RULES
+) -> SkipReason | None:
     return decide(one, is_protected=is_protected, terms=Terms(is_closed, wanting), rules=rules)
 
 

@@ -53,14 +53,14 @@ def followed(posted: list[float], now: float) -> Rhythm:
 
 @pytest.mark.parametrize("posts_a_day", [0.5, 3.0, 40.0, 300.0])
 def test_a_steady_channel_is_left_alone_for_one_over_the_square_root_of_its_rate(posts_a_day: float) -> None:
-    waits = wait_seconds(usual(posts_a_day), FLAT, now=MONDAY, price=5.0, longest_seconds=NEVER)
+    waits = wait_seconds(usual(posts_a_day), FLAT, now=MONDAY, price=5.0, max_seconds=NEVER)
     assert waits == pytest.approx(math.sqrt(2 * 5.0 * DAY / posts_a_day), abs=0.1)
 
 
 @given(posted=ages, profile=profiles, asked=prices, now=moments)
 def test_the_posts_expected_meanwhile_have_waited_for_the_price(posted: list[float], profile: Profile, asked: float, now: float) -> None:
     rhythm = followed([now - age for age in posted], now)
-    waits = wait_seconds(rhythm, profile, now=now, price=asked, longest_seconds=6 * HOUR)
+    waits = wait_seconds(rhythm, profile, now=now, price=asked, max_seconds=6 * HOUR)
     steps = 600
     middles = [waits * (number + 0.5) / steps for number in range(steps)]
     waited = sum(intensity(rhythm, profile, now, middle) * (waits - middle) * waits / steps for middle in middles)
@@ -79,30 +79,28 @@ def intensity(rhythm: Rhythm, profile: Profile, now: float, later: float) -> flo
 @given(posted=ages, more=st.floats(0.0, 7 * DAY), profile=profiles, asked=prices, now=moments)
 def test_one_more_post_never_makes_the_next_poll_later(posted: list[float], more: float, profile: Profile, asked: float, now: float) -> None:
     few, many = (followed([now - age for age in some], now) for some in (posted, [*posted, more]))
-    waits = [wait_seconds(one, profile, now=now, price=asked, longest_seconds=NEVER) for one in (few, many)]
+    waits = [wait_seconds(one, profile, now=now, price=asked, max_seconds=NEVER) for one in (few, many)]
     assert waits[1] <= waits[0] + 0.2
 
 
 @given(posted=ages, asked=prices, weight=st.sampled_from([0.25, 1.0, 4.0]), now=moments)
 def test_a_channel_of_four_times_the_weight_pays_a_quarter_of_the_price(posted: list[float], asked: float, weight: float, now: float) -> None:
     rhythm = followed([now - age for age in posted], now)
-    weighed = wait_seconds(rhythm, FLAT, now=now, price=asked, weight=weight, longest_seconds=NEVER)
-    assert weighed == wait_seconds(rhythm, FLAT, now=now, price=asked / weight, longest_seconds=NEVER)
+    weighed = wait_seconds(rhythm, FLAT, now=now, price=asked, weight=weight, max_seconds=NEVER)
+    assert weighed == wait_seconds(rhythm, FLAT, now=now, price=asked / weight, max_seconds=NEVER)
 
 
 def test_no_wait_is_shorter_than_the_shortest_or_longer_than_the_longest() -> None:
-    assert wait_seconds(usual(300.0), FLAT, now=MONDAY, price=0.0, longest_seconds=2000.0) == SHORTEST_SECONDS
-    assert wait_seconds(usual(300.0), FLAT, now=MONDAY, price=1e-6, longest_seconds=2000.0) == SHORTEST_SECONDS
-    assert wait_seconds(usual(0.1), FLAT, now=MONDAY, price=1e6, longest_seconds=2000.0) == 2000.0
-    assert wait_seconds(usual(300.0), FLAT, now=MONDAY, price=50.0, longest_seconds=2.0) == SHORTEST_SECONDS
+    assert wait_seconds(usual(300.0), FLAT, now=MONDAY, price=0.0, max_seconds=2000.0) == SHORTEST_SECONDS
+    assert wait_seconds(usual(300.0), FLAT, now=MONDAY, price=1e-6, max_seconds=2000.0) == SHORTEST_SECONDS
+    assert wait_seconds(usual(0.1), FLAT, now=MONDAY, price=1e6, max_seconds=2000.0) == 2000.0
+    assert wait_seconds(usual(300.0), FLAT, now=MONDAY, price=50.0, max_seconds=2.0) == SHORTEST_SECONDS
 
 
 def test_after_posts_come_more_and_after_quiet_minutes_fewer() -> None:
     calm = usual(10.0)
     loud = after_posts(calm, [MONDAY - 60.0, MONDAY - 30.0], MONDAY)
-    waits = [
-        wait_seconds(one, FLAT, now=now, price=50.0, longest_seconds=NEVER) for one, now in ((loud, MONDAY), (calm, MONDAY), (calm, MONDAY + HOUR))
-    ]
+    waits = [wait_seconds(one, FLAT, now=now, price=50.0, max_seconds=NEVER) for one, now in ((loud, MONDAY), (calm, MONDAY), (calm, MONDAY + HOUR))]
     assert waits[0] < 0.5 * waits[1]
     assert waits[1] < waits[2]
 
@@ -110,7 +108,7 @@ def test_after_posts_come_more_and_after_quiet_minutes_fewer() -> None:
 def test_a_channel_that_wakes_up_at_nine_is_looked_at_soon_after_nine() -> None:
     profile = profile_of([0] * 9 + [5000] * 10 + [0] * 5 + [0] * 24, FLAT)
     asleep = MONDAY + 4 * HOUR
-    polled = asleep + wait_seconds(replace(usual(5.0, asleep), burst=0.0), profile, now=asleep, price=100.0, longest_seconds=NEVER)
+    polled = asleep + wait_seconds(replace(usual(5.0, asleep), burst=0.0), profile, now=asleep, price=100.0, max_seconds=NEVER)
     assert MONDAY + 8 * HOUR < polled < MONDAY + 9.5 * HOUR
 
 
@@ -132,7 +130,7 @@ def test_it_does_not_matter_how_many_polls_found_the_posts(posted: list[float], 
 def test_a_poll_without_posts_has_nothing_to_write(posted: list[float], empty: float, asked: float) -> None:
     rhythm = followed([MONDAY - age for age in posted], MONDAY)
     now = MONDAY + empty
-    waits = [wait_seconds(one, FLAT, now=now, price=asked, longest_seconds=NEVER) for one in (rhythm, after_posts(rhythm, (), now))]
+    waits = [wait_seconds(one, FLAT, now=now, price=asked, max_seconds=NEVER) for one in (rhythm, after_posts(rhythm, (), now))]
     assert waits[0] == pytest.approx(waits[1], abs=0.2)
 
 
@@ -156,7 +154,7 @@ def test_a_post_from_a_clock_ahead_of_ours_counts_as_one_of_now() -> None:
 def test_the_price_makes_the_polls_of_steady_channels_fit_into_the_requests(days: list[float], per_second: float) -> None:
     channels = [usual(posts_a_day) for posts_a_day in days]
     asked = price(sum(math.sqrt(base(one, FLAT, MONDAY)) for one in channels), per_second)
-    waits = [wait_seconds(one, FLAT, now=MONDAY, price=asked, longest_seconds=NEVER) for one in channels]
+    waits = [wait_seconds(one, FLAT, now=MONDAY, price=asked, max_seconds=NEVER) for one in channels]
     assert sum(1 / one for one in waits) == pytest.approx(per_second, rel=0.01)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.account_risk import Risk
-from telegram_assistant.domain.accounts.budget import Kept
+from telegram_assistant.domain.accounts.budget import SavedMeter
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Missing, Rejected
@@ -27,8 +27,8 @@ def now() -> datetime:
 
 async def test_a_tenant_sees_what_is_left_of_its_accounts_budgets(system: SystemStores, ingest: IngestStores, world: World) -> None:
     account_id = await make_account(system, ingest, world)
-    await system.limits.keep(account_id, "contacts.resolveUsername", Kept(tokens=(1.0, 15.0, 90.0)))
-    await system.limits.keep(account_id, "messages.getHistory", Kept(blocked_seconds=3600, pace=0.49))
+    await system.limits.keep(account_id, "contacts.resolveUsername", SavedMeter(tokens=(1.0, 15.0, 90.0)))
+    await system.limits.keep(account_id, "messages.getHistory", SavedMeter(blocked_seconds=3600, pace=0.49))
     (health,) = await account_health(stores=world.stores_a, now=now())
     methods = {one.method: one for one in health.methods}
     assert [round(one.left or 0) for one in methods["contacts.resolveUsername"].allowances] == [1, 15, 90]

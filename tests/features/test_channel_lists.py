@@ -5,7 +5,7 @@ import pytest
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.channel_lists import Listed, as_opml, read_list
+from telegram_assistant.features.channel_lists import ListedChannel, as_opml, read_list
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 
 
@@ -19,18 +19,18 @@ def test_what_is_written_is_read_again() -> None:
     text = as_opml(
         [followed(1, "Новости <&>", "gorod_news"), followed(2, "Tech", "tech_daily", "Работа"), followed(3, "Клуб", None)], title="Channels of A"
     )
-    assert read_list(text) == (Listed("https://t.me/gorod_news"), Listed("https://t.me/tech_daily", "Работа"))
+    assert read_list(text) == (ListedChannel("https://t.me/gorod_news"), ListedChannel("https://t.me/tech_daily", "Работа"))
     assert 'text="Клуб"' in text
 
 
 def test_lines_may_carry_remarks_and_blanks() -> None:
-    assert read_list("# мои каналы\n@one   # первый\n\nhttps://t.me/two\n") == (Listed("@one"), Listed("https://t.me/two"))
+    assert read_list("# мои каналы\n@one   # первый\n\nhttps://t.me/two\n") == (ListedChannel("@one"), ListedChannel("https://t.me/two"))
 
 
 def test_a_feed_readers_file_is_read_with_its_folders() -> None:
     text = """<opml><body><outline text="News"><outline text="x" xmlUrl="https://t.me/s/chan_a"/>
     <outline text="feed" xmlUrl="https://example.org/rss"/></outline></body></opml>"""
-    assert read_list(text) == (Listed("https://t.me/s/chan_a", "News"),)
+    assert read_list(text) == (ListedChannel("https://t.me/s/chan_a", "News"),)
 
 
 @pytest.mark.parametrize("depth", [1_200, 100_000])
@@ -40,7 +40,7 @@ def test_folders_that_are_nested_too_deep_are_refused(depth: int) -> None:
 
 
 def test_a_channel_counts_once_and_too_many_are_refused() -> None:
-    assert read_list("@channel\n" * 100_000) == (Listed("@channel"),)
+    assert read_list("@channel\n" * 100_000) == (ListedChannel("@channel"),)
     with pytest.raises(Rejected, match="10000 channels"):
         read_list("\n".join(f"@channel{number}" for number in range(10_001)))
 

@@ -13,7 +13,18 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.graph import Asking, By, Engine, FirstSeen, first_link, first_seen, similar_channels, spread, who_forwards, who_links
+from telegram_assistant.features.graph import (
+    AnsweredSource,
+    Engine,
+    FirstSeen,
+    GraphScope,
+    first_link,
+    first_seen,
+    similar_channels,
+    spread,
+    who_forwards,
+    who_links,
+)
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.questions import Shared
 from telegram_assistant.graph.store import Graph
@@ -32,8 +43,8 @@ PAGES = [f"https://news.example/{number}" for number in range(5)]
 NAMES = ["Anna", "Boris", "Vera", "Gleb"]
 
 
-def asking(pool: Pool, tenant_id: TenantId, index: GraphIndex | None, days: int = 30) -> Asking:
-    return Asking(tenant_stores(pool, tenant_id), index.graph if index else None, NOW, days)
+def asking(pool: Pool, tenant_id: TenantId, index: GraphIndex | None, days: int = 30) -> GraphScope:
+    return GraphScope(tenant_stores(pool, tenant_id), index.graph if index else None, NOW, days)
 
 
 def drawn_posts(hand: random.Random, channels: list[ChannelId], outside: int) -> list[Post]:
@@ -85,12 +96,12 @@ async def test_both_engines_give_the_same_answers(world: World, pool: Pool, told
                     assert replace(by_graph, by=by_postgres.by) == by_postgres
 
 
-async def _answer(question: Callable[[Asking, PostId], Awaitable[Any]], one: Asking, post_id: PostId) -> Any:
+async def _answer(question: Callable[[GraphScope, PostId], Awaitable[Any]], one: GraphScope, post_id: PostId) -> Any:
     """Who sees nothing of a post is refused; here that is an answer like others."""
     try:
         return await question(one, post_id)
     except Rejected:
-        return FirstSeen(one.since, By(Engine.POSTGRES), None)
+        return FirstSeen(one.since, AnsweredSource(Engine.POSTGRES), None)
 
 
 @pytest.mark.parametrize("told", [7], indirect=True)
@@ -135,11 +146,11 @@ async def test_both_engines_tell_of_each_channel_from_the_beginning_of_its_windo
         await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=days))
     seen = {(short, 10), (short, 9), (long, 10), (long, 9), (long, 8), (long, 7)}
     for graph in (graph_index.graph, None):
-        one = Asking(tenant_stores(pool, tenant_id), graph, today + timedelta(hours=1), 30)
+        one = GraphScope(tenant_stores(pool, tenant_id), graph, today + timedelta(hours=1), 30)
         assert {(each.channel.channel_id, each.posts) for each in (await who_forwards(one)).forwarded} == {(short, 2), (long, 4)}
         spreads = await spread(one, PostId(ChannelId(origin[0]), MessageId(1)))
         assert {(each.post_id.channel_id, each.post_id.message_id) for each in spreads.forwards} == seen
-    one = Asking(tenant_stores(pool, tenant_id), graph_index.graph, today + timedelta(hours=1), 30)
+    one = GraphScope(tenant_stores(pool, tenant_id), graph_index.graph, today + timedelta(hours=1), 30)
     assert {(each.post_id.channel_id, each.post_id.message_id) for each in (await who_links(one, url)).posts} == seen
     (alike,) = (await similar_channels(one, short)).similar
     assert (alike.channel.channel_id, alike.shared) == (long, 2)

@@ -12,10 +12,10 @@ from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.features.graph_upkeep import keep_graph, rebuild_graph
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.store import Generations
-from telegram_assistant.settings import Login, read_settings
+from telegram_assistant.settings import DatabaseLogin, read_settings
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuild
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
@@ -47,8 +47,8 @@ async def admin(own: dict[str, str]) -> AsyncIterator[Admin]:
 @pytest.fixture
 async def system(own: dict[str, str], admin: Admin) -> AsyncIterator[SystemStores]:
     assert admin is not None  # the tables are empty now
-    async with open_pool(read_settings(own).database, Login.SYSTEM) as pool:
-        yield system_stores(pool, Bell())
+    async with open_pool(read_settings(own).database, DatabaseLogin.SYSTEM) as pool:
+        yield system_stores(pool, Wakeup())
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from telegram_assistant.errors import Busy, Rejected
-from telegram_assistant.features.media import Swept, sweep
+from telegram_assistant.features.media import SweepResult, sweep
 from telegram_assistant.ingest.spool import Spool
 from telegram_assistant.settings import Settings
 from telegram_simulator.simulator import Simulator
@@ -19,7 +19,7 @@ from tests.ingest.library import Library, in_folder, open_library
 __all__ = ["account", "account_id", "control", "fresh_config", "rsa_key", "sim", "skipping", "telethons_config"]
 
 
-async def swept(library: Library, *, force: bool = False) -> Swept:
+async def swept(library: Library, *, force: bool = False) -> SweepResult:
     return await sweep(files=library.files, upkeep=library.office.app.system.media_upkeep, now=datetime.now(UTC) + timedelta(hours=2), force=force)
 
 
@@ -38,13 +38,13 @@ async def test_the_store_is_put_right(installation: Settings, sim: Simulator, ad
         (tmp_path / "orphan").write_bytes(b"nobody knows me")
         await library.files.put(bytes(32), tmp_path / "orphan")
 
-        assert await swept(library) == Swept(files=2, orphans=1, unused=1, missing=1)
+        assert await swept(library) == SweepResult(files=2, orphans=1, unused=1, missing=1)
         assert [await library.files.size_of(one) is not None for one in (kept, unused, missing, bytes(32))] == [True, False, False, False]
         assert [row["state"] for row in await library.rows(channel_id)] == ["stored", "wanted"]
         await library.fetcher.step()
         assert [row["state"] for row in await library.rows(channel_id)] == ["stored", "stored"]
         assert await library.files.size_of(missing) is not None
-        assert await swept(library) == Swept(files=2, orphans=0, unused=0, missing=0)
+        assert await swept(library) == SweepResult(files=2, orphans=0, unused=0, missing=0)
 
 
 async def test_what_is_young_is_left_alone(installation: Settings, sim: Simulator, admin: Admin, tmp_path: Path) -> None:

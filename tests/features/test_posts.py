@@ -5,8 +5,8 @@ import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.media.files import MediaKind
-from telegram_assistant.domain.posts.differences import Change
-from telegram_assistant.domain.posts.post import Entity, Origin
+from telegram_assistant.domain.posts.differences import PieceChange
+from telegram_assistant.domain.posts.post import Origin, TextEntity
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.errors import Missing
 from telegram_assistant.features.changes import quiet_changes
@@ -30,7 +30,7 @@ async def land(system: SystemStores, channel_id: ChannelId, text: str, *, messag
 async def test_a_post_comes_with_everything_that_is_known_of_it(system: SystemStores, world: World, admin: Admin) -> None:
     channel_id, copier = world.only_a[0], world.shared[0]
     link = "https://news.example/a"
-    entities = (Entity("text_url", 0, 1, link),)
+    entities = (TextEntity("text_url", 0, 1, link),)
     facts = {"counts": {"views": 7, "reactions": {"+": 2}}}
     post_id = await land(system, channel_id, "Мосты разводят", entities=entities, grouped_id=5, facts=facts)
     (stored,) = await system.posts.load([post_id])
@@ -82,7 +82,10 @@ async def test_versions_are_told_in_order_with_what_changed(system: SystemStores
     assert [one.version.text for one in told] == ["Мосты откроют ночью", "Мосты откроют днём", "Мосты откроют завтра днём"]
     assert [one.version.replaced_at is None for one in told] == [False, False, True]
     assert told[0].pieces == ()
-    assert [(one.change, one.text) for one in told[1].pieces if one.change is not Change.SAME] == [(Change.REMOVED, "ночью"), (Change.ADDED, "днём")]
+    assert [(one.change, one.text) for one in told[1].pieces if one.change is not PieceChange.SAME] == [
+        (PieceChange.REMOVED, "ночью"),
+        (PieceChange.ADDED, "днём"),
+    ]
     assert (await post_in_full(post_id, stores=world.stores_a)).detail.earlier_versions == 2
 
 

@@ -17,11 +17,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from telegram_assistant.api.server import Server
-from telegram_assistant.domain.diagnosis import Finding, Verdict
+from telegram_assistant.api.server import HttpServer
+from telegram_assistant.domain.diagnosis import Finding, Severity
 from telegram_assistant.features.readiness import ALERT_SERIES, PANEL_SERIES, CheckedRole, Expectations, addresses_of, examine_installation
 from telegram_assistant.settings import HttpSettings, read_group
-from telegram_assistant.telemetry.scraping import Address
+from telegram_assistant.telemetry.scraping import RoleAddress
 from testkit.engines import free_port
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -42,7 +42,7 @@ WELL = {
 @asynccontextmanager
 async def installation(
     *, scheduler: str = "ok", ready: bool = True, stage: str = "ok", **metrics: float
-) -> AsyncIterator[dict[CheckedRole, Address]]:
+) -> AsyncIterator[dict[CheckedRole, RoleAddress]]:
     """One server that answers like all three roles."""
     parts = {"stage tagging": {"status": stage, "since": "2026-11-15T11:00:00Z", "detail": "it was stopped"}}
 
@@ -61,7 +61,7 @@ async def installation(
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server, ports = (
-            Server(Starlette(routes=[Route("/{path:path}", answer)]), request_timeout_seconds=10),
+            HttpServer(Starlette(routes=[Route("/{path:path}", answer)]), request_timeout_seconds=10),
             {f"{role.upper()}_PORT": listener.getsockname()[1] for role in CheckedRole},
         )
         running = asyncio.create_task(server.serve(sockets=[listener]))
@@ -70,7 +70,7 @@ async def installation(
         await running
 
 
-async def examined(addresses: dict[CheckedRole, Address], *, posts_are_unique: bool = True) -> dict[str, Finding]:
+async def examined(addresses: dict[CheckedRole, RoleAddress], *, posts_are_unique: bool = True) -> dict[str, Finding]:
     expected = Expectations(300, posts_are_unique)
     return {one.subject: one async for one in examine_installation(addresses, expected=expected, now=NOW)}
 
@@ -78,7 +78,7 @@ async def examined(addresses: dict[CheckedRole, Address], *, posts_are_unique: b
 async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> None:
     async with installation() as addresses:
         found = await examined(addresses)
-    assert {one.verdict for one in found.values()} == {Verdict.OK}, found
+    assert {one.verdict for one in found.values()} == {Severity.OK}, found
     assert [subject.split()[0] for subject in found if subject[0].isdigit()] == [str(number) for number in range(1, 9)]
     assert {"role ingest", "role worker", "role api", "stages", "parsing latency"} <= found.keys()
 
@@ -86,30 +86,30 @@ async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> 
 @pytest.mark.parametrize(
     ("trouble", "subject", "verdict", "words"),
     [
-        ({"scheduler": "stale"}, "1 scheduler", Verdict.BAD, "says stale"),
-        ({"scheduler_last_tick_ts_seconds": NOW.timestamp() - 601}, "2 tick", Verdict.BAD, "601 s ago"),
-        ({"scheduler_last_tick_ts_seconds": 0.0}, "2 tick", Verdict.BAD, "none so far"),
-        ({'parser_runs_total{mode="incremental",status="ok"}': 0.0}, "3 news", Verdict.BAD, "7 new posts"),
-        ({'posts_parsed_total{mode="incremental"}': 0.0}, "3 news", Verdict.WARNING, "0 new posts"),
-        ({'parser_hwm_age_seconds{channel_id="1"}': 599.0}, "5 crash recovery", Verdict.OK, "599 s"),
-        ({'parser_hwm_age_seconds{channel_id="1"}': 601.0}, "5 crash recovery", Verdict.WARNING, "601 s"),
-        ({'parser_hwm_age_seconds{channel_id="1"}': 90_000.0}, "5 crash recovery", Verdict.BAD, "90000 s"),
-        ({"scheduler_last_tick_ts_seconds": -1.0}, "7 alerts", Verdict.BAD, "Scheduler Stale"),
-        ({'parser_mode_forced_total{reason="stale_lpa"}': 3.0}, "8 stale channels", Verdict.WARNING, "3 were read"),
-        ({'parsing_duration_seconds_bucket{mode="incremental",le="30.0"}': 10.0}, "parsing latency", Verdict.WARNING, "at most 60 s"),
-        ({'parsing_duration_seconds_bucket{mode="incremental",le="+Inf"}': 100.0}, "parsing latency", Verdict.BAD, "over ten minutes"),
-        ({'parsing_duration_seconds_bucket{mode="incremental",le="+Inf"}': 0.0}, "parsing latency", Verdict.WARNING, "no run has ended"),
-        ({"stage": "failing"}, "stages", Verdict.BAD, "0 of 1 stages run"),
-        ({"stage": "failing"}, "stage tagging", Verdict.BAD, "it was stopped"),
-        ({"ready": False}, "role api", Verdict.BAD, "postgres: it cannot be used now"),
+        ({"scheduler": "stale"}, "1 scheduler", Severity.BAD, "says stale"),
+        ({"scheduler_last_tick_ts_seconds": NOW.timestamp() - 601}, "2 tick", Severity.BAD, "601 s ago"),
+        ({"scheduler_last_tick_ts_seconds": 0.0}, "2 tick", Severity.BAD, "none so far"),
+        ({'parser_runs_total{mode="incremental",status="ok"}': 0.0}, "3 news", Severity.BAD, "7 new posts"),
+        ({'posts_parsed_total{mode="incremental"}': 0.0}, "3 news", Severity.WARNING, "0 new posts"),
+        ({'parser_hwm_age_seconds{channel_id="1"}': 599.0}, "5 crash recovery", Severity.OK, "599 s"),
+        ({'parser_hwm_age_seconds{channel_id="1"}': 601.0}, "5 crash recovery", Severity.WARNING, "601 s"),
+        ({'parser_hwm_age_seconds{channel_id="1"}': 90_000.0}, "5 crash recovery", Severity.BAD, "90000 s"),
+        ({"scheduler_last_tick_ts_seconds": -1.0}, "7 alerts", Severity.BAD, "Scheduler Stale"),
+        ({'parser_mode_forced_total{reason="stale_lpa"}': 3.0}, "8 stale channels", Severity.WARNING, "3 were read"),
+        ({'parsing_duration_seconds_bucket{mode="incremental",le="30.0"}': 10.0}, "parsing latency", Severity.WARNING, "at most 60 s"),
+        ({'parsing_duration_seconds_bucket{mode="incremental",le="+Inf"}': 100.0}, "parsing latency", Severity.BAD, "over ten minutes"),
+        ({'parsing_duration_seconds_bucket{mode="incremental",le="+Inf"}': 0.0}, "parsing latency", Severity.WARNING, "no run has ended"),
+        ({"stage": "failing"}, "stages", Severity.BAD, "0 of 1 stages run"),
+        ({"stage": "failing"}, "stage tagging", Severity.BAD, "it was stopped"),
+        ({"ready": False}, "role api", Severity.BAD, "postgres: it cannot be used now"),
     ],
 )
-async def test_each_trouble_has_its_line_with_what_to_do(trouble: dict[str, float], subject: str, verdict: Verdict, words: str) -> None:
+async def test_each_trouble_has_its_line_with_what_to_do(trouble: dict[str, float], subject: str, verdict: Severity, words: str) -> None:
     async with installation(**trouble) as addresses:  # type: ignore[arg-type]  # names of series are no identifiers
         found = (await examined(addresses))[subject]
     assert found.verdict is verdict, found
     assert words in found.what
-    assert bool(found.remedy) is (verdict is not Verdict.OK)
+    assert bool(found.remedy) is (verdict is not Severity.OK)
 
 
 async def test_a_role_that_is_away_or_refuses_is_named() -> None:
@@ -120,13 +120,13 @@ async def test_a_role_that_is_away_or_refuses_is_named() -> None:
     assert "does not answer (ConnectionRefusedError)" in found["role worker"].what
     assert "tga run --roles worker" in found["role worker"].remedy
     assert "/health answers with 401" in found["role api"].what
-    assert found["4 no duplicates"].verdict is Verdict.BAD
+    assert found["4 no duplicates"].verdict is Severity.BAD
 
 
 def test_roles_on_other_machines_and_ports_for_the_operator_are_asked_where_they_are() -> None:
     http = read_group(HttpSettings, {"HTTP_HOST": "0.0.0.0", "API_OPERATIONS_PORT": "9000", "OPERATOR_KEY": KEY})  # noqa: S104 -- as in a container
     found = addresses_of(http, {CheckedRole.WORKER: "10.0.0.7"})
-    assert found[CheckedRole.INGEST] == Address("127.0.0.1", 8011, 8011, KEY)
+    assert found[CheckedRole.INGEST] == RoleAddress("127.0.0.1", 8011, 8011, KEY)
     assert found[CheckedRole.WORKER].host == "10.0.0.7"
     assert (found[CheckedRole.API].port, found[CheckedRole.API].operations_port) == (8000, 9000)
 

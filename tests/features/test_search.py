@@ -13,7 +13,7 @@ from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Rejected
 from telegram_assistant.events import Event, PostParsed
-from telegram_assistant.features.search import Answer, search
+from telegram_assistant.features.search import SearchPage, search
 from telegram_assistant.features.search_meaning import WordsOnly
 from telegram_assistant.features.search_pages import COMPARED_CHARACTERS
 from telegram_assistant.settings import VectorSettings, read_group
@@ -70,7 +70,7 @@ class Reader:
         await index_of(self.app).write([post.id for post in posts])
         return posts
 
-    async def asks(self, typed: str, *, by_meaning: bool = True, **more: Any) -> Answer:
+    async def asks(self, typed: str, *, by_meaning: bool = True, **more: Any) -> SearchPage:
         index = self.app.meaning_search if by_meaning else None
         asked = {"now": NOW, "stores": self.app.tenant(self.tenant_id), "index": index, "tenant_id": self.tenant_id, **more}
         return await search(typed, **asked)

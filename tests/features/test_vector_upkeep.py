@@ -10,7 +10,7 @@ from telegram_assistant.assembly import App
 from telegram_assistant.features.vector_upkeep import keep_vectors, report_vectors
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
 from telegram_assistant.telemetry.health import Health
-from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.index import VectorIndex
 from testkit.models import MINILM
 from tests.ai.conftest import minilm
 from tests.features.test_rebuilding import TEXTS, admin, app, own, posts
@@ -29,7 +29,7 @@ async def keep_until_finished(app: App, *, fills: bool) -> None:
     await keeping
 
 
-async def reported(app: App, *, index: Index | None) -> dict[str, Any]:
+async def reported(app: App, *, index: VectorIndex | None) -> dict[str, Any]:
     health, stopping = Health(probes={}), asyncio.Event()
     reporting = asyncio.create_task(report_vectors(stopping, index=index, rebuilds=app.system.rebuilds, model=MINILM, health=health))
     while "vectors" not in health.parts():

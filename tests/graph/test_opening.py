@@ -1,6 +1,6 @@
 import pytest
 
-from telegram_assistant.domain.diagnosis import Verdict
+from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.graph.opening import examine
 from telegram_assistant.settings import read_settings
 
@@ -11,15 +11,15 @@ from telegram_assistant.settings import read_settings
 @pytest.mark.parametrize(
     ("changed", "verdict", "remedy"),
     [
-        ({}, Verdict.OK, ""),
-        ({"NEO4J_URI": ""}, Verdict.OFF, ""),
-        ({"NEO4J_URI": "bolt://127.0.0.1:1"}, Verdict.BAD, "NEO4J_URI"),
-        ({"NEO4J_URI": "nonsense"}, Verdict.BAD, "NEO4J_URI"),
-        ({"NEO4J_USER": "somebody"}, Verdict.BAD, "NEO4J_USER"),
-        ({"NEO4J_PASSWORD": "wrong"}, Verdict.BAD, "NEO4J_PASSWORD"),
+        ({}, Severity.OK, ""),
+        ({"NEO4J_URI": ""}, Severity.OFF, ""),
+        ({"NEO4J_URI": "bolt://127.0.0.1:1"}, Severity.BAD, "NEO4J_URI"),
+        ({"NEO4J_URI": "nonsense"}, Severity.BAD, "NEO4J_URI"),
+        ({"NEO4J_USER": "somebody"}, Severity.BAD, "NEO4J_USER"),
+        ({"NEO4J_PASSWORD": "wrong"}, Severity.BAD, "NEO4J_PASSWORD"),
     ],
 )
-async def test_the_graph_is_examined_with_its_settings(environ: dict[str, str], changed: dict[str, str], verdict: Verdict, remedy: str) -> None:
+async def test_the_graph_is_examined_with_its_settings(environ: dict[str, str], changed: dict[str, str], verdict: Severity, remedy: str) -> None:
     found = await examine(read_settings({**environ, **changed}).graph)
     assert [finding.verdict for finding in found] == [verdict]
     assert remedy in found[0].remedy

@@ -9,7 +9,7 @@ import pytest
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.features.graph import Asking, Engine, who_forwards
+from telegram_assistant.features.graph import Engine, GraphScope, who_forwards
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.posts.landing import Claim
@@ -73,7 +73,7 @@ async def observe(app: App, servers: OwnServers, admin: "asyncpg.Connection[asyn
     servers.kill("neo4j")
     await asyncio.sleep(outage_seconds / 2)
     await searchable(admin, list(posts), 30)
-    asked = await who_forwards(Asking(app.tenant(tenant_id), app.graph, datetime.now(UTC)))
+    asked = await who_forwards(GraphScope(app.tenant(tenant_id), app.graph, datetime.now(UTC)))
     assert asked.by.engine is Engine.POSTGRES
     assert asked.forwarded
     await asyncio.sleep(outage_seconds / 2)
@@ -81,7 +81,7 @@ async def observe(app: App, servers: OwnServers, admin: "asyncpg.Connection[asyn
     stopping.set()
     await landing
     await until_counted(app, posts, 90)
-    asked = await who_forwards(Asking(app.tenant(tenant_id), app.graph, datetime.now(UTC)))
+    asked = await who_forwards(GraphScope(app.tenant(tenant_id), app.graph, datetime.now(UTC)))
     assert asked.by.engine is Engine.GRAPH
     assert await admin.fetchval("SELECT count(*) FROM dead_letters") == 0
     ending.set()

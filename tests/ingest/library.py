@@ -10,7 +10,7 @@ from typing import Any
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.events import PostVisionUploaded
-from telegram_assistant.ingest.media import Fetcher
+from telegram_assistant.ingest.media import MediaFetcher
 from telegram_assistant.ingest_role import fetcher_of
 from telegram_assistant.settings import FilesSettings, Settings
 from telegram_assistant.stages.post_persistence import post_persistence
@@ -28,7 +28,7 @@ from tests.streams.conftest import parsed
 class Library:
     office: Office
     control: Control
-    fetcher: Fetcher
+    fetcher: MediaFetcher
 
     @property
     def sim(self) -> Simulator:
@@ -39,7 +39,7 @@ class Library:
         assert self.office.app.files is not None
         return self.office.app.files
 
-    def reopened(self, files: FilesSettings | None = None) -> Fetcher:
+    def reopened(self, files: FilesSettings | None = None) -> MediaFetcher:
         """As after a restart on the same machine, perhaps with another place for files."""
         app = self.office.app if files is None else replace(self.office.app, files=open_files(files))
         fetcher = fetcher_of(app, self.office.mine, self.office.line, stopping=asyncio.Event())

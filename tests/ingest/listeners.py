@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from telegram_assistant.ingest.push import Listening
+from telegram_assistant.ingest.push import PushWorker
 from telegram_assistant.supervision import end
 from telegram_simulator.control.operations import Control
 from telegram_simulator.world.channel import Channel as SimulatedChannel
@@ -15,7 +15,7 @@ from tests.streams.conftest import until
 
 
 @asynccontextmanager
-async def at_work(office: Office, **changed: Any) -> AsyncIterator[Listening]:
+async def at_work(office: Office, **changed: Any) -> AsyncIterator[PushWorker]:
     """The account listens, and asks what it missed after every connection."""
     listening = replace(office.listening, **changed)
     loops = (listening.run(office.stopping), office.catching_up.run(office.stopping))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.domain.channels.coverage import IdRange, Known, closes, is_unread, proven_by, without
-from telegram_assistant.domain.channels.parsing import FIXED_OVERLAP, LONGEST_OVERLAP, Mode, choose_mode, start_of
+from telegram_assistant.domain.channels.parsing import FIXED_OVERLAP, MAX_OVERLAP, Mode, choose_mode, start_of
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.settings import ParserSettings
 
@@ -117,7 +117,7 @@ class Reader:
         oldest_at = self.channel.date(ids[0])
         long, since = (
             start_of(mode, mark=self.mark, last_parsed_at=self.last_parsed_at, overlap=overlap, now=now, window=WINDOW)
-            for overlap in (LONGEST_OVERLAP, FIXED_OVERLAP)
+            for overlap in (MAX_OVERLAP, FIXED_OVERLAP)
         )
         if known is None:
             whole = proven.low == 1 or oldest_at <= long
@@ -134,11 +134,11 @@ class Reader:
             edge = proven.high
             self.mark = max(self.mark or BEGAN, self.channel.date(edge))
 
-    def repair(self, most_pages: int) -> None:
+    def repair(self, max_pages: int) -> None:
         """A job of the past, which may end early and goes on another time."""
         self.counts["repairs"] += len(self.gaps)
         self.counts["needless repairs"] += sum(not self._is_missed(gap) for gap in self.gaps)
-        for _ in range(most_pages):
+        for _ in range(max_pages):
             gaps = self.gaps
             if not gaps:
                 return

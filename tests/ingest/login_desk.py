@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.ingest.logins import LoginDesk
+from telegram_assistant.ingest.logins import LoginWorker
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.login import open_login
@@ -50,7 +50,7 @@ async def serving(
     account: TelegramSettings, sim: Simulator, system: SystemStores, ingest: IngestStores, vault: Vault, skipping: Skipping
 ) -> AsyncIterator[asyncio.Event]:
     at = account.model_copy(update={"dc_addr": sim.host, "dc_port": sim.ports[HOME_DC]})
-    running = LoginDesk(
+    running = LoginWorker(
         lambda number: open_login(at, account_id=number, limits=system.limits, clock=skipping.clock),
         owner="first#1",
         logins=ingest.logins,

@@ -16,20 +16,20 @@ from telegram_assistant.domain.accounts.account import AccountState, Lease
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.ingest.account_loop import Reading
-from telegram_assistant.ingest.catching_up import CatchingUp
+from telegram_assistant.ingest.account_loop import AccountLoop
+from telegram_assistant.ingest.catching_up import CatchUp
 from telegram_assistant.ingest.channel_resolution import ChannelResolver
-from telegram_assistant.ingest.push import Listening
+from telegram_assistant.ingest.push import PushWorker
 from telegram_assistant.ingest.scheduler import Scheduler
-from telegram_assistant.ingest_role import Mine, catching_up_of, desk_of, listening_of, resolver_of, scheduler_of
+from telegram_assistant.ingest_role import OwnedAccount, catching_up_of, desk_of, listening_of, resolver_of, scheduler_of
 from telegram_assistant.settings import Settings, TelegramSettings
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest, NewRequest
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.redis.scheduler import FACTS, LOCK
-from telegram_assistant.telegram.account_client import Line
+from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.client import open_line
-from telegram_assistant.telegram.reader import Reader
-from telegram_assistant.telegram.updates import MOST_WAITING, Ear
+from telegram_assistant.telegram.reader import ChannelReader
+from telegram_assistant.telegram.updates import MAX_WAITING, UpdateBuffer
 from telegram_assistant.telemetry.health import Health
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
@@ -49,13 +49,13 @@ class Office:
     sim: Simulator
     phone: str
     tenant_id: TenantId
-    mine: Mine
-    line: Line
-    reading: Reading
+    mine: OwnedAccount
+    line: AccountClient
+    reading: AccountLoop
     resolver: ChannelResolver
-    ear: Ear
-    listening: Listening
-    catching_up: CatchingUp
+    ear: UpdateBuffer
+    listening: PushWorker
+    catching_up: CatchUp
     scheduler: Scheduler
     stopping: asyncio.Event
     skipping: Skipping
@@ -145,7 +145,7 @@ def truth(channel: SimulatedChannel, *, above: int = 0) -> dict[int, str]:
 
 @asynccontextmanager
 async def open_office(
-    settings: Settings, sim: Simulator, admin: Admin, *, phone: str = PHONE, most_waiting: int = MOST_WAITING, **parser: Any
+    settings: Settings, sim: Simulator, admin: Admin, *, phone: str = PHONE, max_waiting: int = MAX_WAITING, **parser: Any
 ) -> AsyncIterator[Office]:
     """An account of a new operator's tenant."""
     changed = settings.parser.model_copy(update=parser)
@@ -159,11 +159,11 @@ async def open_office(
         epoch = await admin.fetchval(
             "UPDATE telegram_accounts SET lease_epoch = nextval('lease_epochs') WHERE account_id = $1 RETURNING lease_epoch", account_id
         )
-        skipping, stopping, mine = Skipping(), asyncio.Event(), Mine(account_id, epoch, Lease(begun=time.monotonic()))
+        skipping, stopping, mine = Skipping(), asyncio.Event(), OwnedAccount(account_id, epoch, Lease(begun=time.monotonic()))
         session = Control(sim).session_string(phone)
-        ear, limits = Ear(most_waiting=most_waiting), app.system.limits
+        ear, limits = UpdateBuffer(max_waiting=max_waiting), app.system.limits
         async with open_line(telegram, session, mine.lease, account_id=account_id, limits=limits, ear=ear, clock=skipping.clock) as line:
-            reader = Reader(line)
+            reader = ChannelReader(line)
             yield Office(
                 app=app,
                 admin=admin,
@@ -172,7 +172,7 @@ async def open_office(
                 tenant_id=tenant_id,
                 mine=mine,
                 line=line,
-                reading=Reading(desk_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping),
+                reading=AccountLoop(desk_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping),
                 resolver=resolver_of(app, mine, reader, waits=skipping.clock),
                 ear=ear,
                 listening=listening_of(app, mine, ear),

@@ -8,9 +8,9 @@ from typing import Any
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.features.channel_lists import Listed
+from telegram_assistant.features.channel_lists import ListedChannel
 from telegram_assistant.features.channels import follow
-from telegram_assistant.ingest.previews import PreviewReading, PreviewTurns
+from telegram_assistant.ingest.previews import PreviewLoop, PreviewTurns
 from telegram_assistant.ingest_role import preview_desk_of
 from telegram_assistant.previews.site import open_site
 from telegram_assistant.settings import PreviewSettings, Settings
@@ -33,7 +33,7 @@ class Window:
     admin: Admin
     sim: Simulator
     tenant_id: TenantId
-    reading: PreviewReading
+    reading: PreviewLoop
     turns: PreviewTurns
     health: Health
     stopping: asyncio.Event
@@ -41,7 +41,7 @@ class Window:
     async def add(self, name: str) -> ChannelRequest:
         """`tga channels add`, as far as it comes with one look."""
         system, stores = self.app.system, self.app.tenant(self.tenant_id)
-        (requested,) = await follow([Listed(name)], WANTED, stores=stores)
+        (requested,) = await follow([ListedChannel(name)], WANTED, stores=stores)
         assert requested.request_id is not None
         taken = await system.request_queue.claim_public()
         assert taken is not None
@@ -76,6 +76,6 @@ async def open_window(settings: Settings, sim: Simulator, admin: Admin) -> Async
             stopping, health = asyncio.Event(), Health(probes={})
             turns = PreviewTurns(app.instance, app.system.previews, every_seconds=0.0)
             async with open_site(previews, turns) as site:
-                reading = PreviewReading(preview_desk_of(app, site, turns, health=health, stopping=stopping), stopping)
+                reading = PreviewLoop(preview_desk_of(app, site, turns, health=health, stopping=stopping), stopping)
                 assert await reading.take()
                 yield Window(app, admin, sim, await make_tenant(app.system), reading, turns, health, stopping)

@@ -15,8 +15,8 @@ from telethon.tl import types
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.settings import Settings
-from telegram_assistant.telegram.reader import Reader
-from telegram_assistant.telegram.updates import Ear
+from telegram_assistant.telegram.reader import ChannelReader
+from telegram_assistant.telegram.updates import UpdateBuffer
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.tl.objects import message
@@ -110,7 +110,7 @@ async def test_t5_a_restart_goes_on_where_the_last_one_saw_and_a_replay_changes_
 
 def replace_ear(office: Office) -> Office:
     """As after a restart: nothing is remembered of what was heard."""
-    ear = Ear()
+    ear = UpdateBuffer()
     office.listening = replace(office.listening, ear=ear)
     caught = replace(office.catching_up)
     caught.ear = ear
@@ -137,7 +137,7 @@ async def test_channels_of_which_everything_was_heard_are_not_read_for_it(office
 
 
 async def test_t7_a_burst_that_is_dropped_is_read(installation: Settings, sim: Simulator, control: Control, admin: Admin) -> None:
-    async with open_office(installation, sim, admin, most_waiting=50) as office:
+    async with open_office(installation, sim, admin, max_waiting=50) as office:
         (channel,) = await joined(office, control)
         async with at_work(office):
             control.post(channel.channel_id, "first")
@@ -203,11 +203,11 @@ async def test_whatever_becomes_of_updates_the_rows_are_the_same_after_a_poll(
         if number < len(updates):
             office.ear.hear(updates[number])
         if take_in:
-            await office.listening.take_in()
-    await office.listening.take_in()
+            await office.listening.process_updates()
+    await office.listening.process_updates()
     await office.poll(channel.channel_id)
     access_hash = office.sim.world.access_hash(office.sim.world.account(PHONE), channel.channel_id)
-    page = await Reader(office.line).newest(Readable(ChannelId(channel.channel_id), access_hash))
+    page = await ChannelReader(office.line).newest(Readable(ChannelId(channel.channel_id), access_hash))
     expected = {post.message_id: (post.text, post.content_hash, post.posted_at) for post in page.posts}
     rows = await office.admin.fetch("SELECT message_id, text, content_hash, posted_at FROM posts WHERE channel_id = $1", channel.channel_id)
     assert {row["message_id"]: (row["text"], row["content_hash"], row["posted_at"]) for row in rows} == expected

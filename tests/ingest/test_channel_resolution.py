@@ -8,7 +8,7 @@ from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.features.channel_lists import Listed
+from telegram_assistant.features.channel_lists import ListedChannel
 from telegram_assistant.features.channels import follow
 from telegram_assistant.ingest.channel_resolution import LOOK_UP_SECONDS
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest, NewRequest
@@ -45,7 +45,7 @@ async def store(office: Office, channel: SimulatedChannel) -> ChannelId:
 
 
 async def ask(office: Office, reference: str, *, tenant_id: TenantId | None = None) -> UUID:
-    (requested,) = await follow([Listed(reference)], WANTED, stores=office.app.tenant(tenant_id or office.tenant_id))
+    (requested,) = await follow([ListedChannel(reference)], WANTED, stores=office.app.tenant(tenant_id or office.tenant_id))
     assert requested.request_id is not None
     return requested.request_id
 

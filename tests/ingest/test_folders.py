@@ -7,7 +7,7 @@ import pytest
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy
-from telegram_assistant.features.channel_lists import Listed
+from telegram_assistant.features.channel_lists import ListedChannel
 from telegram_assistant.features.channels import follow
 from telegram_assistant.ingest.folders import GONE
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest
@@ -54,7 +54,7 @@ async def test_a_link_to_a_folder_is_followed_without_joining(office: Office, co
     group = control.add_channel("Соседи", "sosedi_chat", group=True)
     link = people.share_folder(SLUG, "Новости", [first.channel_id, group.channel_id, CLUB, second.channel_id])
     stores, before = office.app.tenant(office.tenant_id), set(sim.world.account(PHONE).joined)
-    (requested,) = await follow([Listed(link)], WANTED, stores=stores)
+    (requested,) = await follow([ListedChannel(link)], WANTED, stores=stores)
     assert requested.written == "https://t.me/addlist/AbCd…"
     assert requested.request_id is not None
     answer = await office.served(requested.request_id)

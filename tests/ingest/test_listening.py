@@ -9,7 +9,7 @@ from telethon.tl import types
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy, LeaseLost
-from telegram_assistant.stores.postgres.posts.landing import Page, PushClaim
+from telegram_assistant.stores.postgres.posts.landing import PostPage, PushClaim
 from telegram_assistant.telegram.raw_messages import unpacked
 from telegram_assistant.telemetry.metrics import REGISTRY
 from telegram_simulator.control.operations import Control
@@ -152,7 +152,7 @@ async def test_a_frozen_former_owner_cannot_land_what_it_hears(office: Office, c
     (channel,) = await joined(office, control)
     system, mine = office.app.system, office.mine
     claim = PushClaim(ChannelId(channel.channel_id), mine.account_id, mine.lease_epoch)
-    page = Page(posts=(make_post(channel_id=channel.channel_id, message_id=99),), proven=None, read_at=office.now())
+    page = PostPage(posts=(make_post(channel_id=channel.channel_id, message_id=99),), proven=None, read_at=office.now())
     await office.admin.execute("UPDATE telegram_accounts SET lease_epoch = nextval('lease_epochs') WHERE account_id = $1", mine.account_id)
     with pytest.raises(LeaseLost):
         await system.landing.land(page, claim)
@@ -166,7 +166,7 @@ async def test_an_account_lands_only_what_it_reads_and_has_claimed_last(office: 
     (channel,) = await joined(office, control)
     system, mine = office.app.system, office.mine
     claim = PushClaim(ChannelId(channel.channel_id), mine.account_id, mine.lease_epoch)
-    page = Page(posts=(make_post(channel_id=channel.channel_id, message_id=99),), proven=None, read_at=office.now())
+    page = PostPage(posts=(make_post(channel_id=channel.channel_id, message_id=99),), proven=None, read_at=office.now())
     for trouble in ("lease_epoch = lease_epoch + 1", "next_poll_at = 'infinity'", "account_id = NULL"):
         before = await office.admin.fetchrow(
             "SELECT lease_epoch, next_poll_at, account_id FROM poll_schedule WHERE channel_id = $1", claim.channel_id
@@ -191,7 +191,7 @@ class Away:
     inner: Any
     errors: list[Exception]
 
-    async def land(self, page: Page, claim: PushClaim) -> Any:
+    async def land(self, page: PostPage, claim: PushClaim) -> Any:
         if self.errors:
             raise self.errors.pop(0)
         return await self.inner.land(page, claim)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from telegram_assistant.domain.ids import MessageId
-from telegram_assistant.domain.media.files import MOST_ATTEMPTS
+from telegram_assistant.domain.media.files import MAX_ATTEMPTS
 from telegram_assistant.errors import Busy, Flooded
-from telegram_assistant.ingest.media import Fetcher
+from telegram_assistant.ingest.media import MediaFetcher
 from telegram_assistant.ingest.spool import Spool
 from telegram_assistant.settings import FilesSettings, Settings, read_settings
 from telegram_assistant.stores.files import open_files
@@ -116,7 +116,7 @@ async def test_a_vanished_message_counts_against_the_attempts_and_is_given_up(li
     library.control.post(channel_id, media=FileKind.JPEG, size=70_000)
     await library.read(channel_id)
     library.control.delete(channel_id, [post.message_id])
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         assert await library.fetcher.step()
         await library.make_due()
     assert not await library.fetcher.step()
@@ -219,12 +219,12 @@ async def test_no_more_is_fetched_ahead_than_the_spool_may_hold(library: Library
     await library.read(channel_id)
     away = open_files(FilesSettings(endpoint="http://127.0.0.1:1", bucket="x"))
     assert away is not None
-    small = Fetcher(
+    small = MediaFetcher(
         library.office.line,
         account_id=library.office.mine.account_id,
         media=library.office.app.system.media,
         files=away,
-        spool=Spool(tmp_path / "spool", most_bytes=130_000),
+        spool=Spool(tmp_path / "spool", max_bytes=130_000),
         stopping=library.office.stopping,
     )
     with pytest.raises(Busy, match="may wait for the store"):

@@ -14,7 +14,7 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.accounts.logins import LoginAttempt
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.login import QrCode
-from telegram_assistant.telegram.sealed_answers import Asker
+from telegram_assistant.telegram.sealed_answers import AnswerReceiver
 from telegram_assistant.telegram.vault import Sealed, Vault
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.people import People
@@ -39,7 +39,7 @@ class Scanner:
 
     person: Person
     people: People
-    eyes: Asker = dataclasses.field(default_factory=Asker)
+    eyes: AnswerReceiver = dataclasses.field(default_factory=AnswerReceiver)
 
     async def begin(self) -> LoginAttempt:
         attempt_id = await self.person.system.logins.begin(self.person.tenant_id, way=LoginWay.QR, door_key=self.eyes.public_key)
@@ -89,7 +89,7 @@ async def test_the_link_is_nowhere_but_at_the_door(
     assert shown.shown is not None
     assert token.encode() not in shown.shown
     with pytest.raises(Rejected):
-        Asker().open(shown.shown, question=f"{shown.attempt_id}/{shown.question}/shown")
+        AnswerReceiver().open(shown.shown, question=f"{shown.attempt_id}/{shown.question}/shown")
     await scanner.scan(shown)
     told = capsys.readouterr()
     assert not [text for text in (rows, told.out, told.err, caplog.text) if token in text]

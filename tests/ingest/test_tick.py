@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from telegram_assistant.ingest.poll_pacing import Pace
+from telegram_assistant.ingest.poll_pacing import PollPacing
 from telegram_assistant.settings import SchedulerPolicy, Settings
 from telegram_assistant.stores.redis.scheduler import FACTS, LOCK
 from telegram_simulator.control.operations import Control
@@ -38,7 +38,7 @@ async def test_a_plan_gives_lively_channels_more_turns_and_none_waits_too_long(o
         await office.poll(channel_id)
     await office.tick()
     desk, schedule, now = office.reading._desk, office.app.system.schedule, datetime.now(UTC)  # noqa: SLF001 -- what it works with
-    pace = Pace(office.mine.account_id, settings=desk.settings, schedule=schedule, silence=desk.silence)
+    pace = PollPacing(office.mine.account_id, settings=desk.settings, schedule=schedule, silence=desk.silence)
     await pace.refresh(now)
     await admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = ANY($1)", followed[:2])
     due = {one.channel_id: one for one in await schedule.claim(office.mine.account_id, office.mine.lease_epoch, most=2)}
@@ -46,7 +46,7 @@ async def test_a_plan_gives_lively_channels_more_turns_and_none_waits_too_long(o
     plan = await schedule.plan_of(office.mine.account_id)
     assert plan is not None
     assert plan.channels == 22
-    assert timedelta(seconds=15) <= waits[0] < waits[1] <= timedelta(seconds=plan.longest_seconds)
+    assert timedelta(seconds=15) <= waits[0] < waits[1] <= timedelta(seconds=plan.max_seconds)
 
 
 @pytest.mark.turns("PARSER_SCHEDULER_POLICY")

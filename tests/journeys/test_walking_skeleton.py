@@ -13,10 +13,10 @@ import pytest
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import CannotStart
-from telegram_assistant.settings import Login, Settings, read_settings
+from telegram_assistant.settings import DatabaseLogin, Settings, read_settings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
@@ -42,14 +42,14 @@ def telegram() -> Iterator[ControlClient]:
 
 
 async def ask(settings: Settings, query: str) -> Any:
-    async with open_pool(settings.database, Login.SYSTEM) as pool, pool.acquire() as connection, connection.transaction():
+    async with open_pool(settings.database, DatabaseLogin.SYSTEM) as pool, pool.acquire() as connection, connection.transaction():
         await connection.execute("SET LOCAL ROLE tga_system")
         return await connection.fetchval(query)
 
 
 async def subscribe(settings: Settings) -> None:
-    async with open_pool(settings.database, Login.SYSTEM) as pool:
-        system = system_stores(pool, Bell())
+    async with open_pool(settings.database, DatabaseLogin.SYSTEM) as pool:
+        system = system_stores(pool, Wakeup())
         tenant = await system.tenants.ensure("A")
         await system.tenants.ensure("B")
         for channel_id, title, username in ((CITY, "Городские новости", "gorod_news"), (TECH, "Tech Daily", "tech_daily")):

@@ -11,7 +11,7 @@ import pytest
 from telegram_assistant.domain.understanding.pages import Extracted
 from telegram_assistant.errors import Unreadable
 from telegram_assistant.pages.extraction import extract
-from telegram_assistant.pages.fetching import Answer
+from telegram_assistant.pages.fetching import FetchedResponse
 from telegram_assistant.pages.guard import Target
 from telegram_assistant.pages.readers import Readers
 
@@ -25,13 +25,13 @@ NEWS = f"""<!DOCTYPE html><html lang="ru"><head><title>Мост закрыт - �
 ADDRESS = Target("https", "news.example", 443, "/a?utm_source=tg")
 
 
-def page(html: str | bytes, charset: str | None = "utf-8") -> Answer:
-    return Answer(ADDRESS, 200, "text/html", charset, html.encode() if isinstance(html, str) else html)
+def page(html: str | bytes, charset: str | None = "utf-8") -> FetchedResponse:
+    return FetchedResponse(ADDRESS, 200, "text/html", charset, html.encode() if isinstance(html, str) else html)
 
 
 @pytest.fixture(scope="module")
 async def readers() -> AsyncIterator[Readers]:
-    running = Readers(at_once=1, longest_seconds=10)
+    running = Readers(at_once=1, max_seconds=10)
     yield running
     await running.close()
 
@@ -109,7 +109,7 @@ async def test_a_page_cannot_make_the_parser_read_a_file(readers: Readers, tmp_p
 
 
 async def test_a_page_that_keeps_its_reader_busy_costs_a_reader_and_no_more() -> None:
-    readers = Readers(at_once=1, longest_seconds=3.0)
+    readers = Readers(at_once=1, max_seconds=3.0)
     assert (await readers.extract(page(NEWS))).title == "Мост закрыт"
     began = time.monotonic()
     with pytest.raises(Unreadable, match="takes longer"):
@@ -120,7 +120,7 @@ async def test_a_page_that_keeps_its_reader_busy_costs_a_reader_and_no_more() ->
 
 
 async def test_readers_are_replaced_and_never_more_than_agreed() -> None:
-    readers = Readers(at_once=1, longest_seconds=10, most_pages=2)
+    readers = Readers(at_once=1, max_seconds=10, max_pages=2)
     assert [(await readers.extract(page(NEWS))).title for _ in range(5)] == ["Мост закрыт"] * 5
     await readers.close()
 

@@ -12,22 +12,22 @@ import pytest
 
 from telegram_assistant.domain.understanding.pages import PageStatus
 from telegram_assistant.errors import Unreadable
-from telegram_assistant.pages.fetching import USER_AGENT, Fetcher
+from telegram_assistant.pages.fetching import USER_AGENT, PageFetcher
 from telegram_assistant.pages.guard import Target
 from testkit.web import OUTSIDE, Web, answer, hang, redirect, small_web
 from tests.pages.test_guard import at_once, get, refused
 
-MOST_BYTES = 100_000
+MAX_BYTES = 100_000
 
 
 @pytest.fixture
-async def fetcher(web: Web) -> AsyncIterator[Fetcher]:
-    opened = Fetcher(web.guard(), most_bytes=MOST_BYTES)
+async def fetcher(web: Web) -> AsyncIterator[PageFetcher]:
+    opened = PageFetcher(web.guard(), max_bytes=MAX_BYTES)
     yield opened
     await opened.close()
 
 
-async def test_who_asks_says_so_and_sends_nothing_else(web: Web, fetcher: Fetcher) -> None:
+async def test_who_asks_says_so_and_sends_nothing_else(web: Web, fetcher: PageFetcher) -> None:
     web.outside.pages["/"] = answer("<p>", Set_Cookie="who=me")
     await get(fetcher, web.url())
     await get(fetcher, web.url())
@@ -35,12 +35,12 @@ async def test_who_asks_says_so_and_sends_nothing_else(web: Web, fetcher: Fetche
     assert not any(word in head for head in web.outside.heads for word in ("Cookie", "Referer", "Authorization"))
 
 
-async def test_an_answer_that_is_too_large_is_left(web: Web, fetcher: Fetcher) -> None:
-    web.outside.pages["/"] = answer(b"a" * (MOST_BYTES + 1))
+async def test_an_answer_that_is_too_large_is_left(web: Web, fetcher: PageFetcher) -> None:
+    web.outside.pages["/"] = answer(b"a" * (MAX_BYTES + 1))
     assert await refused(fetcher, web.url()) == PageStatus.TOO_LARGE
 
 
-async def test_an_answer_without_an_end_is_left(web: Web, fetcher: Fetcher) -> None:
+async def test_an_answer_without_an_end_is_left(web: Web, fetcher: PageFetcher) -> None:
     async def endless(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
         while True:
@@ -51,22 +51,22 @@ async def test_an_answer_without_an_end_is_left(web: Web, fetcher: Fetcher) -> N
     assert await refused(fetcher, web.url()) == PageStatus.TOO_LARGE
 
 
-async def test_a_small_answer_that_unpacks_into_a_large_one_is_left(web: Web, fetcher: Fetcher) -> None:
+async def test_a_small_answer_that_unpacks_into_a_large_one_is_left(web: Web, fetcher: PageFetcher) -> None:
     bomb = gzip.compress(b"a" * 50_000_000)
-    assert len(bomb) < MOST_BYTES
+    assert len(bomb) < MAX_BYTES
     web.outside.pages["/"] = answer(bomb, Content_Encoding="gzip")
     assert await refused(fetcher, web.url()) == PageStatus.TOO_LARGE
 
 
 @pytest.mark.parametrize("endless", ["nothing", "after the end"])
-async def test_packed_bytes_count_while_nothing_comes_of_them(web: Web, fetcher: Fetcher, endless: str) -> None:
+async def test_packed_bytes_count_while_nothing_comes_of_them(web: Web, fetcher: PageFetcher, endless: str) -> None:
     sent = 0
 
     async def pack(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal sent
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n")
         writer.write(gzip.compress(b"a") if endless == "after the end" else gzip.compress(b"")[:10])
-        while sent < 10 * MOST_BYTES:
+        while sent < 10 * MAX_BYTES:
             writer.write(b"\x00\x00\x00\xff\xff" * 1000)  # a block that holds nothing
             sent += 5000
             await writer.drain()
@@ -78,19 +78,19 @@ async def test_packed_bytes_count_while_nothing_comes_of_them(web: Web, fetcher:
         assert (await get(fetcher, web.url())).body == b"a"
 
 
-async def test_only_the_first_bytes_of_a_large_answer_may_be_asked_for(web: Web, fetcher: Fetcher) -> None:
-    web.outside.pages |= {"/": answer(b"ab" * MOST_BYTES), "/packed": answer(gzip.compress(b"ab" * MOST_BYTES), Content_Encoding="gzip")}
+async def test_only_the_first_bytes_of_a_large_answer_may_be_asked_for(web: Web, fetcher: PageFetcher) -> None:
+    web.outside.pages |= {"/": answer(b"ab" * MAX_BYTES), "/packed": answer(gzip.compress(b"ab" * MAX_BYTES), Content_Encoding="gzip")}
     for path in ("/", "/packed"):
         assert (await fetcher.get(web.url(path), before=at_once, first_bytes=5)).body == b"ababa"
 
 
-async def test_a_packed_answer_is_unpacked(web: Web, fetcher: Fetcher) -> None:
+async def test_a_packed_answer_is_unpacked(web: Web, fetcher: PageFetcher) -> None:
     web.outside.pages["/"] = answer(gzip.compress("Снег".encode()), Content_Encoding="gzip")
     assert (await get(fetcher, web.url())).body.decode() == "Снег"
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip, gzip", "deflate", "nonsense"])
-async def test_a_packing_that_was_not_asked_for_is_left(web: Web, fetcher: Fetcher, encoding: str) -> None:
+async def test_a_packing_that_was_not_asked_for_is_left(web: Web, fetcher: PageFetcher, encoding: str) -> None:
     web.outside.pages["/"] = answer(b"\x00\x01", Content_Encoding=encoding)
     assert await refused(fetcher, web.url()) == PageStatus.FAILED
 
@@ -106,7 +106,7 @@ async def test_a_packing_that_was_not_asked_for_is_left(web: Web, fetcher: Fetch
     ],
     ids=["silence", "no-http", "cut-off", "not-packed", "endless-header"],
 )
-async def test_a_server_that_talks_nonsense_is_left(web: Web, fetcher: Fetcher, wrong: bytes) -> None:
+async def test_a_server_that_talks_nonsense_is_left(web: Web, fetcher: PageFetcher, wrong: bytes) -> None:
     async def nonsense(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(wrong)
 
@@ -115,24 +115,24 @@ async def test_a_server_that_talks_nonsense_is_left(web: Web, fetcher: Fetcher, 
 
 
 @pytest.mark.parametrize("kind", ["application/pdf", "image/png", "application/octet-stream", "video/mp4", "application/json"])
-async def test_what_is_no_page_is_not_read(web: Web, fetcher: Fetcher, kind: str) -> None:
+async def test_what_is_no_page_is_not_read(web: Web, fetcher: PageFetcher, kind: str) -> None:
     web.outside.pages["/"] = answer("...", kind=kind)
     assert await refused(fetcher, web.url()) == PageStatus.NOT_A_PAGE
 
 
-async def test_redirects_end(web: Web, fetcher: Fetcher) -> None:
+async def test_redirects_end(web: Web, fetcher: PageFetcher) -> None:
     web.outside.pages["/"] = redirect("/")
     assert await refused(fetcher, web.url()) == PageStatus.FAILED
     assert web.outside.count("/") == 6
 
 
-async def test_a_redirect_is_followed_and_the_end_is_known(web: Web, fetcher: Fetcher) -> None:
+async def test_a_redirect_is_followed_and_the_end_is_known(web: Web, fetcher: PageFetcher) -> None:
     web.names["short.example"] = [OUTSIDE]
     web.outside.pages |= {"/x": redirect(web.url("/a#part")), "/a": answer("<p>")}
     assert (await get(fetcher, web.url("/x", host="short.example"))).target.url == web.url("/a")
 
 
-async def test_somebody_is_asked_before_every_hop(web: Web, fetcher: Fetcher) -> None:
+async def test_somebody_is_asked_before_every_hop(web: Web, fetcher: PageFetcher) -> None:
     web.outside.pages |= {"/x": redirect("/a"), "/a": answer("<p>")}
     asked: list[str] = []
 
@@ -143,13 +143,13 @@ async def test_somebody_is_asked_before_every_hop(web: Web, fetcher: Fetcher) ->
     assert asked == ["/x", "/a"]
 
 
-async def test_a_server_that_is_not_there_is_a_failure(web: Web, fetcher: Fetcher) -> None:
+async def test_a_server_that_is_not_there_is_a_failure(web: Web, fetcher: PageFetcher) -> None:
     assert await refused(fetcher, web.url(host="unknown.example")) == PageStatus.FAILED
-    closed = Fetcher(replace(web.guard(), ports=frozenset({1})), most_bytes=10)
+    closed = PageFetcher(replace(web.guard(), ports=frozenset({1})), max_bytes=10)
     assert await refused(closed, "http://news.example:1/") == PageStatus.FAILED
 
 
-async def test_the_caller_may_stop_waiting_at_any_time(web: Web, fetcher: Fetcher) -> None:
+async def test_the_caller_may_stop_waiting_at_any_time(web: Web, fetcher: PageFetcher) -> None:
     web.outside.pages["/"] = hang
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.1):
@@ -172,9 +172,9 @@ async def test_tls_asks_for_the_name_although_an_address_is_connected_to(certifi
     trusting = ssl.create_default_context(cafile=certificate)
     async with small_web({"other.example": [OUTSIDE]}, tls=serving) as web:
         web.outside.pages["/"] = answer("secure")
-        fetcher = Fetcher(web.guard(), most_bytes=100, ssl_context=trusting)
+        fetcher = PageFetcher(web.guard(), max_bytes=100, ssl_context=trusting)
         assert (await get(fetcher, web.url(scheme="https"))).body == b"secure"
         assert await refused(fetcher, web.url(scheme="https", host="other.example")) == PageStatus.FAILED
-        distrusting = Fetcher(web.guard(), most_bytes=100)
+        distrusting = PageFetcher(web.guard(), max_bytes=100)
         with pytest.raises(Unreadable):
             await get(distrusting, web.url(scheme="https"))

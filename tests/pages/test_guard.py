@@ -7,7 +7,7 @@ import pytest
 
 from telegram_assistant.domain.understanding.pages import PageStatus
 from telegram_assistant.errors import Unreadable
-from telegram_assistant.pages.fetching import Answer, Fetcher
+from telegram_assistant.pages.fetching import FetchedResponse, PageFetcher
 from telegram_assistant.pages.guard import Guard, Target, is_public
 from testkit.web import EVERYTHING, OUTSIDE, Web, answer, redirect
 from tests.pages.tricks import TRICKS
@@ -20,43 +20,43 @@ async def at_once(_target: Target) -> None:
 
 
 @pytest.fixture
-async def fetcher(web: Web) -> AsyncIterator[Fetcher]:
-    opened = Fetcher(web.guard(), most_bytes=100_000)
+async def fetcher(web: Web) -> AsyncIterator[PageFetcher]:
+    opened = PageFetcher(web.guard(), max_bytes=100_000)
     yield opened
     await opened.close()
 
 
-async def get(fetcher: Fetcher, url: str) -> Answer:
+async def get(fetcher: PageFetcher, url: str) -> FetchedResponse:
     return await fetcher.get(url, before=at_once)
 
 
-async def refused(fetcher: Fetcher, url: str) -> str:
+async def refused(fetcher: PageFetcher, url: str) -> str:
     with pytest.raises(Unreadable) as told:
         await get(fetcher, url)
     return told.value.status
 
 
-async def test_the_public_web_is_reached(web: Web, fetcher: Fetcher) -> None:
+async def test_the_public_web_is_reached(web: Web, fetcher: PageFetcher) -> None:
     web.outside.pages["/a"] = answer("<p>Снег</p>")
     assert (await get(fetcher, web.url("/a"))).body.decode() == "<p>Снег</p>"
 
 
 @pytest.mark.parametrize("trick", ["loopback", "ipv6-loopback", "dns-to-loopback", "dns-last-of-many"])
 async def test_without_the_guard_these_tricks_would_work(web: Web, trick: str) -> None:
-    fetcher = Fetcher(web.guard(EVERYTHING), most_bytes=100_000)
+    fetcher = PageFetcher(web.guard(EVERYTHING), max_bytes=100_000)
     web.outside.pages["/"] = redirect(f"http://127.0.0.1:{web.port}/")
     assert b"the secret" in (await get(fetcher, TRICKS[trick].format(port=web.port))).body
     await fetcher.close()
 
 
 @every_trick
-async def test_a_trick_reaches_nothing(web: Web, fetcher: Fetcher, trick: str) -> None:
+async def test_a_trick_reaches_nothing(web: Web, fetcher: PageFetcher, trick: str) -> None:
     assert await refused(fetcher, trick.replace("{port}", str(web.port))) == PageStatus.BLOCKED
     assert web.inside.connections == web.outside.connections == 0
 
 
 @every_trick
-async def test_a_trick_behind_a_redirect_reaches_nothing(web: Web, fetcher: Fetcher, trick: str) -> None:
+async def test_a_trick_behind_a_redirect_reaches_nothing(web: Web, fetcher: PageFetcher, trick: str) -> None:
     location = trick.replace("{port}", str(web.port)).replace("\r", "%0D").replace("\n", "%0A").replace("\x00", "%00")
     web.outside.pages["/start"] = redirect(location)
     status = await refused_or_outside(fetcher, web)
@@ -64,7 +64,7 @@ async def test_a_trick_behind_a_redirect_reaches_nothing(web: Web, fetcher: Fetc
     assert status in {PageStatus.BLOCKED, PageStatus.FAILED, "stayed outside"}
 
 
-async def refused_or_outside(fetcher: Fetcher, web: Web) -> str:
+async def refused_or_outside(fetcher: PageFetcher, web: Web) -> str:
     """A location without a scheme of its own is a path of the site that redirects: that site may answer."""
     try:
         found = await get(fetcher, web.url("/start"))
@@ -75,14 +75,14 @@ async def refused_or_outside(fetcher: Fetcher, web: Web) -> str:
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
-async def test_every_kind_of_redirect_is_checked(web: Web, fetcher: Fetcher, status: str) -> None:
+async def test_every_kind_of_redirect_is_checked(web: Web, fetcher: PageFetcher, status: str) -> None:
     web.outside.pages["/start"] = redirect(f"http://127.0.0.1:{web.port}/", status)
     assert await refused(fetcher, web.url("/start")) == PageStatus.BLOCKED
     assert web.inside.connections == 0
 
 
 @pytest.mark.parametrize("hops", [2, 3, 5])
-async def test_the_last_of_many_redirects_is_checked_like_the_first(web: Web, fetcher: Fetcher, hops: int) -> None:
+async def test_the_last_of_many_redirects_is_checked_like_the_first(web: Web, fetcher: PageFetcher, hops: int) -> None:
     for hop in range(hops):
         web.outside.pages[f"/{hop}"] = redirect(f"/{hop + 1}")
     web.outside.pages[f"/{hops}"] = redirect(f"//127.0.0.1:{web.port}/")
@@ -97,7 +97,7 @@ async def test_a_name_that_changes_its_mind_after_the_check_gains_nothing(web: W
     async def rebinding(_host: str) -> Sequence[str]:
         return next(answers)
 
-    fetcher = Fetcher(Guard(rebinding, frozenset({web.port}), web.guard().although_private), most_bytes=1000)
+    fetcher = PageFetcher(Guard(rebinding, frozenset({web.port}), web.guard().although_private), max_bytes=1000)
     web.outside.pages["/"] = answer("outside")
     assert (await get(fetcher, web.url())).body == b"outside"
     assert web.inside.connections == 0
@@ -111,14 +111,14 @@ async def test_a_name_that_changes_its_mind_between_two_redirects_is_refused(web
     async def rebinding(_host: str) -> Sequence[str]:
         return next(answers)
 
-    fetcher = Fetcher(Guard(rebinding, frozenset({web.port}), web.guard().although_private), most_bytes=1000)
+    fetcher = PageFetcher(Guard(rebinding, frozenset({web.port}), web.guard().although_private), max_bytes=1000)
     web.outside.pages["/"] = redirect("/again")
     assert await refused(fetcher, web.url()) == PageStatus.BLOCKED
     assert web.inside.connections == 0
     await fetcher.close()
 
 
-async def test_a_page_that_sends_the_reader_on_by_its_own_words_is_not_followed(web: Web, fetcher: Fetcher) -> None:
+async def test_a_page_that_sends_the_reader_on_by_its_own_words_is_not_followed(web: Web, fetcher: PageFetcher) -> None:
     web.outside.pages["/"] = answer(
         f'<meta http-equiv="refresh" content="0;url=http://127.0.0.1:{web.port}/">', Refresh=f"0;url=http://127.0.0.1:{web.port}/"
     )

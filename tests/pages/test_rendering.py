@@ -20,7 +20,7 @@ SHELL = '<html><head><title>Лента</title></head><body><div id="root"></div>
 
 @pytest.fixture(scope="module")
 async def readers() -> AsyncIterator[Readers]:
-    running = Readers(at_once=1, longest_seconds=20)
+    running = Readers(at_once=1, max_seconds=20)
     yield running
     await running.close()
 
@@ -39,7 +39,7 @@ async def test_a_browser_reads_what_scripts_build_and_nothing_else(system: Syste
         alone = await reading.reader.read(reading.url("/app"))
         assert (alone.status, alone.title) == (PageStatus.EMPTY, "Лента")
         assert "away" in alone.why
-        async with serving(load, address, guard=reading.web.guard(), most_bytes=100_000):
+        async with serving(load, address, guard=reading.web.guard(), max_bytes=100_000):
             built, plain = await reading.reader.read(reading.url("/app")), await reading.reader.read(reading.url("/a"))
         assert [(one.title, one.by_browser) for one in (built, plain)] == [("Мост закрыт", True), ("Мост закрыт", False)]
         assert opened == [reading.url("/app")]
@@ -49,8 +49,8 @@ async def test_what_the_browser_shows_is_what_is_read(web: Web, readers: Readers
     async def load(url: str) -> tuple[str, str]:
         return f"{url}?page=1", NEWS
 
-    async with serving(load, "127.0.0.1:0", guard=web.guard(), most_bytes=100_000) as port:
-        renderer = Renderer(f"127.0.0.1:{port}", guard=web.guard(), most_bytes=100_000)
+    async with serving(load, "127.0.0.1:0", guard=web.guard(), max_bytes=100_000) as port:
+        renderer = Renderer(f"127.0.0.1:{port}", guard=web.guard(), max_bytes=100_000)
         shell = page(SHELL)
         shown = await renderer.render(type(shell)(web.guard().target(web.url("/app")), 200, "text/html", "utf-8", shell.body))
     assert shown.target.url == web.url("/app?page=1")
@@ -82,13 +82,13 @@ async def test_trouble_of_the_browser_is_told_in_words(web: Web) -> None:
 async def test_a_browser_that_is_away_is_no_disaster(web: Web) -> None:
     shell = page(SHELL)
     with pytest.raises(Unreadable, match="away"):
-        await Renderer("127.0.0.1:1", guard=web.guard(), most_bytes=1000).render(shell)
+        await Renderer("127.0.0.1:1", guard=web.guard(), max_bytes=1000).render(shell)
 
 
 async def asked(web: Web, load: Load) -> None:
     shell = page(SHELL)
-    async with serving(load, "127.0.0.1:0", guard=web.guard(), most_bytes=100_000) as port:
-        renderer = Renderer(f"127.0.0.1:{port}", guard=web.guard(), most_bytes=100_000)
+    async with serving(load, "127.0.0.1:0", guard=web.guard(), max_bytes=100_000) as port:
+        renderer = Renderer(f"127.0.0.1:{port}", guard=web.guard(), max_bytes=100_000)
         await renderer.render(type(shell)(web.guard().target(web.url("/app")), 200, "text/html", "utf-8", shell.body))
 
 
@@ -102,7 +102,7 @@ async def test_the_process_with_the_browser_opens_only_what_the_guard_allows(web
         opened.append(url)
         return url, ""
 
-    async with serving(load, "127.0.0.1:0", guard=web.guard(), most_bytes=1000) as port:
+    async with serving(load, "127.0.0.1:0", guard=web.guard(), max_bytes=1000) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(question)
         writer.write_eof()

@@ -9,14 +9,14 @@ import pytest
 
 from telegram_assistant.domain.understanding.pages import PageStatus
 from telegram_assistant.errors import Unreadable
-from telegram_assistant.pages.fetching import Fetcher
+from telegram_assistant.pages.fetching import PageFetcher
 from telegram_assistant.pages.robots import KEPT_AFTER_TROUBLE_SECONDS, KEPT_SECONDS, MAX_FILE_BYTES, SITE_BYTES, Robots
 from testkit.web import OUTSIDE, Web, answer, redirect
 
 
 @pytest.fixture
-async def fetcher(web: Web) -> AsyncIterator[Fetcher]:
-    opened = Fetcher(web.guard(), most_bytes=100_000)
+async def fetcher(web: Web) -> AsyncIterator[PageFetcher]:
+    opened = PageFetcher(web.guard(), max_bytes=100_000)
     yield opened
     await opened.close()
 
@@ -35,7 +35,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def robots(fetcher: Fetcher, clock: Clock) -> AsyncIterator[Robots]:
+async def robots(fetcher: PageFetcher, clock: Clock) -> AsyncIterator[Robots]:
     opened = Robots(fetcher, clock=clock)
     yield opened
     await opened.close()
@@ -130,7 +130,7 @@ async def test_what_comes_after_half_a_megabyte_is_ignored(web: Web, robots: Rob
     assert await allowed(robots, web, "/late/x")
 
 
-async def test_rules_that_keep_their_reader_busy_close_the_site_for_a_while(web: Web, fetcher: Fetcher, clock: Clock) -> None:
+async def test_rules_that_keep_their_reader_busy_close_the_site_for_a_while(web: Web, fetcher: PageFetcher, clock: Clock) -> None:
     agents = [f"User-agent: {number}" for number in range(10_000)]
     web.outside.pages["/robots.txt"] = rules(*agents, *(f"Disallow: /{number}" for number in range(10_000)))  # each for each
     impatient = Robots(fetcher, clock=clock, max_judging_seconds=0.5)
@@ -144,7 +144,7 @@ async def test_rules_that_keep_their_reader_busy_close_the_site_for_a_while(web:
     await impatient.close()
 
 
-async def test_files_of_many_sites_are_kept_up_to_so_many_bytes(web: Web, fetcher: Fetcher) -> None:
+async def test_files_of_many_sites_are_kept_up_to_so_many_bytes(web: Web, fetcher: PageFetcher) -> None:
     web.outside.pages["/robots.txt"] = rules("User-agent: *", f"Disallow: /{'x' * 10_000}")
     few = Robots(fetcher, max_cache_bytes=50_000)
     for number in range(10):

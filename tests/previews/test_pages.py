@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telegram_assistant.domain.posts.post import Entity, Post, PostKind
+from telegram_assistant.domain.posts.post import Post, PostKind, TextEntity
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.errors import AccessLost, UnknownMarkup
 from telegram_assistant.previews.pages import PreviewPage, read_page
-from telegram_assistant.previews.tree import MOST_DEPTH, MOST_NODES
+from telegram_assistant.previews.tree import MAX_DEPTH, MAX_NODES
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.web.messages import Scene, bubble
 from telegram_simulator.web.site import posts_of
@@ -68,7 +68,7 @@ def test_a_post_is_read_with_its_channel_date_and_words() -> None:
 def test_tags_are_marks(html: str, kind: str, url: str | None, detail: str | int | None) -> None:
     post = only(message(text(f"👍 {html} конец")))
     assert post.text == "👍 слово конец"
-    assert post.entities == (Entity(kind, 3, 5, url, detail),)
+    assert post.entities == (TextEntity(kind, 3, 5, url, detail),)
 
 
 @pytest.mark.parametrize(("words", "address"), [("e.example", "http://e.example/"), ("https://e.example/а", "https://e.example/%D0%B0")])
@@ -143,8 +143,8 @@ def test_a_page_without_posts_says_so() -> None:
         f'{TITLE}<section class="tgme_channel_history">{message().replace("news/5", "other/5")}</section>',
         f'{TITLE}<section class="tgme_channel_history">{message()}{message(number=6, view="eyJjIjotNzh9")}</section>',
         f'<section class="tgme_channel_history">{message()}</section>',
-        "<b>" * (MOST_DEPTH + 1),
-        "<br>" * (MOST_NODES + 1),
+        "<b>" * (MAX_DEPTH + 1),
+        "<br>" * (MAX_NODES + 1),
         "<![x",
     ],
 )
@@ -208,7 +208,7 @@ def test_what_the_site_writes_is_what_was_meant(parts: list[tuple[str, str | Non
         said += f"{word} \n"
     post = only(message(text(as_html(said.rstrip(), entities))))
     assert post.text == said.rstrip()
-    assert post.entities == tuple(Entity(one.kind, one.offset, one.length) for one in entities)
+    assert post.entities == tuple(TextEntity(one.kind, one.offset, one.length) for one in entities)
 
 
 async def test_a_page_of_the_simulator_is_read(sim: Simulator) -> None:

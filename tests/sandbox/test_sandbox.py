@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 from redis.asyncio import Redis
 
-from telegram_assistant.domain.diagnosis import Verdict
+from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.features.sandbox_check import examine
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.rendering import serving
@@ -169,7 +169,7 @@ async def test_what_is_in_force_is_reported_from_inside() -> None:
 
 async def test_doctor_says_what_protects_readers() -> None:
     (finding,) = await examine(read_group(CrawlSettings, {}))
-    assert finding.verdict is Verdict.OK
+    assert finding.verdict is Severity.OK
     assert "Landlock ABI" in finding.what
     assert "no files, no network" in finding.what
 
@@ -178,9 +178,9 @@ async def test_doctor_asks_the_running_crawler_what_protects_its_browser() -> No
     async def load(url: str) -> tuple[str, str]:
         return url, ""
 
-    for protection, verdict in (("Chromium's own sandbox, Landlock ABI 7", Verdict.OK), ("without Chromium's own sandbox", Verdict.WARNING)):
-        async with serving(load, "127.0.0.1:0", guard=Guard(), most_bytes=1000, protection=protection) as port:
+    for protection, verdict in (("Chromium's own sandbox, Landlock ABI 7", Severity.OK), ("without Chromium's own sandbox", Severity.WARNING)):
+        async with serving(load, "127.0.0.1:0", guard=Guard(), max_bytes=1000, protection=protection) as port:
             _, browser = await examine(read_group(CrawlSettings, {"CRAWLER_ADDRESS": f"127.0.0.1:{port}"}))
         assert (browser.verdict, browser.what) == (verdict, protection)
     _, away = await examine(read_group(CrawlSettings, {"CRAWLER_ADDRESS": f"127.0.0.1:{port}"}))
-    assert (away.verdict, "the browser is away" in away.what) == (Verdict.WARNING, True)
+    assert (away.verdict, "the browser is away" in away.what) == (Severity.WARNING, True)

@@ -39,7 +39,7 @@ async def as_before(at: dict[str, Any]) -> Any:
 
 
 async def as_parser(at: dict[str, Any]) -> Any:
-    isolated = Isolated("hostile", at_once=1, longest_seconds=60, most_uses=10, rules=parser_rules(HERE))
+    isolated = Isolated("hostile", at_once=1, max_seconds=60, max_uses=10, rules=parser_rules(HERE))
     try:
         return (await isolated.ask(json.dumps(at), b""))[0]
     finally:

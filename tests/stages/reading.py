@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from telegram_assistant.assembly import open_page_reader
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.posts.post import Entity
+from telegram_assistant.domain.posts.post import TextEntity
 from telegram_assistant.events import PostCrawlRequested, PostEnriched, PostTagged, Trigger
 from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.pages.readers import Readers
@@ -27,7 +27,7 @@ MOMENT = datetime(2026, 11, 1, tzinfo=UTC)
 
 async def post_with(system: SystemStores, *urls: str, channel_id: ChannelId | None = None, message_id: int = 1) -> PostId:
     channel_id = channel_id or await make_channel(system)
-    entities = tuple(Entity("text_url", number, 1, url) for number, url in enumerate(urls))
+    entities = tuple(TextEntity("text_url", number, 1, url) for number, url in enumerate(urls))
     post = make_post(channel_id=channel_id, message_id=message_id, text="Подробности по ссылкам", entities=entities)
     await system.landing.land(make_page(post), Claim(channel_id, 0))
     return PostId(channel_id, MessageId(message_id))

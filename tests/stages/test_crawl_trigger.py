@@ -9,7 +9,7 @@ import pytest
 from telegram_assistant.assembly import crawl_rules
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.understanding.crawling import CrawlRules
-from telegram_assistant.domain.understanding.pages import Page, PageStatus
+from telegram_assistant.domain.understanding.pages import LinkedPage, PageStatus
 from telegram_assistant.events import PostTagged, Trigger
 from telegram_assistant.settings import CrawlSettings, read_group
 from telegram_assistant.stages.crawl_trigger import crawl_trigger
@@ -57,7 +57,7 @@ async def test_links_that_were_read_for_this_revision_are_not_asked_for_again(sy
 async def test_pages_that_were_read_for_another_post_are_noted_at_once(system: SystemStores, admin: Admin) -> None:
     here, there = f"https://news.example/{uuid4()}", f"https://news.example/{uuid4()}"
     await system.pages.claim([here], owner="another", lease=timedelta(minutes=1))
-    await system.pages.finish(here, Page(url=here, status=PageStatus.READ, title="Мост", text="Открыт."), owner="another", attempts=0)
+    await system.pages.finish(here, LinkedPage(url=here, status=PageStatus.READ, title="Мост", text="Открыт."), owner="another", attempts=0)
     known, half_known = await post_with(system, here), await post_with(system, here, there)
     assert await urls_wanted(system, tagged(known), tagged(half_known)) == [(), (here, there)]
     data = await admin.fetchval("SELECT data FROM post_enrichment WHERE channel_id = $1 AND kind = 'crawl'", known.channel_id)

@@ -24,7 +24,7 @@ from tests.stages.reading import Reading, post_with, reading_posts, wanted
 
 @pytest.fixture(scope="module")
 async def readers() -> AsyncIterator[Readers]:
-    running = Readers(at_once=1, longest_seconds=20)
+    running = Readers(at_once=1, max_seconds=20)
     yield running
     await running.close()
 
@@ -156,7 +156,7 @@ async def test_a_site_is_asked_in_turns_and_who_would_wait_too_long_goes_on(
 class Broken(PageReader):
     def __init__(self, error: Exception) -> None:
         self.error = error
-        self.longest_seconds = 0.5
+        self.max_seconds = 0.5
 
     async def read(self, _url: str) -> Any:
         raise self.error

@@ -15,7 +15,7 @@ from telegram_assistant.ai.questions import TAGGING
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.posts.post import PostKind
-from telegram_assistant.domain.understanding.policy import AiPolicy, Wanted
+from telegram_assistant.domain.understanding.policy import AiPolicy, PendingImprovement
 from telegram_assistant.events import Event, PostEnriched, PostTagged, PostVisionAnalyzed, VisionStatus
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.indexing import indexing
@@ -23,7 +23,7 @@ from telegram_assistant.stages.retagging import retagging
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.understanding.improvements import Improvement, better_sights, better_tags, better_vectors
 from telegram_assistant.understanding.improving import improve
-from telegram_assistant.vectors.protocol import Reach, Sought, Space
+from telegram_assistant.vectors.protocol import Reach, Space, VectorQuery
 from testkit.provider_server import Asked, FakeServer, saying
 from tests.ai.conftest import Opened, fresh_text
 from tests.conftest import Admin
@@ -96,7 +96,7 @@ async def test_after_an_outage_all_news_are_improved_before_the_first_of_history
     async with opened(**server.gigachat(GIGACHAT_STREAMS="10")) as during:
         channel_id, (paid,) = await follow(during, PROVIDER)
         history = await land(during, channel_id, *[f"Давно: {uuid4()}" for _ in range(45)], posted_at=datetime.now(UTC) - AGES_AGO)
-        await during.system.provider_wanted.add(*(Wanted(post, TAGGING) for post in history))
+        await during.system.provider_wanted.add(*(PendingImprovement(post, TAGGING) for post in history))
         news = await land(during, channel_id, *[f"Сегодня: {uuid4()}" for _ in range(45)], first=100)
         await tag(during, news)
         assert [await improved(during) for _ in range(3)] == [0, 0, 0]
@@ -122,7 +122,7 @@ async def test_news_that_nobody_pays_for_do_not_hold_up_history(opened: Opened, 
         await tag(app, await land(app, poor, fresh_text()))
         rich, (paid,) = await follow(app, PROVIDER)
         (old,) = await land(app, rich, fresh_text(), posted_at=datetime.now(UTC) - AGES_AGO)
-        await app.system.provider_wanted.add(Wanted(old, TAGGING))
+        await app.system.provider_wanted.add(PendingImprovement(old, TAGGING))
         assert [await improved(app), await improved(app)] == [0, 1]
         assert await seen_by(app, paid, [old]) == {old: "provider"}
         assert await app.system.provider_wanted.waiting() == 1
@@ -208,7 +208,7 @@ async def test_a_post_without_vectors_gets_them_when_the_provider_is_back(
         await indexing(list(told), post_states=app.system.post_states, index=app.index)
         assert server.heard["embeddings"] == 1
         space = Space(app.settings.ai.embeddings_model_in_force, 3)
-        sought = Sought(vector=(1.0, 1.0, 0.5), reach=Reach(local=frozenset({channel_id})), limit=50)
+        sought = VectorQuery(vector=(1.0, 1.0, 0.5), reach=Reach(local=frozenset({channel_id})), limit=50)
         assert {hit.post_id for hit in await index_of(app).vectors.search(space, sought)} == set(posts)
         assert await app.system.provider_wanted.waiting() == 0
 

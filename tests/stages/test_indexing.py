@@ -9,7 +9,7 @@ import pytest
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.posts.post import Entity, Json
+from telegram_assistant.domain.posts.post import Json, TextEntity
 from telegram_assistant.domain.search.query import Has
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.events import AlbumAssembled, Event, PostEnriched, PostIndexed
@@ -17,7 +17,7 @@ from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
-from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.index import VectorIndex
 from testkit.factories import make_deleted, make_page, make_post
 from tests.conftest import Admin
 from tests.vectors.indexed import SPACE, found, index_of, land, make_followed_channel, opened_with_vectors
@@ -36,7 +36,7 @@ def enriched(post: PostId, revision: int = 1) -> PostEnriched:
     return PostEnriched.about(post, revision, occurred_at=NOW)
 
 
-async def told_by(events: Sequence[Event], system: SystemStores, index: Index | None) -> list[PostIndexed]:
+async def told_by(events: Sequence[Event], system: SystemStores, index: VectorIndex | None) -> list[PostIndexed]:
     told = await indexing(list(events), post_states=system.post_states, index=index)
     assert isinstance(told, list)
     return told
@@ -73,7 +73,7 @@ async def test_an_edit_moves_the_post_and_a_deletion_removes_it(app: App, system
 
 async def test_what_was_understood_can_be_asked_for(app: App, system: SystemStores) -> None:
     channel_id, tenant_id = await make_followed_channel(system)
-    linked = make_post(channel_id=channel_id, message_id=2, text=RATES, entities=(Entity("text_url", 0, 3, "https://bank.example/rate"),))
+    linked = make_post(channel_id=channel_id, message_id=2, text=RATES, entities=(TextEntity("text_url", 0, 3, "https://bank.example/rate"),))
     await system.landing.land(make_page(linked), Claim(channel_id, 0))
     [cats] = await land(system, channel_id, CATS)
     rates = linked.id

@@ -8,7 +8,7 @@ import pytest
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.media.files import MediaRules
 from telegram_assistant.domain.posts.differences import difference
-from telegram_assistant.domain.posts.post import Entity, Origin
+from telegram_assistant.domain.posts.post import Origin, TextEntity
 from telegram_assistant.events import PostParsed
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.posts.landing import Claim
@@ -45,7 +45,7 @@ async def test_language_links_forwards_and_words_are_stored(system: SystemStores
         system,
         channel_id,
         text=text,
-        entities=(Entity("url", 13, 16), Entity("text_url", 32, 11, "https://News.Example/a#top")),
+        entities=(TextEntity("url", 13, 16), TextEntity("text_url", 32, 11, "https://News.Example/a#top")),
         forwarded_from=Origin(ChannelId(77), MessageId(5)),
     )
     urls = {row["url"] for row in await admin.fetch("SELECT url FROM post_links WHERE channel_id = $1", channel_id)}
@@ -57,7 +57,7 @@ async def test_language_links_forwards_and_words_are_stored(system: SystemStores
 
 async def test_the_same_event_twice_changes_nothing(system: SystemStores, admin: Admin) -> None:
     channel_id = await make_channel(system)
-    event = await persist(system, channel_id, text="Снег https://a.example/", entities=(Entity("url", 5, 18),))
+    event = await persist(system, channel_id, text="Снег https://a.example/", entities=(TextEntity("url", 5, 18),))
     everything = "SELECT p.xmin, s.xmin FROM posts p JOIN post_search s USING (channel_id, message_id) WHERE channel_id = $1"
     before = await admin.fetch(everything, channel_id)
     await post_persistence([event, event], **collaborators(system))

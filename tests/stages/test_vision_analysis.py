@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.media.vision import Verdict
+from telegram_assistant.domain.media.vision import VisionDecision
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import VisionStatus
@@ -84,7 +84,7 @@ async def test_a_file_of_ten_posts_at_the_same_moment_costs_one_call(looking: Lo
 async def test_off_for_all_sends_nothing_and_the_post_is_answered_for(looking: Looking) -> None:
     post = await looking.post(await looking.channel(AiPolicy.OFF), drawn("Secret"))
     assert (await looking.look(post)).status is VisionStatus.SKIPPED
-    assert await looking.whys(post) == [Verdict.OFF]
+    assert await looking.whys(post) == [VisionDecision.OFF]
     assert set(await looking.rows(post)) == {"local"}
     assert looking.server.heard.total() == 0
 
@@ -113,7 +113,7 @@ async def test_what_a_channel_or_a_message_protects_never_leaves_this_machine(lo
     single = await looking.post(await looking.channel(), drawn("Not to be forwarded"), facts={"noforwards": True})
     for post in (closed, single):
         assert (await looking.look(post)).status is VisionStatus.ANALYZED
-        assert await looking.whys(post) == [Verdict.PROTECTED]
+        assert await looking.whys(post) == [VisionDecision.PROTECTED]
         assert set(await looking.rows(post)) == {"local"}
     assert looking.server.heard.total() == 0
 
@@ -154,21 +154,21 @@ async def test_pictures_of_every_kind_are_sent_as_jpeg_or_png(looking: Looking, 
 @pytest.mark.parametrize(
     ("file", "verdict"),
     [
-        ({"kind": "video", "mime_type": "video/mp4", "data": b"film"}, Verdict.FILM),
-        ({"kind": "animation", "mime_type": "video/mp4", "data": b"film"}, Verdict.FILM),
-        ({"kind": "voice", "mime_type": "audio/ogg", "data": b"sound"}, Verdict.SOUND),
-        ({"kind": "document", "mime_type": "application/pdf", "data": b"%PDF"}, Verdict.PAPER),
-        ({"kind": "document", "mime_type": "application/zip", "data": b"PK"}, Verdict.NO_PICTURE),
-        ({"kind": "photo", "width": 20, "height": 20, "data": b"tiny"}, Verdict.TOO_SMALL),
-        ({"kind": "document", "mime_type": "image/png", "data": drawn(form="PNG", size=(30, 30))}, Verdict.TOO_SMALL),
-        ({"kind": "sticker", "mime_type": "image/webp"}, Verdict.ABSENT),
+        ({"kind": "video", "mime_type": "video/mp4", "data": b"film"}, VisionDecision.FILM),
+        ({"kind": "animation", "mime_type": "video/mp4", "data": b"film"}, VisionDecision.FILM),
+        ({"kind": "voice", "mime_type": "audio/ogg", "data": b"sound"}, VisionDecision.SOUND),
+        ({"kind": "document", "mime_type": "application/pdf", "data": b"%PDF"}, VisionDecision.PAPER),
+        ({"kind": "document", "mime_type": "application/zip", "data": b"PK"}, VisionDecision.NO_PICTURE),
+        ({"kind": "photo", "width": 20, "height": 20, "data": b"tiny"}, VisionDecision.TOO_SMALL),
+        ({"kind": "document", "mime_type": "image/png", "data": drawn(form="PNG", size=(30, 30))}, VisionDecision.TOO_SMALL),
+        ({"kind": "sticker", "mime_type": "image/webp"}, VisionDecision.ABSENT),
     ],
 )
-async def test_what_is_no_picture_is_skipped_with_its_reason(looking: Looking, file: dict[str, Any], verdict: Verdict) -> None:
+async def test_what_is_no_picture_is_skipped_with_its_reason(looking: Looking, file: dict[str, Any], verdict: VisionDecision) -> None:
     post = await looking.post(await looking.channel(), file)
     assert (await looking.look(post)).status is VisionStatus.SKIPPED
     assert await looking.whys(post) == [verdict]
-    assert (await looking.rows(post))["local"]["is_document"] is (verdict is Verdict.PAPER)
+    assert (await looking.rows(post))["local"]["is_document"] is (verdict is VisionDecision.PAPER)
     assert looking.server.calls == 0
 
 
@@ -176,7 +176,7 @@ async def test_a_picture_beside_a_film_is_seen_all_the_same(looking: Looking) ->
     film = {"kind": "video", "mime_type": "video/mp4", "data": b"film"}
     post = await looking.post(await looking.channel(), film, drawn("Bridge closed"))
     assert (await looking.look(post)).status is VisionStatus.ANALYZED
-    assert await looking.whys(post) == [Verdict.FILM, Verdict.LOOK]
+    assert await looking.whys(post) == [VisionDecision.FILM, VisionDecision.LOOK]
 
 
 def bomb() -> bytes:
@@ -198,7 +198,7 @@ def bomb() -> bytes:
 async def test_broken_and_hostile_files_fail_alone(looking: Looking, data: bytes, why: str) -> None:
     post = await looking.post(await looking.channel(), data, drawn("Bridge closed"))
     assert (await looking.look(post)).status is VisionStatus.ANALYZED
-    assert await looking.whys(post) == [why, Verdict.LOOK]
+    assert await looking.whys(post) == [why, VisionDecision.LOOK]
     alone = await looking.post(await looking.channel(), data + b" ")
     assert (await looking.look(alone)).status is VisionStatus.FAILED
 
@@ -249,7 +249,7 @@ async def test_a_file_that_is_lost_fails_and_a_store_that_is_away_is_waited_for(
 async def test_without_a_place_for_files_posts_are_answered_for(looking: Looking) -> None:
     post = await looking.post(await looking.channel(), drawn())
     assert (await looking.look(post, files=None)).status is VisionStatus.SKIPPED
-    assert await looking.whys(post) == [Verdict.NO_PLACE]
+    assert await looking.whys(post) == [VisionDecision.NO_PLACE]
 
 
 async def test_history_is_read_here_and_nothing_new_is_paid_for_it(looking: Looking) -> None:

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from telegram_assistant.domain.diagnosis import Verdict
+from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.settings import FilesSettings, read_settings
 from telegram_assistant.stores.files import Files, examine, open_files
@@ -44,9 +44,9 @@ async def test_requests_are_signed_with_the_key_for_the_region(environ: dict[str
 
 @pytest.mark.turns("S3_SECRET_ACCESS_KEY")
 async def test_a_wrong_secret_is_refused_by_the_real_server(environ: dict[str, str]) -> None:
-    assert [finding.verdict for finding in await examine(read_settings(environ).files)] == [Verdict.OK]
+    assert [finding.verdict for finding in await examine(read_settings(environ).files)] == [Severity.OK]
     wrong = await examine(read_settings({**environ, "S3_SECRET_ACCESS_KEY": "wrong"}).files)
-    assert [finding.verdict for finding in wrong] == [Verdict.BAD]
+    assert [finding.verdict for finding in wrong] == [Severity.BAD]
     assert "S3_SECRET_ACCESS_KEY" in wrong[0].remedy
 
 
@@ -68,18 +68,18 @@ async def test_without_a_server_files_go_to_the_folder(tmp_path: Path) -> None:
     await files.put(bytes(32), Path(__file__))
     assert b"".join([piece async for piece in files.read(bytes(32))]).startswith(b"import")
     assert f"media/00/00/{'00' * 32}" in {str(path.relative_to(tmp_path / "media")) for path in found_in(tmp_path)}
-    assert [finding.verdict for finding in await examine(FilesSettings(folder=tmp_path / "media"))] == [Verdict.OK]
+    assert [finding.verdict for finding in await examine(FilesSettings(folder=tmp_path / "media"))] == [Severity.OK]
 
 
 async def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     found = await examine(FilesSettings(folder=tmp_path / "file" / "below"))
-    assert [finding.verdict for finding in found] == [Verdict.BAD]
+    assert [finding.verdict for finding in found] == [Severity.BAD]
     assert "FILES_DIR" in found[0].remedy
 
 
 async def test_neither_server_nor_folder_is_allowed_and_said() -> None:
-    assert [finding.verdict for finding in await examine(FilesSettings())] == [Verdict.OFF]
+    assert [finding.verdict for finding in await examine(FilesSettings())] == [Severity.OFF]
 
 
 @pytest.fixture(params=["s3", "folder"])

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from telegram_assistant.events import PostParsed
 from telegram_assistant.settings import DatabaseSettings
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.streams.runner import Options, Runner
 from telegram_assistant.streams.stage import Stage, stage
@@ -45,7 +45,7 @@ async def main(url: str, seconds: str, how: str, options: str) -> None:
             slow(redis, float(seconds), **json.loads(how)),
             {},
             redis=redis,
-            dead_letters=system_stores(pool, Bell()).dead_letters,
+            dead_letters=system_stores(pool, Wakeup()).dead_letters,
             instance=f"process#{secrets.token_hex(2)}",
             health=health,
             options=Options(**json.loads(options)),

@@ -19,8 +19,8 @@ from testkit.factories import make_channel, make_page, make_post
 async def nothing(_event: PostParsed) -> None: ...
 
 
-def relay_of(redis: Redis, system: SystemStores, *, stages: Sequence[Stage] = (nothing,), most_entries: int = 200_000) -> Relay:
-    return Relay(system.outbox, stages, redis=redis, health=Health(probes={}), partitions=1, most_entries=most_entries)
+def relay_of(redis: Redis, system: SystemStores, *, stages: Sequence[Stage] = (nothing,), max_entries: int = 200_000) -> Relay:
+    return Relay(system.outbox, stages, redis=redis, health=Health(probes={}), partitions=1, max_entries=max_entries)
 
 
 async def land(system: SystemStores, count: int, *, lane: Lane = Lane.LIVE, requested_by: int | None = None) -> ChannelId:

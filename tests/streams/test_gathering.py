@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from telegram_assistant.streams.coalescing import Gathering
+from telegram_assistant.streams.coalescing import Coalescer
 
 
 async def test_whoever_comes_while_one_is_under_way_goes_with_the_next() -> None:
@@ -15,7 +15,7 @@ async def test_whoever_comes_while_one_is_under_way_goes_with_the_next() -> None
         acts.append(list(items))
         await go.wait()
 
-    gathering = Gathering(act)
+    gathering = Coalescer(act)
     calls = [asyncio.create_task(gathering([0]))]
     await asyncio.sleep(0.01)
     calls += [asyncio.create_task(gathering([number])) for number in (1, 2, 3)]
@@ -31,7 +31,7 @@ async def test_each_hears_that_it_failed_and_the_next_are_not_affected() -> None
         if 1 in items:
             raise OSError
 
-    gathering = Gathering(act)
+    gathering = Coalescer(act)
     ended = await asyncio.gather(gathering([1]), gathering([2]), return_exceptions=True)
     assert [type(one) for one in ended] == [OSError, OSError]
     await gathering([3])
@@ -44,7 +44,7 @@ async def test_who_leaves_does_not_take_the_others_along() -> None:
         await asyncio.sleep(0.01)
         done.extend(items)
 
-    gathering = Gathering(act)
+    gathering = Coalescer(act)
     leaving, staying = asyncio.create_task(gathering([1])), asyncio.create_task(gathering([2]))
     await asyncio.sleep(0)
     leaving.cancel()

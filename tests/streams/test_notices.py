@@ -12,7 +12,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostVisionUploaded
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions
-from telegram_assistant.stores.postgres.delivery.notices import Told, write_notices
+from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice, write_notices
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
@@ -36,8 +36,8 @@ async def no_notices(admin: Admin) -> AsyncIterator[None]:
     await admin.execute("DELETE FROM notices")
 
 
-def relay_of(redis: Redis, system: SystemStores, *, most_entries: int = 1000) -> NoticeRelay:
-    return NoticeRelay(system.notices, (nothing,), redis=redis, health=Health(probes={}), partitions=1, most_entries=most_entries)
+def relay_of(redis: Redis, system: SystemStores, *, max_entries: int = 1000) -> NoticeRelay:
+    return NoticeRelay(system.notices, (nothing,), redis=redis, health=Health(probes={}), partitions=1, max_entries=max_entries)
 
 
 def event(number: int, *media: str) -> PostVisionUploaded:
@@ -46,7 +46,7 @@ def event(number: int, *media: str) -> PostVisionUploaded:
 
 async def write(system_pool: Pool, *events: PostVisionUploaded, lane: Lane = Lane.LIVE) -> None:
     async with SystemTransactions(system_pool).begin() as connection:
-        await write_notices(connection, [Told(one, lane) for one in events])
+        await write_notices(connection, [QueuedNotice(one, lane) for one in events])
 
 
 async def announced(redis: Redis, lane: Lane = Lane.LIVE) -> list[PostVisionUploaded]:
@@ -67,7 +67,7 @@ async def test_notices_are_announced_once_each_in_its_lane(redis: Redis, system:
 async def test_what_was_rolled_back_is_never_told(redis: Redis, system: SystemStores, system_pool: Pool) -> None:
     async def fail() -> None:
         async with SystemTransactions(system_pool).begin() as connection:
-            await write_notices(connection, [Told(event(1), Lane.LIVE)])
+            await write_notices(connection, [QueuedNotice(event(1), Lane.LIVE)])
             raise RuntimeError("after all not")
 
     with pytest.raises(RuntimeError):
@@ -96,7 +96,7 @@ async def test_what_redis_has_lost_is_told_again_with_the_outbox(redis: Redis, s
 async def test_a_full_stream_is_waited_for(redis: Redis, system: SystemStores, system_pool: Pool) -> None:
     await write(system_pool, event(1))
     await redis.xadd(KEYS[Lane.BULK], {"x": "y"})
-    assert await relay_of(redis, system, most_entries=1).step() == 0
+    assert await relay_of(redis, system, max_entries=1).step() == 0
     assert await relay_of(redis, system).step() == 1
 
 

@@ -4,7 +4,7 @@ import time
 
 from telegram_assistant.events import PostParsed, PostTagged
 from telegram_assistant.streams.groups import ensure_groups, sources_of
-from telegram_assistant.streams.reading import Reader, renew_leases
+from telegram_assistant.streams.reading import StreamReader, renew_leases
 from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import stage
 from tests.streams.conftest import FAST, KEY, Bench, none_pending, parsed, publish, until
@@ -49,7 +49,7 @@ async def test_several_streams_share_the_room_and_no_more_is_read(bench: Bench) 
     await publish(bench.redis, [parsed(number) for number in range(1, 4)])
     told = [PostTagged.about(parsed(number).post, 1, occurred_at=parsed(1).occurred_at, trigger="initial") for number in range(1, 4)]
     await publish(bench.redis, told)
-    reader = Reader(bench.redis, sharing, "here#0001", block_seconds=0.1)
+    reader = StreamReader(bench.redis, sharing, "here#0001", block_seconds=0.1)
     assert [len(await reader.read(sources, room)) for room in (4, 4, 4)] == [4, 2, 0]
 
 
@@ -60,7 +60,7 @@ async def test_what_was_acknowledged_meanwhile_is_not_lost_to_others(bench: Benc
     sources = list(sources_of(holding, 1))
     await ensure_groups(bench.redis, "holding", sources)
     await publish(bench.redis, [parsed(number) for number in range(1, 4)])
-    reader = Reader(bench.redis, holding, "here#0001", block_seconds=0.1)
+    reader = StreamReader(bench.redis, holding, "here#0001", block_seconds=0.1)
     ids = [entry.entry_id for entry in await reader.read([source for source in sources if source.key == KEY], 3)]
     await bench.redis.xack(KEY, "holding", ids[0])
     await bench.redis.xclaim(KEY, "holding", "there#0002", 0, [ids[1]])

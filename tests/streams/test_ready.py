@@ -5,8 +5,8 @@ import time
 
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
-from telegram_assistant.streams.entries import Entry, Source
-from telegram_assistant.streams.local_queue import GATHER_SECONDS, Ready
+from telegram_assistant.streams.entries import Entry, StreamSource
+from telegram_assistant.streams.local_queue import GATHER_SECONDS, LocalQueue
 from telegram_assistant.streams.stage import stage
 
 
@@ -15,18 +15,18 @@ async def some_stage(_events: list[PostParsed]) -> None: ...
 
 
 def entries(count: int, lane: Lane = Lane.LIVE) -> list[Entry]:
-    return [Entry(Source("key", lane, 0, PostParsed), b"%d-0" % number, b"", None, 1) for number in range(count)]
+    return [Entry(StreamSource("key", lane, 0, PostParsed), b"%d-0" % number, b"", None, 1) for number in range(count)]
 
 
-async def one_at_work() -> Ready:
-    ready = Ready(some_stage)
+async def one_at_work() -> LocalQueue:
+    ready = LocalQueue(some_stage)
     ready.put(Lane.LIVE, entries(1))
     await ready.take()
     return ready
 
 
 async def test_whoever_is_idle_begins_at_once_with_what_there_is() -> None:
-    ready = Ready(some_stage)
+    ready = LocalQueue(some_stage)
     ready.put(Lane.LIVE, entries(1))
     assert len(await asyncio.wait_for(ready.take(), GATHER_SECONDS / 2)) == 1
 
@@ -50,7 +50,7 @@ async def test_but_no_longer_than_a_moment() -> None:
 
 
 async def test_when_the_others_are_done_nobody_waits() -> None:
-    ready = Ready(some_stage)
+    ready = LocalQueue(some_stage)
     ready.put(Lane.LIVE, entries(1))
     await ready.done(await ready.take(), 0.0)
     ready.put(Lane.LIVE, entries(4))

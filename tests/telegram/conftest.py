@@ -13,10 +13,10 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram import client
-from telegram_assistant.telegram.account_client import Clock, Line
+from telegram_assistant.telegram.account_client import AccountClient, Clock
 from telegram_assistant.telegram.client import open_line
-from telegram_assistant.telegram.reader import Reader
-from telegram_assistant.telegram.updates import Ear
+from telegram_assistant.telegram.reader import ChannelReader
+from telegram_assistant.telegram.updates import UpdateBuffer
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY, TECH
@@ -35,7 +35,7 @@ def fresh_config() -> Iterator[None]:
     client.Client._config = None  # noqa: SLF001 -- there is no public way
 
 
-type Lines = Callable[..., AbstractAsyncContextManager[Line]]
+type Lines = Callable[..., AbstractAsyncContextManager[AccountClient]]
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def lines(account: TelegramSettings, account_id: AccountId, system: SystemStores
     """Opens lines of that account: with a fresh lease and waits that are over at once, unless told otherwise."""
 
     def line(
-        *, lease: Lease | None = None, clock: Clock | None = None, number: AccountId = account_id, ear: Ear | None = None, **changed: Any
+        *, lease: Lease | None = None, clock: Clock | None = None, number: AccountId = account_id, ear: UpdateBuffer | None = None, **changed: Any
     ) -> Any:
         settings = account.model_copy(update=changed)
         return open_line(
@@ -77,14 +77,14 @@ def lines(account: TelegramSettings, account_id: AccountId, system: SystemStores
     return line
 
 
-type Readers = Callable[..., AbstractAsyncContextManager[Reader]]
+type Readers = Callable[..., AbstractAsyncContextManager[ChannelReader]]
 
 
 @pytest.fixture
 def readers(lines: Lines) -> Readers:
     @asynccontextmanager
-    async def reader(**options: Any) -> AsyncIterator[Reader]:
+    async def reader(**options: Any) -> AsyncIterator[ChannelReader]:
         async with lines(**options) as line:
-            yield Reader(line)
+            yield ChannelReader(line)
 
     return reader

@@ -2,7 +2,7 @@
 
 import pytest
 
-from telegram_assistant.domain.diagnosis import Verdict
+from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.settings import TelegramSettings, read_group
 from telegram_assistant.telegram.diagnostics import examine
 from telegram_assistant.telegram.vault import make_key
@@ -13,20 +13,24 @@ APPLICATION = {"TELEGRAM_API_ID": "17349", "TELEGRAM_API_HASH": "344583e45741c45
 @pytest.mark.parametrize(
     ("environ", "verdicts", "words"),
     [
-        ({}, (Verdict.OFF, Verdict.OFF), "no account can log in"),
-        ({"TELEGRAM_API_ID": "17349"}, (Verdict.BAD, Verdict.WARNING), "TELEGRAM_API_ID is set and TELEGRAM_API_HASH is not"),
-        ({"TELEGRAM_API_HASH": "any"}, (Verdict.BAD, Verdict.OFF), "TELEGRAM_API_HASH is set and TELEGRAM_API_ID is not"),
-        ({**APPLICATION, "TELEGRAM_API_HASH": "geheim"}, (Verdict.BAD, Verdict.WARNING), "is not 32 digits and letters"),
-        ({**APPLICATION, "TELEGRAM_API_HASH": "any", "TELEGRAM_DC_ADDR": "127.0.0.1"}, (Verdict.OK, Verdict.WARNING), "a simulator at 127.0.0.1:443"),
-        (APPLICATION, (Verdict.OK, Verdict.WARNING), "nobody can log in here"),
-        ({**APPLICATION, "SESSION_ENCRYPTION_KEY": make_key()}, (Verdict.OK, Verdict.OK), "one key"),
-        ({**APPLICATION, "SESSION_ENCRYPTION_KEY": f"{make_key()},{make_key()}"}, (Verdict.OK, Verdict.OK), "2 keys; the first one seals"),
-        ({"TELEGRAM_SESSION_STRING": "1Ap"}, (Verdict.OFF, Verdict.BAD), "there is no key to keep it under"),
+        ({}, (Severity.OFF, Severity.OFF), "no account can log in"),
+        ({"TELEGRAM_API_ID": "17349"}, (Severity.BAD, Severity.WARNING), "TELEGRAM_API_ID is set and TELEGRAM_API_HASH is not"),
+        ({"TELEGRAM_API_HASH": "any"}, (Severity.BAD, Severity.OFF), "TELEGRAM_API_HASH is set and TELEGRAM_API_ID is not"),
+        ({**APPLICATION, "TELEGRAM_API_HASH": "geheim"}, (Severity.BAD, Severity.WARNING), "is not 32 digits and letters"),
+        (
+            {**APPLICATION, "TELEGRAM_API_HASH": "any", "TELEGRAM_DC_ADDR": "127.0.0.1"},
+            (Severity.OK, Severity.WARNING),
+            "a simulator at 127.0.0.1:443",
+        ),
+        (APPLICATION, (Severity.OK, Severity.WARNING), "nobody can log in here"),
+        ({**APPLICATION, "SESSION_ENCRYPTION_KEY": make_key()}, (Severity.OK, Severity.OK), "one key"),
+        ({**APPLICATION, "SESSION_ENCRYPTION_KEY": f"{make_key()},{make_key()}"}, (Severity.OK, Severity.OK), "2 keys; the first one seals"),
+        ({"TELEGRAM_SESSION_STRING": "1Ap"}, (Severity.OFF, Severity.BAD), "there is no key to keep it under"),
     ],
 )
-def test_what_is_missing_or_malformed_is_told(environ: dict[str, str], verdicts: tuple[Verdict, Verdict], words: str) -> None:
+def test_what_is_missing_or_malformed_is_told(environ: dict[str, str], verdicts: tuple[Severity, Severity], words: str) -> None:
     found = examine(read_group(TelegramSettings, environ))
     assert tuple(one.verdict for one in found) == verdicts
     assert any(words in one.what for one in found)
-    assert all(one.remedy for one in found if one.verdict in {Verdict.BAD, Verdict.WARNING})
+    assert all(one.remedy for one in found if one.verdict in {Severity.BAD, Severity.WARNING})
     assert not any(secret in one.what + one.remedy for one in found for secret in environ.values() if len(secret) > 10 and not secret.isdecimal())

@@ -3,8 +3,8 @@
 import pytest
 
 from telegram_assistant.errors import AccountRefused, Rejected
-from telegram_assistant.telegram.login import Me, log_out, whoami
-from telegram_assistant.telegram.sealed_answers import Asker, seal
+from telegram_assistant.telegram.login import AccountProfile, log_out, whoami
+from telegram_assistant.telegram.sealed_answers import AnswerReceiver, seal
 from telegram_simulator.simulator import Simulator
 from tests.simulator.conftest import PHONE
 from tests.telegram.conftest import Lines
@@ -12,7 +12,7 @@ from tests.telegram.conftest import Lines
 
 async def test_a_line_knows_whose_it_is_until_it_is_logged_out(lines: Lines, sim: Simulator) -> None:
     async with lines() as line:
-        assert await whoami(line) == Me(sim.world.account(PHONE).user_id, PHONE, is_premium=False)
+        assert await whoami(line) == AccountProfile(sim.world.account(PHONE).user_id, PHONE, is_premium=False)
         await log_out(line)
     assert list(sim.keys.of(PHONE)) == []
     async with lines() as line:
@@ -22,7 +22,7 @@ async def test_a_line_knows_whose_it_is_until_it_is_logged_out(lines: Lines, sim
 
 
 def test_an_answer_opens_for_who_asked_and_for_that_question_only() -> None:
-    asker, other = Asker(), Asker()
+    asker, other = AnswerReceiver(), AnswerReceiver()
     sealed = seal("12345", asker.public_key, question="login/1")
     assert b"12345" not in sealed
     assert asker.open(sealed, question="login/1") == "12345"

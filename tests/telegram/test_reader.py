@@ -7,9 +7,9 @@ import pytest
 from telegram_assistant.domain.channels.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.history import Readable
-from telegram_assistant.domain.posts.post import Entity, Origin, PostKind
+from telegram_assistant.domain.posts.post import Origin, PostKind, TextEntity
 from telegram_assistant.errors import AccessLost, Rejected
-from telegram_assistant.telegram.reader import Listing, Reader
+from telegram_assistant.telegram.reader import ChannelReader, Listing
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.people import People
 from telegram_simulator.simulator import Simulator
@@ -18,7 +18,7 @@ from tests.simulator.conftest import PHONE
 from tests.telegram.conftest import Readers
 
 
-async def joined(reader: Reader, channel_id: int = CITY) -> Readable:
+async def joined(reader: ChannelReader, channel_id: int = CITY) -> Readable:
     found, _ = await reader.joined()
     return next(Readable(one.channel.channel_id, one.access_hash) for one in found if one.channel.channel_id == channel_id)
 
@@ -61,7 +61,7 @@ async def test_messages_become_posts(readers: Readers) -> None:
     assert plain.kind is PostKind.TEXT
     forwarded = next(post for post in posts.values() if post.forwarded_from is not None)
     assert isinstance(forwarded.forwarded_from, Origin)
-    assert any(isinstance(entity, Entity) for post in posts.values() for entity in post.entities)
+    assert any(isinstance(entity, TextEntity) for post in posts.values() for entity in post.entities)
     kinds = {post.kind for post in posts.values()}
     assert {PostKind.PHOTO, PostKind.DOCUMENT, PostKind.POLL, PostKind.VIDEO, PostKind.UNREADABLE} <= kinds
 

@@ -7,7 +7,7 @@ import pytest
 from telethon.tl import types
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.posts.post import Entity, Json, Origin, Post, PostKind
+from telegram_assistant.domain.posts.post import Json, Origin, Post, PostKind, TextEntity
 from telegram_assistant.telegram.translate import post_of
 from tests.telegram.schema import MOMENT, make_message, make_service
 
@@ -43,25 +43,25 @@ def test_a_message_that_cannot_be_understood_is_kept_as_unreadable(entities: Any
 @pytest.mark.parametrize(
     ("mark", "entity"),
     [
-        (types.MessageEntityTextUrl(1, 2, "https://a.example/"), Entity("text_url", 1, 2, "https://a.example/")),
-        (types.MessageEntityMentionName(1, 2, LARGE), Entity("mention_name", 1, 2, detail=LARGE)),
-        (types.MessageEntityCustomEmoji(1, 2, LARGE), Entity("custom_emoji", 1, 2, detail=LARGE)),
-        (types.MessageEntityPre(1, 2, "python"), Entity("pre", 1, 2, detail="python")),
-        (types.MessageEntityPre(1, 2, ""), Entity("pre", 1, 2)),
-        (types.MessageEntityBlockquote(1, 2, collapsed=True), Entity("blockquote", 1, 2, detail="collapsed")),
-        (types.MessageEntityBlockquote(1, 2), Entity("blockquote", 1, 2)),
-        (types.MessageEntityFormattedDate(1, 2, NOON), Entity("formatted_date", 1, 2, detail="2026-11-01T12:00:00+00:00")),
-        (types.MessageEntityDiffReplace(1, 2, "old"), Entity("diff_replace", 1, 2, detail="old")),
-        (types.MessageEntityUnknown(1, 2), Entity("other", 1, 2)),
+        (types.MessageEntityTextUrl(1, 2, "https://a.example/"), TextEntity("text_url", 1, 2, "https://a.example/")),
+        (types.MessageEntityMentionName(1, 2, LARGE), TextEntity("mention_name", 1, 2, detail=LARGE)),
+        (types.MessageEntityCustomEmoji(1, 2, LARGE), TextEntity("custom_emoji", 1, 2, detail=LARGE)),
+        (types.MessageEntityPre(1, 2, "python"), TextEntity("pre", 1, 2, detail="python")),
+        (types.MessageEntityPre(1, 2, ""), TextEntity("pre", 1, 2)),
+        (types.MessageEntityBlockquote(1, 2, collapsed=True), TextEntity("blockquote", 1, 2, detail="collapsed")),
+        (types.MessageEntityBlockquote(1, 2), TextEntity("blockquote", 1, 2)),
+        (types.MessageEntityFormattedDate(1, 2, NOON), TextEntity("formatted_date", 1, 2, detail="2026-11-01T12:00:00+00:00")),
+        (types.MessageEntityDiffReplace(1, 2, "old"), TextEntity("diff_replace", 1, 2, detail="old")),
+        (types.MessageEntityUnknown(1, 2), TextEntity("other", 1, 2)),
     ],
 )
-def test_a_mark_keeps_what_its_kind_says(mark: Any, entity: Entity) -> None:
+def test_a_mark_keeps_what_its_kind_says(mark: Any, entity: TextEntity) -> None:
     assert read(make_message(message="текст", entities=[mark])).entities == (entity,)
 
 
 def test_what_postgresql_refuses_is_replaced_unit_by_unit() -> None:
     post = read(make_message(message="a\x00b\ud83d", entities=[types.MessageEntityBold(2, 1)], post_author="\x00"))
-    assert (post.text, post.entities, post.author) == ("a\ufffdb\ufffd", (Entity("bold", 2, 1),), "\ufffd")
+    assert (post.text, post.entities, post.author) == ("a\ufffdb\ufffd", (TextEntity("bold", 2, 1),), "\ufffd")
 
 
 def test_a_hidden_edit_has_no_date() -> None:

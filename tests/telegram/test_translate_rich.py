@@ -5,7 +5,7 @@ from typing import Any
 from telethon.tl import types
 
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.posts.post import Entity, Post, PostKind, fingerprint
+from telegram_assistant.domain.posts.post import Post, PostKind, TextEntity, fingerprint
 from telegram_assistant.telegram.translate import post_of
 from tests.telegram.schema import make_message
 
@@ -27,7 +27,7 @@ def test_its_blocks_are_lines_and_its_styles_are_marks() -> None:
     styled = types.TextConcat([plain("🔥 снег "), types.TextBold(types.TextUrl(plain("здесь"), "https://a.example/", 0)), plain("\x00")])
     post = read(types.PageBlockHeading1(plain("Погода")), types.PageBlockDivider(), types.PageBlockParagraph(styled))
     assert (post.kind, post.text) == (PostKind.TEXT, "Погода\n🔥 снег здесь\ufffd")
-    assert post.entities == (Entity("heading", 0, 6), Entity("text_url", 15, 5, "https://a.example/"), Entity("bold", 15, 5))
+    assert post.entities == (TextEntity("heading", 0, 6), TextEntity("text_url", 15, 5, "https://a.example/"), TextEntity("bold", 15, 5))
 
 
 def test_lists_keep_their_bullets_and_tables_their_cells() -> None:
@@ -54,10 +54,10 @@ def test_quotes_code_and_names_keep_their_details() -> None:
     )
     assert post.text == "Снег.\nAnn\nx = 1\n🔥Bob"
     assert post.entities == (
-        Entity("blockquote", 0, 9, detail="collapsed"),
-        Entity("pre", 10, 5, detail="py\ufffd"),
-        Entity("custom_emoji", 16, 2, detail=2**62),
-        Entity("mention_name", 18, 3, detail=6),
+        TextEntity("blockquote", 0, 9, detail="collapsed"),
+        TextEntity("pre", 10, 5, detail="py\ufffd"),
+        TextEntity("custom_emoji", 16, 2, detail=2**62),
+        TextEntity("mention_name", 18, 3, detail=6),
     )
 
 
@@ -73,7 +73,7 @@ def test_pictures_between_the_words_are_facts_and_part_of_the_fingerprint() -> N
 def test_a_button_that_leads_somewhere_is_a_link() -> None:
     button = types.PageButton(plain("Читать"), types.InlineButtonTypeUrl("https://a.example/"))
     post = read(types.PageBlockButtonRow([button]))
-    assert (post.text, post.entities) == ("Читать", (Entity("text_url", 0, 6, "https://a.example/"),))
+    assert (post.text, post.entities) == ("Читать", (TextEntity("text_url", 0, 6, "https://a.example/"),))
 
 
 def test_a_text_that_telegram_sent_is_not_overruled() -> None:

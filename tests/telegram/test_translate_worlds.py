@@ -8,7 +8,7 @@ from telethon.extensions import BinaryReader
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.posts.history import Readable
-from telegram_assistant.domain.posts.post import Entity, Facts, Json, Origin, Post, PostKind, fingerprint
+from telegram_assistant.domain.posts.post import Facts, Json, Origin, Post, PostKind, TextEntity, fingerprint
 from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram.raw_messages import LAYER, packed, unpacked
@@ -33,7 +33,7 @@ def expected(channel: Channel, post: theirs.Post) -> Post:
     if post.service is not None:
         return expected_service(channel, post)
     kind, shown, ids = expected_media(post)
-    entities = tuple(Entity(one.kind, one.offset, one.length, one.url or None) for one in post.entities)
+    entities = tuple(TextEntity(one.kind, one.offset, one.length, one.url or None) for one in post.entities)
     counts: Facts = {"views": post.views, "forwards": post.forwards}
     facts: Facts = {**shown, "counts": counts}
     if post.comments is not None:

@@ -10,9 +10,9 @@ from telethon.tl import functions, types
 
 from telegram_assistant.domain.accounts.updates import SeenUpdates
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.telegram.account_client import Line
+from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.client import Client
-from telegram_assistant.telegram.updates import MOST_WAITING, Ear, Gap, Heard, missed_in, missed_since, seen_now
+from telegram_assistant.telegram.updates import MAX_WAITING, ChannelUpdates, Gap, UpdateBuffer, missed_in, missed_since, seen_now
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.post import FileKind
@@ -26,18 +26,18 @@ NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def ear() -> Ear:
-    return Ear()
+def ear() -> UpdateBuffer:
+    return UpdateBuffer()
 
 
 @pytest.fixture
-async def line(lines: Lines, ear: Ear) -> AsyncIterator[Line]:
+async def line(lines: Lines, ear: UpdateBuffer) -> AsyncIterator[AccountClient]:
     async with lines(ear=ear) as opened:
         await opened.ask(ME)
         yield opened
 
 
-async def heard_by(ear: Ear, count: int = 1) -> dict[int, Heard]:
+async def heard_by(ear: UpdateBuffer, count: int = 1) -> dict[int, ChannelUpdates]:
     async def enough() -> bool:
         return ear.waiting >= count
 
@@ -57,7 +57,7 @@ def told_by(*updates: object) -> types.Updates:
 # --- over the wire ---
 
 
-async def test_posts_edits_and_deletions_come_by_themselves(line: Line, ear: Ear, control: Control) -> None:
+async def test_posts_edits_and_deletions_come_by_themselves(line: AccountClient, ear: UpdateBuffer, control: Control) -> None:
     assert line is not None
     post = control.post(CITY, "Свежая новость")
     control.post(TECH, "News")
@@ -78,7 +78,7 @@ async def test_a_line_without_an_ear_is_told_nothing(lines: Lines, sim: Simulato
         assert all(one.wants_updates is None for one in sim.connections)
 
 
-async def test_listening_asks_nothing_that_is_not_asked_without_it(lines: Lines, ear: Ear, sim: Simulator) -> None:
+async def test_listening_asks_nothing_that_is_not_asked_without_it(lines: Lines, ear: UpdateBuffer, sim: Simulator) -> None:
     calls = []
     for options in ({}, {"ear": ear}):
         sim.counters.calls.clear()
@@ -88,7 +88,7 @@ async def test_listening_asks_nothing_that_is_not_asked_without_it(lines: Lines,
     assert calls[0] == calls[1]
 
 
-async def test_t6_a_busy_channel_never_costs_a_difference(line: Line, ear: Ear, sim: Simulator, control: Control) -> None:
+async def test_t6_a_busy_channel_never_costs_a_difference(line: AccountClient, ear: UpdateBuffer, sim: Simulator, control: Control) -> None:
     channels = [control.add_channel(f"Busy {number}", f"busy_{number}") for number in range(200)]
     control.account(PHONE, joined=[one.channel_id for one in channels])
     await line.ask(ME)
@@ -102,7 +102,7 @@ async def test_t6_a_busy_channel_never_costs_a_difference(line: Line, ear: Ear, 
 
 
 async def test_t7_a_burst_over_the_wire_waits_in_little_room(lines: Lines, sim: Simulator, control: Control) -> None:
-    ear = Ear(most_waiting=100)
+    ear = UpdateBuffer(max_waiting=100)
     async with lines(ear=ear) as line:
         await line.ask(ME)
         for number in range(1000):
@@ -114,7 +114,7 @@ async def test_t7_a_burst_over_the_wire_waits_in_little_room(lines: Lines, sim: 
     assert ear.waiting == 0
 
 
-async def test_t8_an_album_is_heard_as_its_messages(line: Line, ear: Ear, control: Control) -> None:
+async def test_t8_an_album_is_heard_as_its_messages(line: AccountClient, ear: UpdateBuffer, control: Control) -> None:
     assert line is not None
     control.album(CITY, [FileKind.JPEG, FileKind.MP4], "Два кадра")
     (heard,) = (await heard_by(ear, 2)).values()
@@ -122,7 +122,7 @@ async def test_t8_an_album_is_heard_as_its_messages(line: Line, ear: Ear, contro
     assert len({one.grouped_id for one in heard.posts}) == 1
 
 
-async def test_a_connection_that_is_made_or_lost_is_a_doubt(line: Line, ear: Ear, sim: Simulator) -> None:
+async def test_a_connection_that_is_made_or_lost_is_a_doubt(line: AccountClient, ear: UpdateBuffer, sim: Simulator) -> None:
     before = ear.doubts
     sim.drop_connections(PHONE)
 
@@ -135,7 +135,7 @@ async def test_a_connection_that_is_made_or_lost_is_a_doubt(line: Line, ear: Ear
     assert ear.doubts > between
 
 
-async def test_telegram_names_the_channels_of_which_something_was_missed(line: Line, ear: Ear, control: Control) -> None:
+async def test_telegram_names_the_channels_of_which_something_was_missed(line: AccountClient, ear: UpdateBuffer, control: Control) -> None:
     seen = await seen_now(line)
     assert (await missed_since(seen, line=line, ear=ear)).is_all
     control.post(CITY, "heard")
@@ -146,7 +146,7 @@ async def test_telegram_names_the_channels_of_which_something_was_missed(line: L
     assert (await missed_since(missed.seen, line=line, ear=ear)).channels == frozenset()
 
 
-async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(line: Line, ear: Ear) -> None:
+async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(line: AccountClient, ear: UpdateBuffer) -> None:
     """Fails when a new Telethon has another loop, or another queue: then nothing would be heard, without a word."""
     assert line is not None
     assert ear.doubts
@@ -159,7 +159,7 @@ async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(line:
 # --- numbers ---
 
 
-def test_t4_the_first_event_of_a_channel_is_no_gap_and_a_number_left_out_is(ear: Ear) -> None:
+def test_t4_the_first_event_of_a_channel_is_no_gap_and_a_number_left_out_is(ear: UpdateBuffer) -> None:
     ear.hear(told(41, pts=41))
     assert [one.gap for one in ear.take()] == [None]
     ear.hear(told(42, pts=42))
@@ -169,22 +169,22 @@ def test_t4_the_first_event_of_a_channel_is_no_gap_and_a_number_left_out_is(ear:
     assert (heard.gap, [one.message_id for one in heard.posts]) == (Gap.MISSED, [50])
 
 
-def test_t7_of_twenty_thousand_events_no_more_than_two_thousand_ever_wait(ear: Ear) -> None:
+def test_t7_of_twenty_thousand_events_no_more_than_two_thousand_ever_wait(ear: UpdateBuffer) -> None:
     waited = []
     for number in range(1, 20_001):
         ear.hear(told(number, pts=number))
         waited.append(ear.waiting)
-    assert max(waited) == MOST_WAITING == 2000
+    assert max(waited) == MAX_WAITING == 2000
 
 
-def test_what_was_told_before_or_comes_late_is_nothing_new(ear: Ear) -> None:
+def test_what_was_told_before_or_comes_late_is_nothing_new(ear: UpdateBuffer) -> None:
     for message_id in (41, 43, 42, 43):
         ear.hear(told(message_id, pts=message_id))
     (heard,) = ear.take()
     assert (heard.gap, [one.message_id for one in heard.posts]) == (Gap.MISSED, [41, 43])
 
 
-def test_events_that_bring_no_post_are_counted_too(ear: Ear) -> None:
+def test_events_that_bring_no_post_are_counted_too(ear: UpdateBuffer) -> None:
     ear.hear(told(41, pts=41))
     ear.hear(told_by(types.UpdatePinnedChannelMessages(CITY, [41], 42, 1)))
     ear.hear(told_by(types.UpdateDeleteChannelMessages(CITY, [3, 4], 44, 2)))
@@ -194,19 +194,19 @@ def test_events_that_bring_no_post_are_counted_too(ear: Ear) -> None:
     assert (heard.gap, heard.deleted_ids) == (None, (3, 4))
 
 
-def test_a_channel_of_which_there_is_more_than_is_told_is_a_gap(ear: Ear) -> None:
+def test_a_channel_of_which_there_is_more_than_is_told_is_a_gap(ear: UpdateBuffer) -> None:
     ear.hear(told_by(types.UpdateChannelTooLong(CITY), types.UpdateChannel(TECH)))
     assert {one.channel_id: (one.gap, one.posts) for one in ear.take()} == {CITY: (Gap.TOLD, ()), TECH: (Gap.TOLD, ())}
 
 
-def test_what_is_deleted_before_it_is_taken_is_only_deleted(ear: Ear) -> None:
+def test_what_is_deleted_before_it_is_taken_is_only_deleted(ear: UpdateBuffer) -> None:
     ear.hear(told(41, pts=41))
     ear.hear(told_by(types.UpdateDeleteChannelMessages(CITY, [41], 42, 1)))
     (heard,) = ear.take()
     assert (heard.posts, heard.deleted_ids) == ((), (41,))
 
 
-def test_a_deletion_without_a_channel_touches_no_channel(ear: Ear) -> None:
+def test_a_deletion_without_a_channel_touches_no_channel(ear: UpdateBuffer) -> None:
     """Ids of people's own chats and of channels collide."""
     ear.hear(told(41, pts=41))
     ear.hear(told_by(types.UpdateDeleteMessages([41], 7, 1)))
@@ -215,19 +215,19 @@ def test_a_deletion_without_a_channel_touches_no_channel(ear: Ear) -> None:
     assert ([one.message_id for one in heard.posts], heard.deleted_ids) == ([41], ())
 
 
-def test_a_burst_that_telegram_cuts_short_is_a_doubt(ear: Ear) -> None:
+def test_a_burst_that_telegram_cuts_short_is_a_doubt(ear: UpdateBuffer) -> None:
     ear.hear(types.UpdatesTooLong())
     assert (ear.doubts, ear.take()) == (1, ())
 
 
-def test_peoples_own_chats_are_not_listened_to(ear: Ear) -> None:
+def test_peoples_own_chats_are_not_listened_to(ear: UpdateBuffer) -> None:
     private = types.Message(id=7, peer_id=types.PeerUser(1), date=NOW, message="hi")
     ear.hear(told_by(types.UpdateNewMessage(private, 3, 1)))
     ear.hear(types.UpdateShortMessage(id=7, user_id=1, message="hi", pts=3, pts_count=1, date=NOW))
     assert ear.take() == ()
 
 
-def test_channels_that_were_heard_in_full_are_not_missed(ear: Ear) -> None:
+def test_channels_that_were_heard_in_full_are_not_missed(ear: UpdateBuffer) -> None:
     ear.hear(told(41, pts=41))
     named = [types.UpdateChannelTooLong(CITY, 41), types.UpdateChannelTooLong(TECH, 5), types.UpdateNewChannelMessage(None, 1, 1)]
     assert ear.missed(named) == {TECH}
@@ -244,7 +244,7 @@ def test_channels_that_were_heard_in_full_are_not_missed(ear: Ear) -> None:
     ],
     ids=lambda answer: type(answer).__name__,
 )
-def test_every_form_of_a_difference_is_understood(ear: Ear, answer: object, channels: frozenset[int] | None, is_all: bool) -> None:
+def test_every_form_of_a_difference_is_understood(ear: UpdateBuffer, answer: object, channels: frozenset[int] | None, is_all: bool) -> None:
     missed = missed_in(answer, SeenUpdates(1, 0, 0, NOW), ear=ear)
     assert (missed.channels, missed.is_all) == (channels, is_all)
     assert missed.seen.pts == (1 if isinstance(answer, types.updates.DifferenceEmpty) else 77)

@@ -14,8 +14,8 @@ from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.vectors.index import Index
-from telegram_assistant.vectors.protocol import Reach, Sought, Space
+from telegram_assistant.vectors.index import VectorIndex
+from telegram_assistant.vectors.protocol import Reach, Space, VectorQuery
 from testkit.factories import make_channel, make_page, make_post, make_subscription, make_tenant
 from testkit.models import MINILM
 
@@ -43,7 +43,7 @@ async def mark_complete(system: SystemStores) -> None:
     await system.rebuilds.finish(Projection.VECTORS, owner="tests")
 
 
-def index_of(app: App) -> Index:
+def index_of(app: App) -> VectorIndex:
     assert app.index is not None
     return app.index
 
@@ -64,5 +64,5 @@ async def found(app: App, question: str, channel_id: ChannelId, tenant_id: Tenan
     """Message ids, the nearest first."""
     made = await app.questions.vectors([question], tenant_id=tenant_id)
     assert made.value is not None
-    sought = Sought(vector=made.value[0], reach=Reach(local=frozenset({channel_id})), limit=50, **asked)
+    sought = VectorQuery(vector=made.value[0], reach=Reach(local=frozenset({channel_id})), limit=50, **asked)
     return [hit.post_id.message_id for hit in await index_of(app).vectors.search(SPACE, sought)]

@@ -15,7 +15,7 @@ from telegram_assistant.errors import Busy, CannotStart, InUse
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.vectors.embedded import FEW, EmbeddedVectors
 from telegram_assistant.vectors.opening import examine, open_searchable, open_vectors
-from telegram_assistant.vectors.protocol import Reach, Sought, Space
+from telegram_assistant.vectors.protocol import Reach, Space, VectorQuery
 from telegram_assistant.vectors.sharing import SharedVectors
 from tests.vectors.conftest import DIMENSION, directions, make_point
 
@@ -52,7 +52,7 @@ async def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None
         await store.upsert(FIRST, [make_point(1, 1, vector)])
     async with open_vectors(settings) as store:
         assert store is not None
-        assert len(await store.search(SPACE, Sought(vector=vector, reach=ALL, limit=5))) == 1
+        assert len(await store.search(SPACE, VectorQuery(vector=vector, reach=ALL, limit=5))) == 1
     async with open_vectors(read_group(VectorSettings, {})) as store:
         assert store is None
 
@@ -60,7 +60,7 @@ async def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None
 async def test_a_process_that_does_not_have_the_vectors_searches_through_the_one_that_does(tmp_path: Path) -> None:
     settings = read_group(VectorSettings, {"VECTORS_DIR": str(tmp_path)})
     vector = next(directions(1))
-    sought = Sought(vector=vector, reach=ALL, limit=5, since=datetime(2026, 1, 1, tzinfo=UTC), has=(Has.IMAGE,))
+    sought = VectorQuery(vector=vector, reach=ALL, limit=5, since=datetime(2026, 1, 1, tzinfo=UTC), has=(Has.IMAGE,))
     async with open_vectors(settings) as store:
         assert store is not None
         await store.create(SPACE, FIRST)
@@ -139,11 +139,11 @@ async def test_what_is_written_while_an_index_is_built_is_carried_over(tmp_path:
     await store.upsert(FIRST, [late, moved, *more])
     await store.delete(FIRST, [points[0].post_id])
     while (tmp_path / f"{FIRST}.1").exists():
-        assert len(await store.search(SPACE, Sought(vector=late.vector, reach=ALL, limit=5))) == 5
+        assert len(await store.search(SPACE, VectorQuery(vector=late.vector, reach=ALL, limit=5))) == 5
         await asyncio.sleep(0.01)
     assert await store.count(FIRST) == 200 + len(more)
     for point in (late, moved, points[150], *more[::50]):
-        [nearest] = await store.search(SPACE, Sought(vector=point.vector, reach=ALL, limit=1))
+        [nearest] = await store.search(SPACE, VectorQuery(vector=point.vector, reach=ALL, limit=1))
         assert (nearest.post_id, round(nearest.score, 2)) == (point.post_id, 1.0)
     await store.close()
     again = await EmbeddedVectors.open(tmp_path)

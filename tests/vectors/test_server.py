@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import pytest
 
-from telegram_assistant.domain.diagnosis import Verdict
+from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.errors import Busy, SettingsError
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.vectors.opening import examine, open_vectors
@@ -44,7 +44,7 @@ async def guarded_server(aliases: Mapping[str, str] = MappingProxyType({})) -> A
 async def test_the_server_is_asked_with_the_key() -> None:
     async with guarded_server() as url:
         [finding] = await examine(read_group(VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": KEY}), "tests/model")
-        assert finding.verdict is Verdict.OK
+        assert finding.verdict is Severity.OK
         assert finding.what.startswith(f"Qdrant at {url.removeprefix('http://')}: empty")
         [finding] = await examine(read_group(VectorSettings, {"QDRANT_URL": url, "QDRANT_API_KEY": "another"}), "tests/model")
         assert finding.what.endswith("refuses (401 Unauthorized)")

@@ -7,7 +7,7 @@ import pytest
 
 from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.search.query import Has
-from telegram_assistant.vectors.protocol import Hit, Reach, Sought, Space, Vectors
+from telegram_assistant.vectors.protocol import Hit, Reach, Space, VectorQuery, Vectors
 from tests.vectors.conftest import directions, make_point
 
 LOCAL = Reach(local=frozenset({ChannelId(1), ChannelId(2)}))
@@ -21,7 +21,7 @@ async def test_the_nearest_comes_first_and_is_the_same_post(vectors: Vectors, sp
     given = directions(1)
     points = [make_point(1, number, next(given)) for number in range(1, 30)]
     await vectors.upsert(space.collection(1), points)
-    found = await vectors.search(space, Sought(vector=points[6].vector, reach=LOCAL, limit=3))
+    found = await vectors.search(space, VectorQuery(vector=points[6].vector, reach=LOCAL, limit=3))
     assert found[0].post_id == points[6].post_id
     assert found[0].score == pytest.approx(1, abs=0.02)
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
@@ -32,19 +32,19 @@ async def test_a_post_is_one_point_however_often_it_is_written(vectors: Vectors,
     first, second = (vector for vector, _ in zip(directions(2), range(2), strict=False))
     await vectors.upsert(space.collection(1), [make_point(1, 1, first, lang="ru")])
     await vectors.upsert(space.collection(1), [make_point(1, 1, second, lang="en")])
-    found = await vectors.search(space, Sought(vector=second, reach=LOCAL, limit=5, languages=("en",)))
+    found = await vectors.search(space, VectorQuery(vector=second, reach=LOCAL, limit=5, languages=("en",)))
     assert ids(found) == ["1/1"]
     assert found[0].score == pytest.approx(1, abs=0.02)
-    assert await vectors.search(space, Sought(vector=second, reach=LOCAL, limit=5, languages=("ru",))) == ()
+    assert await vectors.search(space, VectorQuery(vector=second, reach=LOCAL, limit=5, languages=("ru",))) == ()
 
 
 async def test_nothing_is_found_outside_of_the_channels_that_are_reached(vectors: Vectors, space: Space) -> None:
     vector = next(directions(3))
     await vectors.upsert(space.collection(1), [make_point(channel, 1, vector) for channel in (1, 2, 3, 1 << 40)])
-    assert set(ids(await vectors.search(space, Sought(vector=vector, reach=LOCAL, limit=10)))) == {"1/1", "2/1"}
-    assert await vectors.search(space, Sought(vector=vector, reach=Reach(), limit=10)) == ()
-    assert await vectors.search(space, Sought(vector=vector, reach=Reach(), limit=10, without_ads=True)) == ()
-    assert len(await vectors.search(space, Sought(vector=vector, reach=None, limit=10))) == 4
+    assert set(ids(await vectors.search(space, VectorQuery(vector=vector, reach=LOCAL, limit=10)))) == {"1/1", "2/1"}
+    assert await vectors.search(space, VectorQuery(vector=vector, reach=Reach(), limit=10)) == ()
+    assert await vectors.search(space, VectorQuery(vector=vector, reach=Reach(), limit=10, without_ads=True)) == ()
+    assert len(await vectors.search(space, VectorQuery(vector=vector, reach=None, limit=10))) == 4
 
 
 @pytest.mark.parametrize("asked", [{}, {"without_ads": True}, {"since": datetime(2026, 11, 3, tzinfo=UTC)}])
@@ -56,7 +56,7 @@ async def test_each_channel_is_found_from_the_beginning_of_its_window_on(vectors
     await vectors.upsert(space.collection(1), points)
     begins = {ChannelId(1): first + timedelta(days=2), ChannelId(3): first + timedelta(days=4)}
     reach = Reach(local=frozenset({ChannelId(1), ChannelId(2)}), provider=frozenset({ChannelId(3)}), since=begins)
-    found = await vectors.search(space, Sought(vector=vector, reach=reach, limit=50, **asked))
+    found = await vectors.search(space, VectorQuery(vector=vector, reach=reach, limit=50, **asked))
     least = 2 if "since" in asked else 1
     expected = {(channel, number) for channel, since in ((1, 2), (2, 1), (3, 4)) for number in range(max(least, since), 6)}
     assert {(hit.post_id.channel_id, hit.post_id.message_id) for hit in found} == expected
@@ -68,7 +68,7 @@ async def test_what_is_deleted_is_not_found_and_may_be_deleted_again(vectors: Ve
     await vectors.upsert(space.collection(1), points)
     for _ in range(2):
         await vectors.delete(space.collection(1), [points[0].post_id])
-    assert ids(await vectors.search(space, Sought(vector=vector, reach=LOCAL, limit=5))) == ["1/2"]
+    assert ids(await vectors.search(space, VectorQuery(vector=vector, reach=LOCAL, limit=5))) == ["1/2"]
 
 
 async def test_facts_limit_what_is_found(vectors: Vectors, space: Space) -> None:
@@ -83,7 +83,7 @@ async def test_facts_limit_what_is_found(vectors: Vectors, space: Space) -> None
     )
 
     async def found(**asked: Any) -> list[str]:
-        return sorted(ids(await vectors.search(space, Sought(vector=vector, reach=LOCAL, limit=5, **asked))))
+        return sorted(ids(await vectors.search(space, VectorQuery(vector=vector, reach=LOCAL, limit=5, **asked))))
 
     moment = datetime(2026, 11, 1, 1, tzinfo=UTC)
     assert await found(since=moment) == ["1/2"]
@@ -106,7 +106,7 @@ async def test_a_providers_understanding_counts_only_for_who_may_see_it(vectors:
     payer, other = Reach(provider=frozenset({ChannelId(1)})), Reach(local=frozenset({ChannelId(1)}))
 
     async def found(reach: Reach, **asked: Any) -> list[str]:
-        return sorted(ids(await vectors.search(space, Sought(vector=vector, reach=reach, limit=5, **asked))))
+        return sorted(ids(await vectors.search(space, VectorQuery(vector=vector, reach=reach, limit=5, **asked))))
 
     assert await found(other, tags=("снег",)) == ["1/1", "1/2"]
     assert await found(other, tags=("авария",)) == []
@@ -122,7 +122,7 @@ async def test_searches_see_a_new_collection_from_one_moment_to_the_next(vectors
     await vectors.create(space, space.collection(2))
     await vectors.create(space, space.collection(2))  # it is there already
     await vectors.upsert(space.collection(2), [make_point(1, 2, vector)])
-    sought = Sought(vector=vector, reach=LOCAL, limit=5)
+    sought = VectorQuery(vector=vector, reach=LOCAL, limit=5)
     assert ids(await vectors.search(space, sought)) == ["1/1"]
     ours = {name: shown for name, shown in (await vectors.collections()).items() if space.holds(name)}
     assert ours == {space.collection(1): space.name, space.collection(2): None}
@@ -137,7 +137,7 @@ async def test_what_is_asked_of_a_collection_that_is_gone_is_no_error(vectors: V
     nowhere, vector = Space("tests/nowhere", space.dimension), next(directions(8))
     await vectors.upsert(nowhere.collection(1), [make_point(1, 1, vector)])
     await vectors.delete(nowhere.collection(1), [make_point(1, 1, vector).post_id])
-    assert await vectors.search(nowhere, Sought(vector=vector, reach=None, limit=5)) == ()
+    assert await vectors.search(nowhere, VectorQuery(vector=vector, reach=None, limit=5)) == ()
     assert await vectors.count(nowhere.collection(1)) == 0
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from telegram_assistant.ai.protocols import Vector
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.understanding.policy import Allowed, Asked, Reason, Tier, Wanted
+from telegram_assistant.domain.understanding.policy import Allowed, FallbackReason, PendingImprovement, ProviderRequest, Tier
 from telegram_assistant.telemetry.metrics import AI_RESULTS
 
 
@@ -27,13 +27,13 @@ class Results(Protocol):
 
     async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, str | None]: ...
 
-    async def keep(self, asked: Asked, answers: Mapping[bytes, str | None]) -> None: ...
+    async def keep(self, asked: ProviderRequest, answers: Mapping[bytes, str | None]) -> None: ...
 
 
-class Later(Protocol):
+class ImprovementQueue(Protocol):
     """stores.postgres.provider_wanted."""
 
-    async def add(self, *wanted: Wanted) -> None: ...
+    async def add(self, *wanted: PendingImprovement) -> None: ...
 
 
 class Copies(Protocol):
@@ -70,7 +70,7 @@ class Understood[T]:
     provider: str
     model: str
     prompt_version: str
-    reason: Reason | None = None
+    reason: FallbackReason | None = None
     """Why it is no provider's."""
     is_cached: bool = False
     cost_micro: int = 0
@@ -86,7 +86,7 @@ class PostVectors:
 
     model: str
     vectors: Mapping[PostId, Vector]
-    reasons: Mapping[PostId, Reason]
+    reasons: Mapping[PostId, FallbackReason]
     """Why the others have none."""
 
 

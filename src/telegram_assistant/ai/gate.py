@@ -16,20 +16,42 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from telegram_assistant.ai.answers import Copies, Later, Material, Policies, PostVectors, Results, Understood, count_result
+from telegram_assistant.ai.answers import Copies, ImprovementQueue, Material, Policies, PostVectors, Results, Understood, count_result
 from telegram_assistant.ai.local.tagging import LOCAL_MODEL
-from telegram_assistant.ai.local.understanding import Local
+from telegram_assistant.ai.local.understanding import LocalModels
 from telegram_assistant.ai.outputs import Output, PictureFacts, Tags
-from telegram_assistant.ai.paid_call import Caller
+from telegram_assistant.ai.paid_call import ProviderCaller
 from telegram_assistant.ai.prompting import Prompt, harmless, prompt
 from telegram_assistant.ai.protocols import Instruction, Picture, Reply, TextKind, Vector
-from telegram_assistant.ai.provider_chain import Asker
-from telegram_assistant.ai.providers import Source
-from telegram_assistant.ai.questions import TAGGING, VECTORS, VISION, Found, Question, about_tags, chat, highest_of, listed_by_topic, unchanged
-from telegram_assistant.ai.single_flight import Flights
+from telegram_assistant.ai.provider_chain import ProviderChain
+from telegram_assistant.ai.providers import ConfiguredProvider
+from telegram_assistant.ai.questions import (
+    TAGGING,
+    VECTORS,
+    VISION,
+    ProviderAnswer,
+    Question,
+    about_tags,
+    chat,
+    highest_of,
+    listed_by_topic,
+    unchanged,
+)
+from telegram_assistant.ai.single_flight import SingleFlight
 from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, AiPolicy, Allowed, Eye, Failure, Reason, Tier, Urgency, Wanted, Work
+from telegram_assistant.domain.understanding.policy import (
+    WORTH_TRYING_AGAIN,
+    AiPolicy,
+    Allowed,
+    Failure,
+    FallbackReason,
+    ModelTask,
+    PendingImprovement,
+    Tier,
+    Urgency,
+    VisionModel,
+)
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary, language_for
 from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.telemetry.logging import get_logger
@@ -49,14 +71,14 @@ class Gate:
 
     def __init__(  # noqa: PLR0913 -- everything behind the gate meets here
         self,
-        sources: Sequence[Source],
+        sources: Sequence[ConfiguredProvider],
         *,
-        local: Local,
+        local: LocalModels,
         local_model: str | None,
-        caller: Caller,
+        caller: ProviderCaller,
         policies: Policies,
         results: Results,
-        later: Later,
+        later: ImprovementQueue,
         copies: Copies,
         wait_seconds: Mapping[Urgency, float] = WAIT_SECONDS,
     ) -> None:
@@ -67,10 +89,10 @@ class Gate:
         self._results = results
         self._later = later
         self._copies = copies
-        self._flights = Flights(caller)
-        self._asker = Asker(self.sources, caller=caller, flights=self._flights, results=results, wait_seconds=wait_seconds)
+        self._flights = SingleFlight(caller)
+        self._asker = ProviderChain(self.sources, caller=caller, flights=self._flights, results=results, wait_seconds=wait_seconds)
         self._vectors = VectorMaker(
-            next((source for source in self.sources if Work.EMBEDDINGS in source.models), None),
+            next((source for source in self.sources if ModelTask.EMBEDDINGS in source.models), None),
             local=local,
             local_model=local_model,
             caller=caller,
@@ -94,20 +116,20 @@ class Gate:
         local: Mapping[int, Tags] = dict(zip(wanted, tagged, strict=True))
         paid = [place for place in wanted if policies[place] is AiPolicy.PROVIDER and materials[place].text_for(Tier.PROVIDER).strip()]
         found = await self._tags_by_provider([materials[place] for place in paid], allowed, vocabulary, urgency) if paid else []
-        answers: Mapping[int, Found[Tags] | Reason] = dict(zip(paid, found, strict=True))
-        results = [_best(local.get(place), answers.get(place, Reason.POLICY)) for place in range(len(materials))]
+        answers: Mapping[int, ProviderAnswer[Tags] | FallbackReason] = dict(zip(paid, found, strict=True))
+        results = [_best(local.get(place), answers.get(place, FallbackReason.POLICY)) for place in range(len(materials))]
         return await self._all_left_for_later(results, materials)
 
     async def _tags_by_provider(
         self, materials: Sequence[Material], allowed: Mapping[ChannelId, Allowed], vocabulary: Vocabulary, urgency: Urgency
-    ) -> list[Found[Tags] | Reason]:
+    ) -> list[ProviderAnswer[Tags] | FallbackReason]:
         """One look for copies and one for known answers, for all of them."""
         texts = [one.text_for(Tier.PROVIDER) for one in materials]
         contents = await self._copies.originals(texts)
         listed = {language: listed_by_topic(vocabulary.of(language)) for language in set(map(language_for, texts))}
         asked = zip(materials, texts, contents, strict=True)
         questions = [about_tags(text, content, vocabulary, listed, channel_id=one.channel_id) for one, text, content in asked]
-        chats = [source for source in self.sources if Work.CHAT in source.models]
+        chats = [source for source in self.sources if ModelTask.CHAT in source.models]
         kept = await self._results.find(list({question.key(source) for question in questions for source in chats})) if chats else {}
         asking = (
             self._asker.ask(question, allowed[one.channel_id], urgency, kept=kept, only_known=one.is_history)
@@ -124,38 +146,40 @@ class Gate:
         """
         written = prompt(VISION)
 
-        async def look(source: Source, told: Instruction, timeout_seconds: float) -> Reply:
-            return await source.provider.look(told, picture, model=source.models[Work.VISION], timeout_seconds=timeout_seconds)
+        async def look(source: ConfiguredProvider, told: Instruction, timeout_seconds: float) -> Reply:
+            return await source.provider.look(told, picture, model=source.models[ModelTask.VISION], timeout_seconds=timeout_seconds)
 
         instruction = Instruction(written.text.format(), PICTURE_SHOWN, PICTURE_TOKENS)
         highest = highest_of(instruction, SEEN_TOKENS)
-        question = Question(Work.VISION, written, instruction, sha256.hex(), PictureFacts, unchanged, unchanged, highest, look)
+        question = Question(ModelTask.VISION, written, instruction, sha256.hex(), PictureFacts, unchanged, unchanged, highest, look)
         return await self._understand(question, await self._policies.of_channel(channel_id), urgency, post_id)
 
     @property
-    def eyes(self) -> frozenset[Eye]:
+    def eyes(self) -> frozenset[VisionModel]:
         """Those that `picture` looks with now."""
         label = prompt(VISION).label
-        return frozenset(Eye(source.name, source.models[Work.VISION], label) for source in self.sources if Work.VISION in source.models)
+        return frozenset(
+            VisionModel(source.name, source.models[ModelTask.VISION], label) for source in self.sources if ModelTask.VISION in source.models
+        )
 
     async def text_in(self, picture: Picture, *, channel_id: ChannelId) -> Understood[PictureFacts]:
         """What is written in a jpeg or png, read on this machine. No value where policy forbids it, or nothing here can read."""
-        found: Understood[PictureFacts] = Understood(None, None, "", "", "", reason=Reason.POLICY)
+        found: Understood[PictureFacts] = Understood(None, None, "", "", "", reason=FallbackReason.POLICY)
         if (await self._policies.of_channel(channel_id)).policy is not AiPolicy.OFF:
             try:
                 found = Understood(await self._local.picture(picture), Tier.LOCAL, "local", OCR, "")
             except ProviderFailed as error:
                 log.info("not_understood_locally", purpose="text_in", why=str(error))
-                found = replace(found, reason=Reason.NO_PROVIDER if error.failure == Failure.REFUSED else Reason.FAILED)
+                found = replace(found, reason=FallbackReason.NO_PROVIDER if error.failure == Failure.REFUSED else FallbackReason.FAILED)
         return count_result("text_in", found)
 
     async def answer[T: Output](
-        self, written: Prompt, data: str, shape: type[T], *, tenant_id: TenantId, urgency: Urgency, most_tokens: int = 1000, **blanks: str
+        self, written: Prompt, data: str, shape: type[T], *, tenant_id: TenantId, urgency: Urgency, max_tokens: int = 1000, **blanks: str
     ) -> Understood[T]:
         """A tenant's own question, at its own cost: digests, answers. There is no local answer; the feature does without."""
-        instruction = written.instruct(data, most_tokens=most_tokens, **blanks)
+        instruction = written.instruct(data, max_tokens=max_tokens, **blanks)
         question = Question(
-            Work.CHAT, written, instruction, instruction.system + harmless(data), shape, unchanged, unchanged, highest_of(instruction), chat
+            ModelTask.CHAT, written, instruction, instruction.system + harmless(data), shape, unchanged, unchanged, highest_of(instruction), chat
         )
         return await self._understand(question, await self._policies.of_tenant(tenant_id), urgency, None)
 
@@ -177,7 +201,7 @@ class Gate:
         together: dict[Allowed, list[PostId]] = {}
         for post_id in texts:
             together.setdefault(self._vectors.terms(allowed[post_id.channel_id]), []).append(post_id)
-        model, vectors, reasons = "", dict[PostId, Vector](), dict[PostId, Reason]()
+        model, vectors, reasons = "", dict[PostId, Vector](), dict[PostId, FallbackReason]()
         for terms, posts in together.items():
             made = count_result(VECTORS, await self._vectors.make([texts[post_id] for post_id in posts], TextKind.DOCUMENT, terms, urgency))
             if made.value is not None:
@@ -185,16 +209,16 @@ class Gate:
                 vectors |= zip(posts, made.value, strict=True)
             elif made.reason is not None:
                 reasons |= dict.fromkeys(posts, made.reason)
-        if wanted := [Wanted(post_id, VECTORS) for post_id, reason in reasons.items() if reason in WORTH_TRYING_AGAIN]:
+        if wanted := [PendingImprovement(post_id, VECTORS) for post_id, reason in reasons.items() if reason in WORTH_TRYING_AGAIN]:
             await self._later.add(*wanted)
         return PostVectors(model, vectors, reasons)
 
     async def _understand[T: Output](self, question: Question[T], allowed: Allowed, urgency: Urgency, post_id: PostId | None) -> Understood[T]:
         written, purpose = question.prompt.label, question.prompt.name
-        found: Found[T] | Reason = Reason.POLICY
+        found: ProviderAnswer[T] | FallbackReason = FallbackReason.POLICY
         if allowed.policy is AiPolicy.PROVIDER:
             found = await self._asker.ask(question, allowed, urgency)
-        if isinstance(found, Found):
+        if isinstance(found, ProviderAnswer):
             model = found.source.models[question.work]
             told = Understood(found.value, Tier.PROVIDER, found.source.name, model, written, None, found.is_cached, found.cost_micro)
             return count_result(purpose, told)
@@ -204,7 +228,7 @@ class Gate:
     async def _left_for_later[T](self, result: Understood[T], purpose: str, post_id: PostId | None) -> Understood[T]:
         if post_id is None or result.reason not in WORTH_TRYING_AGAIN:
             return result
-        await self._later.add(Wanted(post_id, purpose))
+        await self._later.add(PendingImprovement(post_id, purpose))
         return replace(result, is_wanted=True)
 
     async def _all_left_for_later(self, results: list[Understood[Tags]], materials: Sequence[Material]) -> list[Understood[Tags]]:
@@ -212,18 +236,18 @@ class Gate:
             place: one.post_id for place, one in enumerate(materials) if one.post_id is not None and results[place].reason in WORTH_TRYING_AGAIN
         }
         if wanted:
-            await self._later.add(*(Wanted(post_id, TAGGING) for post_id in wanted.values()))
+            await self._later.add(*(PendingImprovement(post_id, TAGGING) for post_id in wanted.values()))
         return [count_result(TAGGING, replace(result, is_wanted=place in wanted)) for place, result in enumerate(results)]
 
 
-def _best(local: Tags | None, found: Found[Tags] | Reason) -> Understood[Tags]:
+def _best(local: Tags | None, found: ProviderAnswer[Tags] | FallbackReason) -> Understood[Tags]:
     written = prompt(TAGGING).label
-    if isinstance(found, Reason):
+    if isinstance(found, FallbackReason):
         by = ("local", LOCAL_MODEL) if local is not None else ("", "")
         return Understood(local, None if local is None else Tier.LOCAL, *by, written, found, local=local)
     said = found.value
     if local is not None:
         said = said.model_copy(update={"is_ad": said.is_ad or local.is_ad, "kind": said.kind or local.kind})
     return Understood(
-        said, Tier.PROVIDER, found.source.name, found.source.models[Work.CHAT], written, None, found.is_cached, found.cost_micro, local=local
+        said, Tier.PROVIDER, found.source.name, found.source.models[ModelTask.CHAT], written, None, found.is_cached, found.cost_micro, local=local
     )

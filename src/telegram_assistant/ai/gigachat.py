@@ -23,7 +23,7 @@ from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.settings import GigaChatSettings
 
 TAKEN = {"image/jpeg": "jpg", "image/png": "png"}
-MOST_BYTES = 15_000_000
+MAX_BYTES = 15_000_000
 NO_MONEY, FIRST_SERVER_ERROR = 402, 500
 TOKEN_SECONDS = 20.0
 DELETION_SECONDS = 5.0
@@ -47,18 +47,18 @@ class GigaChatProvider:
 
     async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float) -> Reply:
         messages = [SystemMessage(instruction.system), HumanMessage(instruction.user)]
-        return await self._spoken(lambda: self._ask(messages, model, instruction.most_tokens), timeout_seconds)
+        return await self._spoken(lambda: self._ask(messages, model, instruction.max_tokens), timeout_seconds)
 
     async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
         """Upload, ask, and delete the file again, whatever happened."""
-        if picture.mime not in TAKEN or len(picture.data) > MOST_BYTES:
+        if picture.mime not in TAKEN or len(picture.data) > MAX_BYTES:
             raise ProviderFailed(Failure.REFUSED, "GigaChat takes jpeg and png of up to 15 MB")
 
         async def show() -> Reply:
             uploaded = await self._sdk.aupload_file((f"{uuid4()}.{TAKEN[picture.mime]}", picture.data, picture.mime))
             try:
                 asked = HumanMessage(instruction.user, additional_kwargs={"attachments": [uploaded.id_]})
-                return await self._ask([SystemMessage(instruction.system), asked], model, instruction.most_tokens)
+                return await self._ask([SystemMessage(instruction.system), asked], model, instruction.max_tokens)
             finally:
                 with suppress(GigaChatException, httpx.HTTPError, TimeoutError):
                     async with asyncio.timeout(DELETION_SECONDS):
@@ -86,10 +86,10 @@ class GigaChatProvider:
             await chat._client.aclose()  # noqa: SLF001 -- GigaChain offers no other way to close its connections
         self._chats.clear()
 
-    async def _ask(self, messages: list[BaseMessage], model: str, most_tokens: int) -> Reply:
+    async def _ask(self, messages: list[BaseMessage], model: str, max_tokens: int) -> Reply:
         if model not in self._chats:
             self._chats[model] = GigaChat(**self._connection(), model=model, max_retries=0, temperature=TEMPERATURE)
-        answer = await self._chats[model].ainvoke(messages, max_tokens=most_tokens)
+        answer = await self._chats[model].ainvoke(messages, max_tokens=max_tokens)
         used = answer.usage_metadata
         tokens = Tokens()
         if used is not None:

@@ -35,7 +35,7 @@ class OpenAiProvider:
 
     async def chat(self, instruction: Instruction, *, model: str, timeout_seconds: float) -> Reply:
         messages: list[BaseMessage] = [SystemMessage(instruction.system), HumanMessage(instruction.user)]
-        return await self._ask(messages, model=model, most_tokens=instruction.most_tokens, timeout_seconds=timeout_seconds)
+        return await self._ask(messages, model=model, max_tokens=instruction.max_tokens, timeout_seconds=timeout_seconds)
 
     async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
         if picture.mime not in TAKEN:
@@ -43,7 +43,7 @@ class OpenAiProvider:
         url = f"data:{picture.mime};base64,{base64.b64encode(picture.data).decode()}"
         shown = HumanMessage(content=[{"type": "text", "text": instruction.user}, {"type": "image_url", "image_url": {"url": url}}])
         messages: list[BaseMessage] = [SystemMessage(instruction.system), shown]
-        return await self._ask(messages, model=model, most_tokens=instruction.most_tokens, timeout_seconds=timeout_seconds)
+        return await self._ask(messages, model=model, max_tokens=instruction.max_tokens, timeout_seconds=timeout_seconds)
 
     async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
         """Documents and questions alike: the protocol knows no difference."""
@@ -57,13 +57,13 @@ class OpenAiProvider:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def _ask(self, messages: list[BaseMessage], *, model: str, most_tokens: int, timeout_seconds: float) -> Reply:
+    async def _ask(self, messages: list[BaseMessage], *, model: str, max_tokens: int, timeout_seconds: float) -> Reply:
         if model not in self._chats:
             self._chats[model] = ChatOpenAI(
                 model=model, base_url=self._base_url, api_key=lambda: self._key, max_retries=0, temperature=0, http_async_client=self._http
             )
         # OpenAI's newest models know only max_completion_tokens, many other servers only max_tokens.
-        limit = {"max_tokens": most_tokens} if self._base_url == OPENAI_ITSELF else {"extra_body": {"max_tokens": most_tokens}}
+        limit = {"max_tokens": max_tokens} if self._base_url == OPENAI_ITSELF else {"extra_body": {"max_tokens": max_tokens}}
         with _translated(), tracing_context(enabled=False):
             async with asyncio.timeout(timeout_seconds):
                 answer = await self._chats[model].ainvoke(messages, timeout=timeout_seconds, **limit)

@@ -10,10 +10,10 @@ from pydantic.json_schema import SkipJsonSchema
 
 from telegram_assistant.domain.posts.language import language_of
 from telegram_assistant.domain.understanding.policy import Failure, PostSort
-from telegram_assistant.domain.understanding.vocabulary import MOST_PROPOSALS, MOST_TAGS, Vocabulary, language_for, tag_in
+from telegram_assistant.domain.understanding.vocabulary import MAX_PROPOSALS, MAX_TAGS, Vocabulary, language_for, tag_in
 from telegram_assistant.errors import ProviderFailed
 
-MOST_CHARACTERS = 100_000
+MAX_CHARACTERS = 100_000
 LEAKED_WORDS = 8
 """So many words of ours in a row are no accident."""
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
@@ -34,7 +34,7 @@ class EntityKind(StrEnum):
     ORGANISATION = "organisation"
 
 
-class Entity(Output):
+class NamedEntity(Output):
     """A name as it stands in the text."""
 
     text: str = Field(min_length=1, max_length=100)
@@ -51,7 +51,7 @@ class Tags(Output):
     tags: tuple[str, ...] = Field(max_length=50)
     topic: str = Field(default="", max_length=100)
     kind: Annotated[PostSort | None, BeforeValidator(_sort_or_none)] = None
-    entities: tuple[Entity, ...] = Field(default=(), max_length=50)
+    entities: tuple[NamedEntity, ...] = Field(default=(), max_length=50)
     proposed: tuple[str, ...] = Field(default=(), max_length=20)
     """Tags that the vocabulary lacks."""
     language: str | None = None
@@ -67,7 +67,7 @@ class Tags(Output):
         """Tags and topics that exist, names that really stand in the text; the rest is dropped. Language is ours to say."""
         language = language_for(text)
         ours = vocabulary.of(language)
-        tags = tuple(dict.fromkeys(tag for said in self.tags if (tag := said.casefold()) in ours))[:MOST_TAGS]
+        tags = tuple(dict.fromkeys(tag for said in self.tags if (tag := said.casefold()) in ours))[:MAX_TAGS]
         topics = [ours[tag] for tag in tags]
         spelled = [spelled for said in (*self.proposed, *self.tags) if (spelled := tag_in(said)) is not None]
         proposed = dict.fromkeys(tag for tag in spelled if tag not in ours and tag in text.casefold())
@@ -76,7 +76,7 @@ class Tags(Output):
             topic=self.topic if self.topic in vocabulary.topics else max(topics, key=topics.count, default=""),
             kind=self.kind or PostSort.NEWS,
             entities=tuple(entity for entity in self.entities if entity.text in text),
-            proposed=tuple(proposed)[:MOST_PROPOSALS],
+            proposed=tuple(proposed)[:MAX_PROPOSALS],
             language=language_of(text),
             is_ad=self.is_ad or self.kind is PostSort.ADVERTISING,
             channel_id=self.channel_id,
@@ -99,7 +99,7 @@ class PictureFacts(Output):
 
 def parse[T: Output](shape: type[T], said: str, *, ours: str) -> T:
     """The answer as its shape. ProviderFailed(UNUSABLE) for anything else, and for an answer that repeats `ours`, the prompt."""
-    found = _JSON.search(said[:MOST_CHARACTERS])
+    found = _JSON.search(said[:MAX_CHARACTERS])
     if found is None:
         raise ProviderFailed(Failure.UNUSABLE, "the answer holds no JSON object")
     try:

@@ -11,10 +11,10 @@ from uuid import UUID, uuid4
 
 from telegram_assistant.ai.breaker import Breaker
 from telegram_assistant.ai.prices import Prices
-from telegram_assistant.ai.provider_queue import Line
-from telegram_assistant.ai.providers import Source
+from telegram_assistant.ai.provider_queue import ProviderQueue
+from telegram_assistant.ai.providers import ConfiguredProvider
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.understanding.policy import Failure, Reason, Urgency, Work
+from telegram_assistant.domain.understanding.policy import Failure, FallbackReason, ModelTask, Urgency
 from telegram_assistant.domain.understanding.spending import Amount, Call, Outcome, Tokens
 from telegram_assistant.errors import AssistantError, ProviderFailed
 from telegram_assistant.telemetry.logging import get_logger
@@ -35,12 +35,12 @@ NEVER_BILLED = {Failure.OUTAGE, Failure.RATE, Failure.NO_MONEY, Failure.REFUSED}
 class Withheld(AssistantError):
     """The call was not made."""
 
-    def __init__(self, reason: Reason) -> None:
+    def __init__(self, reason: FallbackReason) -> None:
         super().__init__(reason.value)
         self.reason = reason
 
 
-class Answered(Protocol):
+class HasTokens(Protocol):
     """Whatever a provider answers says what it took."""
 
     @property
@@ -68,11 +68,11 @@ class Streams(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CallOrder:
     """What is asked of whom, for whose money, and how much it can take at most."""
 
-    source: Source
-    work: Work
+    source: ConfiguredProvider
+    work: ModelTask
     purpose: str
     highest: Tokens
     payers: tuple[TenantId, ...]
@@ -91,7 +91,7 @@ class Progress:
     cost_micro: int = 0
 
 
-class Caller:
+class ProviderCaller:
     """One per process: it remembers which providers are out."""
 
     def __init__(self, *, ledger: Ledger, streams: Streams, prices: Prices) -> None:
@@ -99,31 +99,31 @@ class Caller:
         self._streams = streams
         self._prices = prices
         self._breakers: dict[tuple[str, bool], Breaker] = {}
-        self._lines: dict[str, Line] = {}
+        self._lines: dict[str, ProviderQueue] = {}
 
-    def breaker(self, order: Order) -> Breaker:
+    def breaker(self, order: CallOrder) -> Breaker:
         """Live work has its own: a provider that is too slow for it may do for a digest."""
         return self._breakers.setdefault((order.source.name, order.urgency is Urgency.LIVE), Breaker())
 
-    async def call[A: Answered](
-        self, order: Order, send: Callable[[float], Awaitable[A]], *, progress: Progress, known: Callable[[], Awaitable[A | None]] | None = None
+    async def call[A: HasTokens](
+        self, order: CallOrder, send: Callable[[float], Awaitable[A]], *, progress: Progress, known: Callable[[], Awaitable[A | None]] | None = None
     ) -> A:
         """Withheld when it was not made, ProviderFailed when it was in vain. `known` is looked at again when it is our turn."""
-        async with self._lines.setdefault(order.source.name, Line(order.source.streams)).turn(order.urgency):
+        async with self._lines.setdefault(order.source.name, ProviderQueue(order.source.streams)).turn(order.urgency):
             return await self._call(order, send, progress=progress, known=known)
 
-    async def _call[A: Answered](
-        self, order: Order, send: Callable[[float], Awaitable[A]], *, progress: Progress, known: Callable[[], Awaitable[A | None]] | None
+    async def _call[A: HasTokens](
+        self, order: CallOrder, send: Callable[[float], Awaitable[A]], *, progress: Progress, known: Callable[[], Awaitable[A | None]] | None
     ) -> A:
         breaker = self.breaker(order)
         if breaker.is_open:
-            raise Withheld(Reason.BREAKER)
+            raise Withheld(FallbackReason.BREAKER)
         if await self._streams.paused_seconds(order.source.name) > SHORT_PAUSE_SECONDS:
-            raise Withheld(Reason.BUSY)
+            raise Withheld(FallbackReason.BUSY)
         call = Call(uuid4(), order.work, order.purpose, order.source.name, order.model)
         highest = Amount(self._prices.of(order.source.name, order.model).of(order.highest), order.highest.all)
         if not await self._ledger.reserve(call, highest, order.payers, lifetime=RESERVED_FOR):
-            raise Withheld(Reason.NO_BUDGET)
+            raise Withheld(FallbackReason.NO_BUDGET)
         started = Progress()
         try:
             source = order.source
@@ -132,15 +132,15 @@ class Caller:
                 if found is not None:
                     return found
                 if not breaker.begin():
-                    raise Withheld(Reason.BREAKER)
+                    raise Withheld(FallbackReason.BREAKER)
                 started.sent = progress.sent = True
                 return await self._send(order, call, highest, send, breaker, progress)
         finally:
             if not started.sent:
                 await asyncio.shield(self._ledger.release(call.call_id))
 
-    async def _send[A: Answered](
-        self, order: Order, call: Call, highest: Amount, send: Callable[[float], Awaitable[A]], breaker: Breaker, progress: Progress
+    async def _send[A: HasTokens](
+        self, order: CallOrder, call: Call, highest: Amount, send: Callable[[float], Awaitable[A]], breaker: Breaker, progress: Progress
     ) -> A:
         begun = time.monotonic()
         try:
@@ -166,7 +166,7 @@ class Caller:
         AI_COST.labels(call.provider, call.model).inc(outcome.amount.micro)
         await self._ledger.settle(call, outcome)
 
-    async def _learn(self, order: Order, failure: Failure, error: ProviderFailed, breaker: Breaker) -> None:
+    async def _learn(self, order: CallOrder, failure: Failure, error: ProviderFailed, breaker: Breaker) -> None:
         name = order.source.name
         if failure in OUTAGES:
             self._tell(order, breaker, is_well=False)
@@ -178,11 +178,11 @@ class Caller:
             log.warning("provider_without_money", provider=name, what_to_do="top the account up; it is asked again in ten minutes")
             await self._streams.pause(name, MONEY_PAUSE_SECONDS, why="its account is empty")
 
-    def late(self, order: Order) -> None:
+    def late(self, order: CallOrder) -> None:
         """Live work has given up on a call that was sent."""
         self._tell(order, self.breaker(order), is_well=False)
 
-    def _tell(self, order: Order, breaker: Breaker, *, is_well: bool) -> None:
+    def _tell(self, order: CallOrder, breaker: Breaker, *, is_well: bool) -> None:
         """Log once when a provider goes away, and once when it returns."""
         was_out = breaker.has_tripped
         breaker.succeeded() if is_well else breaker.failed()

@@ -9,12 +9,12 @@ from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.isolation import Isolated
 
 AT_ONCE = 2
-LONGEST_SECONDS = 10.0
-MOST_PICTURES = 1000
+MAX_SECONDS = 10.0
+MAX_PICTURES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedPicture:
     """A picture as providers and readers take it, and what it looks like."""
 
     picture: Picture
@@ -26,22 +26,22 @@ class Opened:
 class PictureReaders:
     """One per process."""
 
-    def __init__(self, *, at_once: int = AT_ONCE, longest_seconds: float = LONGEST_SECONDS) -> None:
-        self._longest_seconds = longest_seconds
-        self._isolated = Isolated("telegram_assistant.ai.pictures", at_once=at_once, longest_seconds=longest_seconds, most_uses=MOST_PICTURES)
+    def __init__(self, *, at_once: int = AT_ONCE, max_seconds: float = MAX_SECONDS) -> None:
+        self._max_seconds = max_seconds
+        self._isolated = Isolated("telegram_assistant.ai.pictures", at_once=at_once, max_seconds=max_seconds, max_uses=MAX_PICTURES)
 
-    async def open(self, data: bytes) -> Opened:
+    async def open(self, data: bytes) -> OpenedPicture:
         """ProviderFailed for what is no picture, takes too long, or kills its reader."""
         try:
             told, made = await self._isolated.ask(str(len(data)), data)
         except TimeoutError as error:
-            raise ProviderFailed(Failure.LATE, f"opening it takes longer than {self._longest_seconds:g} s") from error
+            raise ProviderFailed(Failure.LATE, f"opening it takes longer than {self._max_seconds:g} s") from error
         except (OSError, EOFError, ValueError) as error:
             raise ProviderFailed(Failure.REFUSED, "its reader died over it") from error
         if "why" in told:
             raise ProviderFailed(Failure.REFUSED, str(told["why"]))
         look = Look(int(told["coarse"]), int(told["fine"]))
-        return Opened(Picture(made, str(told["mime"])), int(told["width"]), int(told["height"]), look)
+        return OpenedPicture(Picture(made, str(told["mime"])), int(told["width"]), int(told["height"]), look)
 
     async def close(self) -> None:
         await self._isolated.close()

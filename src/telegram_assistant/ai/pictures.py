@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageOps, ImageSequence
 
-MOST_PIXELS = 50_000_000
-MOST_MEMORY_BYTES = 1_000_000_000
-LONGEST_SIDE = 2000
+MAX_PIXELS = 50_000_000
+MAX_MEMORY_BYTES = 1_000_000_000
+MAX_SIDE = 2000
 """Nobody sees more in a larger one; it would only cost more."""
-MOST_FRAMES = 20
+MAX_FRAMES = 20
 QUALITY = 90
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 COARSE, FINE = 8, 16
@@ -28,7 +28,7 @@ class NoPicture(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SanitizedPicture:
     """Written anew, so that no block of the original is left in it. The size is that of the original."""
 
     width: int
@@ -39,14 +39,14 @@ class Made:
     data: bytes
 
 
-def make(data: bytes) -> Made:
+def make(data: bytes) -> SanitizedPicture:
     """Its first good frame, upright, of a bearable size, without what cameras write about their owners."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the limits are ours
             Image.MAX_IMAGE_PIXELS = None
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-                return _made(image)
+                return _sanitize(image)
     except NoPicture:
         raise
     except MemoryError as error:
@@ -55,21 +55,21 @@ def make(data: bytes) -> Made:
         raise NoPicture("this is no picture that can be read") from error
 
 
-def _made(image: Image.Image) -> Made:
+def _sanitize(image: Image.Image) -> SanitizedPicture:
     width, height = image.size
-    if width * height > MOST_PIXELS:
+    if width * height > MAX_PIXELS:
         raise NoPicture("it has too many pixels")
-    is_exact = image.format == "PNG" and getattr(image, "n_frames", 1) == 1 and max(width, height) <= LONGEST_SIDE
-    image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
+    is_exact = image.format == "PNG" and getattr(image, "n_frames", 1) == 1 and max(width, height) <= MAX_SIDE
+    image.draft("RGB", (MAX_SIDE, MAX_SIDE))
     frame = _opaque(ImageOps.exif_transpose(_first_good(image)))
-    frame.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    frame.thumbnail((MAX_SIDE, MAX_SIDE))
     frame.info = {}  # comments and profiles, which Pillow would write again
     written = io.BytesIO()
     if is_exact:
         frame.save(written, "PNG")
-        return Made(width, height, *_look(frame), "image/png", written.getvalue())
+        return SanitizedPicture(width, height, *_look(frame), "image/png", written.getvalue())
     frame.save(written, "JPEG", quality=QUALITY)
-    return Made(width, height, *_look(frame), "image/jpeg", written.getvalue())
+    return SanitizedPicture(width, height, *_look(frame), "image/jpeg", written.getvalue())
 
 
 def _first_good(image: Image.Image) -> Image.Image:
@@ -89,7 +89,7 @@ def _frames(image: Image.Image) -> Iterator[Image.Image]:
     """Until one is broken: what came before it can be seen all the same."""
     seen = 0
     frames = iter(ImageSequence.Iterator(image))
-    while seen < MOST_FRAMES:
+    while seen < MAX_FRAMES:
         try:
             frame = next(frames).convert("RGBA" if image.has_transparency_data else "RGB")
         except StopIteration:
@@ -127,7 +127,7 @@ def _brighter(grey: Image.Image, side: int) -> int:
 
 def main() -> None:
     """Picture after picture from standard input: a line with its size, then its bytes. A line of JSON for each, then what was made."""
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     Image.preinit()
     out = sys.stdout.buffer

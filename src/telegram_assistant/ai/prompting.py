@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from telegram_assistant.ai.protocols import Instruction
 
-MOST_CHARACTERS = 12_000
+MAX_CHARACTERS = 12_000
 """Of one post; what comes later says nothing more about its subject."""
 FENCE = "====="
 _FENCE_LIKE = re.compile(r"[=\uff1d\u2550\u30a0]{3,}")
@@ -38,9 +38,9 @@ class Prompt:
     def label(self) -> str:
         return f"{self.name}/{self.version}"
 
-    def instruct(self, data: str, *, most_tokens: int, **blanks: str) -> Instruction:
+    def instruct(self, data: str, *, max_tokens: int, **blanks: str) -> Instruction:
         """Fill the blanks, which must be ours, and fence the data, which need not be."""
-        return Instruction(self.text.format(**blanks), fenced(data), most_tokens)
+        return Instruction(self.text.format(**blanks), fenced(data), max_tokens)
 
 
 @cache
@@ -57,5 +57,5 @@ def fenced(data: str) -> str:
 
 def harmless(data: str) -> str:
     """The same text for a reader, without fences, chat-template marks and characters that nobody sees."""
-    seen = "".join(one for one in data[:MOST_CHARACTERS] if one in _KEPT_CONTROLS or one in _JOINERS or unicodedata.category(one) not in _INVISIBLE)
+    seen = "".join(one for one in data[:MAX_CHARACTERS] if one in _KEPT_CONTROLS or one in _JOINERS or unicodedata.category(one) not in _INVISIBLE)
     return _FENCE_LIKE.sub("==", _TEMPLATE_MARKS.sub(" ", seen))

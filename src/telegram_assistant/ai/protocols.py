@@ -25,7 +25,7 @@ class Instruction:
 
     system: str
     user: str
-    most_tokens: int
+    max_tokens: int
     """The longest answer that is wanted and paid for."""
 
 

@@ -8,13 +8,22 @@ from functools import partial
 
 from telegram_assistant.ai.answers import Results
 from telegram_assistant.ai.outputs import Output, parse
-from telegram_assistant.ai.paid_call import Caller, Order, Progress, Withheld
+from telegram_assistant.ai.paid_call import CallOrder, Progress, ProviderCaller, Withheld
 from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.ai.protocols import Reply
-from telegram_assistant.ai.providers import Source
-from telegram_assistant.ai.questions import Found, Question, chat, highest_of
-from telegram_assistant.ai.single_flight import Flights
-from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, Allowed, Asked, Failure, Reason, Urgency, Work, reason_of
+from telegram_assistant.ai.providers import ConfiguredProvider
+from telegram_assistant.ai.questions import ProviderAnswer, Question, chat, highest_of
+from telegram_assistant.ai.single_flight import SingleFlight
+from telegram_assistant.domain.understanding.policy import (
+    WORTH_TRYING_AGAIN,
+    Allowed,
+    Failure,
+    FallbackReason,
+    ModelTask,
+    ProviderRequest,
+    Urgency,
+    reason_of,
+)
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.errors import ProviderFailed
 
@@ -22,11 +31,17 @@ TRIAL_SECONDS = 1.5
 """How long live work waits for a provider that was away and is tried again; the trial itself goes on."""
 
 
-class Asker:
+class ProviderChain:
     """Asks nobody whom policy does not allow: that is decided before."""
 
     def __init__(
-        self, sources: Sequence[Source], *, caller: Caller, flights: Flights, results: Results, wait_seconds: Mapping[Urgency, float]
+        self,
+        sources: Sequence[ConfiguredProvider],
+        *,
+        caller: ProviderCaller,
+        flights: SingleFlight,
+        results: Results,
+        wait_seconds: Mapping[Urgency, float],
     ) -> None:
         self._sources = sources
         self._caller = caller
@@ -36,7 +51,7 @@ class Asker:
 
     async def ask[T: Output](
         self, question: Question[T], allowed: Allowed, urgency: Urgency, *, kept: Mapping[bytes, str | None] | None = None, only_known: bool = False
-    ) -> Found[T] | Reason:
+    ) -> ProviderAnswer[T] | FallbackReason:
         """The first of the providers that answers, or why none did. `kept` are answers that were looked up before."""
         now = asyncio.get_running_loop().time()
         until = now + self._wait_seconds[urgency]
@@ -45,28 +60,28 @@ class Asker:
             kept = await self._results.find(list(sources))
         for key, source in sources.items():
             if (known := kept.get(key)) is not None:
-                return Found(question.take(question.shape.model_validate_json(known)), source, is_cached=True, cost_micro=0)
+                return ProviderAnswer(question.take(question.shape.model_validate_json(known)), source, is_cached=True, cost_micro=0)
         if only_known and sources:
-            return Reason.HISTORY
+            return FallbackReason.HISTORY
         reasons = []
         for key, source in sources.items():
             if key in kept:
-                reasons.append(Reason.BLACKLIST)
+                reasons.append(FallbackReason.BLACKLIST)
                 continue
-            order = Order(source, question.work, question.prompt.name, question.highest, allowed.payers, urgency)
+            order = CallOrder(source, question.work, question.prompt.name, question.highest, allowed.payers, urgency)
             try:
                 leave_at = min(until, now + TRIAL_SECONDS) if urgency is Urgency.LIVE and self._caller.breaker(order).has_tripped else until
                 value, cost = await self._flights.join(key, order, partial(self._fly, question, order, key), until=leave_at)
-                return Found(question.take(value), source, is_cached=False, cost_micro=cost)
+                return ProviderAnswer(question.take(value), source, is_cached=False, cost_micro=cost)
             except Withheld as withheld:
                 reasons.append(withheld.reason)
             except ProviderFailed as error:
                 reasons.append(reason_of(error.failure))
-        return next((reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[-1] if reasons else Reason.NO_PROVIDER)
+        return next((reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[-1] if reasons else FallbackReason.NO_PROVIDER)
 
-    async def _fly[T: Output](self, question: Question[T], order: Order, key: bytes, progress: Progress) -> T:
+    async def _fly[T: Output](self, question: Question[T], order: CallOrder, key: bytes, progress: Progress) -> T:
         """Ask; an answer of the wrong shape is mended once, by the same model."""
-        asked = Asked(order.work, order.source.name, order.model, question.prompt.label)
+        asked = ProviderRequest(order.work, order.source.name, order.model, question.prompt.label)
 
         async def known() -> Reply | None:
             kept = await self._results.find([key])
@@ -87,10 +102,10 @@ class Asker:
         await self._results.keep(asked, {key: value.model_dump_json()})
         return value
 
-    async def _mended[T: Output](self, question: Question[T], order: Order, said: str, progress: Progress) -> T:
+    async def _mended[T: Output](self, question: Question[T], order: CallOrder, said: str, progress: Progress) -> T:
         schema = json.dumps(question.shape.model_json_schema(), ensure_ascii=False)
-        told = prompt("repair").instruct(said, most_tokens=question.instruction.most_tokens, schema=schema)
-        again = replace(order, work=Work.CHAT, purpose="repair", highest=highest_of(told))
+        told = prompt("repair").instruct(said, max_tokens=question.instruction.max_tokens, schema=schema)
+        again = replace(order, work=ModelTask.CHAT, purpose="repair", highest=highest_of(told))
 
         async def send(timeout_seconds: float) -> Reply:
             return await chat(order.source, told, timeout_seconds)

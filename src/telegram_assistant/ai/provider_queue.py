@@ -9,7 +9,7 @@ from itertools import count
 from telegram_assistant.domain.understanding.policy import Urgency
 
 
-class Line:
+class ProviderQueue:
     """One for each provider."""
 
     def __init__(self, streams: int) -> None:

@@ -10,27 +10,27 @@ from importlib.util import find_spec
 
 from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Provider, Reply, SharedToken, TextKind
 from telegram_assistant.domain.diagnosis import Finding, bad, off, ok
-from telegram_assistant.domain.understanding.policy import Work
+from telegram_assistant.domain.understanding.policy import ModelTask
 from telegram_assistant.errors import CannotStart
-from telegram_assistant.settings import EmbeddingsBy, Settings
+from telegram_assistant.settings import EmbeddingSource, Settings
 
 INSTALL = "pip install 'telegram-assistant[ai]'"
 NEEDS = {"gigachat": ("langchain_gigachat", "gigachat"), "openai": ("langchain_openai", "openai")}
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ConfiguredProvider:
     """A provider with its models and its limits."""
 
     name: str
     provider: Provider
-    models: Mapping[Work, str]
+    models: Mapping[ModelTask, str]
     streams: int
     per_minute: int
 
 
 @asynccontextmanager
-async def open_sources(settings: Settings, *, token: SharedToken) -> AsyncIterator[tuple[Source, ...]]:
+async def open_sources(settings: Settings, *, token: SharedToken) -> AsyncIterator[tuple[ConfiguredProvider, ...]]:
     """Those with a key, in the order of AI_PROVIDERS. CannotStart when the library of one of them is missing."""
     async with AsyncExitStack() as stack:
         sources = []
@@ -115,28 +115,28 @@ class _WhenNeeded:
         return self._built
 
 
-def _gigachat(settings: Settings, token: SharedToken) -> Source:
+def _gigachat(settings: Settings, token: SharedToken) -> ConfiguredProvider:
     own = settings.gigachat
 
     def build() -> Provider:
         built: Provider = import_module("telegram_assistant.ai.gigachat").GigaChatProvider(own, token=token)
         return built
 
-    models = {Work.CHAT: own.model, Work.VISION: own.vision_model, **_vectors(settings, EmbeddingsBy.GIGACHAT)}
-    return Source("gigachat", _WhenNeeded(build), models, own.streams_in_force, own.per_minute)
+    models = {ModelTask.CHAT: own.model, ModelTask.VISION: own.vision_model, **_vectors(settings, EmbeddingSource.GIGACHAT)}
+    return ConfiguredProvider("gigachat", _WhenNeeded(build), models, own.streams_in_force, own.per_minute)
 
 
-def _openai(settings: Settings) -> Source:
+def _openai(settings: Settings) -> ConfiguredProvider:
     own = settings.openai
 
     def build() -> Provider:
         built: Provider = import_module("telegram_assistant.ai.openai_compatible").OpenAiProvider(own)
         return built
 
-    models = {Work.CHAT: own.model, Work.VISION: own.vision_model or own.model, **_vectors(settings, EmbeddingsBy.OPENAI)}
-    return Source("openai", _WhenNeeded(build), models, own.streams, own.per_minute)
+    models = {ModelTask.CHAT: own.model, ModelTask.VISION: own.vision_model or own.model, **_vectors(settings, EmbeddingSource.OPENAI)}
+    return ConfiguredProvider("openai", _WhenNeeded(build), models, own.streams, own.per_minute)
 
 
-def _vectors(settings: Settings, by: EmbeddingsBy) -> dict[Work, str]:
+def _vectors(settings: Settings, by: EmbeddingSource) -> dict[ModelTask, str]:
     """Only one of them makes vectors: those of two models cannot be compared."""
-    return {Work.EMBEDDINGS: settings.ai.embeddings_model_in_force} if settings.ai.embeddings is by else {}
+    return {ModelTask.EMBEDDINGS: settings.ai.embeddings_model_in_force} if settings.ai.embeddings is by else {}

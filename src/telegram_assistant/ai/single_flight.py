@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from telegram_assistant.ai.paid_call import Caller, Order, Progress, Withheld
-from telegram_assistant.domain.understanding.policy import Reason, Urgency
+from telegram_assistant.ai.paid_call import CallOrder, Progress, ProviderCaller, Withheld
+from telegram_assistant.domain.understanding.policy import FallbackReason, Urgency
 
 
 @dataclass(slots=True)
@@ -20,13 +20,13 @@ class _Flight:
 
 
 @dataclass(slots=True)
-class Flights:
+class SingleFlight:
     """Calls under way in this process, by the key of their answer."""
 
-    caller: Caller
+    caller: ProviderCaller
     _under_way: dict[bytes, _Flight] = field(default_factory=dict)
 
-    async def join[T](self, key: bytes, order: Order, fly: Callable[[Progress], Awaitable[T]], *, until: float) -> tuple[T, int]:
+    async def join[T](self, key: bytes, order: CallOrder, fly: Callable[[Progress], Awaitable[T]], *, until: float) -> tuple[T, int]:
         """The answer and its price, or Withheld at that moment of the loop's clock. What was not sent by then is called off."""
         flight = self._under_way.get(key)
         if flight is None or not flight.can_be_joined:
@@ -41,7 +41,7 @@ class Flights:
         except TimeoutError as error:
             if flight.progress.sent and order.urgency is Urgency.LIVE:
                 self.caller.late(order)
-            raise Withheld(Reason.AWAY if flight.progress.sent else Reason.BUSY) from error
+            raise Withheld(FallbackReason.AWAY if flight.progress.sent else FallbackReason.BUSY) from error
         finally:
             flight.waiters -= 1
             if not flight.waiters and not flight.progress.sent:

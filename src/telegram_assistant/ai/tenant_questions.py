@@ -9,7 +9,7 @@ from telegram_assistant.ai.protocols import TextKind, Vector
 from telegram_assistant.ai.questions import VECTORS
 from telegram_assistant.ai.vectors import VectorMaker
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, Asked, Urgency
+from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, ProviderRequest, Urgency
 
 MAX_RECENT = 1000
 
@@ -23,7 +23,7 @@ class RecentResults:
     async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, str | None]:
         return {key: self._answers[key] for key in keys if key in self._answers}
 
-    async def keep(self, _asked: Asked, answers: Mapping[bytes, str | None]) -> None:
+    async def keep(self, _asked: ProviderRequest, answers: Mapping[bytes, str | None]) -> None:
         self._answers |= answers
         while len(self._answers) > MAX_RECENT:
             self._answers.popitem(last=False)

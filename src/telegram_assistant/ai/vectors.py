@@ -7,13 +7,23 @@ from array import array
 from collections.abc import Mapping, Sequence
 
 from telegram_assistant.ai.answers import Results, Understood, key_of
-from telegram_assistant.ai.local.understanding import Local
-from telegram_assistant.ai.paid_call import Caller, Order, Progress, Withheld
+from telegram_assistant.ai.local.understanding import LocalModels
+from telegram_assistant.ai.paid_call import CallOrder, Progress, ProviderCaller, Withheld
 from telegram_assistant.ai.protocols import Embedded, TextKind, Vector
-from telegram_assistant.ai.providers import Source
+from telegram_assistant.ai.providers import ConfiguredProvider
 from telegram_assistant.ai.questions import OVERHEAD_TOKENS
-from telegram_assistant.ai.single_flight import Flights
-from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, Asked, Failure, Reason, Tier, Urgency, Work, reason_of
+from telegram_assistant.ai.single_flight import SingleFlight
+from telegram_assistant.domain.understanding.policy import (
+    AiPolicy,
+    Allowed,
+    Failure,
+    FallbackReason,
+    ModelTask,
+    ProviderRequest,
+    Tier,
+    Urgency,
+    reason_of,
+)
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.errors import ProviderFailed, Rejected
 from telegram_assistant.telemetry.logging import get_logger
@@ -28,12 +38,12 @@ class VectorMaker:
 
     def __init__(
         self,
-        source: Source | None,
+        source: ConfiguredProvider | None,
         *,
-        local: Local,
+        local: LocalModels,
         local_model: str | None,
-        caller: Caller,
-        flights: Flights,
+        caller: ProviderCaller,
+        flights: SingleFlight,
         results: Results,
         wait_seconds: Mapping[Urgency, float],
     ) -> None:
@@ -53,9 +63,9 @@ class VectorMaker:
         if self._local_model is not None and allowed.policy is not AiPolicy.OFF:
             return await self._here(texts, kind, self._local_model)
         if allowed.policy is not AiPolicy.PROVIDER:
-            return _none(Reason.POLICY)
+            return _none(FallbackReason.POLICY)
         if self._source is None:
-            return _none(Reason.NO_PROVIDER)
+            return _none(FallbackReason.NO_PROVIDER)
         try:
             return await self._there(texts, kind, self._source, allowed, urgency)
         except Withheld as withheld:
@@ -68,18 +78,20 @@ class VectorMaker:
             embedded = await self._local.embed(texts, kind, model=model, timeout_seconds=0)
         except Rejected as error:
             log.warning("no_vectors", why=str(error))
-            return _none(Reason.NO_PROVIDER)
+            return _none(FallbackReason.NO_PROVIDER)
         return Understood(embedded.vectors, Tier.LOCAL, "local", model, "")
 
-    async def _there(self, texts: Sequence[str], kind: TextKind, source: Source, allowed: Allowed, urgency: Urgency) -> Made:
+    async def _there(self, texts: Sequence[str], kind: TextKind, source: ConfiguredProvider, allowed: Allowed, urgency: Urgency) -> Made:
         """Texts that were embedded before are not paid for again."""
-        model = source.models[Work.EMBEDDINGS]
+        model = source.models[ModelTask.EMBEDDINGS]
         keys = [key_of("vector", source.name, model, kind.value, text) for text in texts]
         have = {key: _unpacked(data) for key, data in (await self._results.find(keys)).items() if data is not None}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in have}
         cost = 0
         if missing:
-            order = Order(source, Work.EMBEDDINGS, "vectors", Tokens(sum(map(len, missing.values())) + OVERHEAD_TOKENS), allowed.payers, urgency)
+            order = CallOrder(
+                source, ModelTask.EMBEDDINGS, "vectors", Tokens(sum(map(len, missing.values())) + OVERHEAD_TOKENS), allowed.payers, urgency
+            )
 
             async def send(timeout_seconds: float) -> Embedded:
                 return await source.provider.embed(list(missing.values()), kind, model=model, timeout_seconds=timeout_seconds)
@@ -89,7 +101,9 @@ class VectorMaker:
                 if len(embedded.vectors) != len(missing):
                     raise ProviderFailed(Failure.UNUSABLE, "another number of vectors than of texts")
                 new = dict(zip(missing, embedded.vectors, strict=True))
-                await self._results.keep(Asked(Work.EMBEDDINGS, source.name, model, ""), {key: _packed(vector) for key, vector in new.items()})
+                await self._results.keep(
+                    ProviderRequest(ModelTask.EMBEDDINGS, source.name, model, ""), {key: _packed(vector) for key, vector in new.items()}
+                )
                 return new
 
             until = asyncio.get_running_loop().time() + self._wait_seconds[urgency]
@@ -98,7 +112,7 @@ class VectorMaker:
         return Understood(tuple(have[key] for key in keys), Tier.PROVIDER, source.name, model, "", is_cached=not missing, cost_micro=cost)
 
 
-def _none(reason: Reason) -> Made:
+def _none(reason: FallbackReason) -> Made:
     return Understood(None, None, "", "", "", reason=reason)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from telegram_assistant.api.authentication import Callers
+from telegram_assistant.api.authentication import Authenticator
 from telegram_assistant.api.bodies import read_body
 from telegram_assistant.api.problems import TITLES, problem
 from telegram_assistant.api.rate_limiting import FailedKeys, rate_headers, too_many
@@ -17,23 +17,23 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import Caller
 from telegram_assistant.settings import ApiSettings
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.tenants.audit import Change
-from telegram_assistant.stores.postgres.tenants.idempotency import Answer
-from telegram_assistant.stores.redis.rate_limits import Taken
+from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
+from telegram_assistant.stores.postgres.tenants.idempotency import StoredResponse
+from telegram_assistant.stores.redis.rate_limits import RateLimitDecision
 
 PREFIX = "/api/v1"
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-LONGEST_KEY = 255
+MAX_KEY_LENGTH = 255
 
 
-class Door:
+class AccessMiddleware:
     """Everything outside /api/v1 passes."""
 
     def __init__(
         self,
         site: ASGIApp,
         *,
-        callers: Callers,
+        callers: Authenticator,
         failed_keys: FailedKeys,
         tenant: Callable[[TenantId], TenantStores],
         settings: ApiSettings,
@@ -63,45 +63,45 @@ class Door:
         if scope["method"] not in CHANGING:
             await self._site(scope, receive, counted)
             return
-        body = await read_body(receive, headers, max_bytes=self._settings.most_bytes, timeout_seconds=self._body_timeout_seconds)
+        body = await read_body(receive, headers, max_bytes=self._settings.max_bytes, timeout_seconds=self._body_timeout_seconds)
         answer = body if isinstance(body, Response) else await self._change(scope, body, caller, headers)
         await answer(scope, receive, counted)
 
     async def _change(self, scope: Scope, body: bytes, caller: Caller, headers: dict[bytes, bytes]) -> Response:
         given = headers.get(b"idempotency-key")
         if given is None:
-            return (await self._made(scope, body, caller)).response
+            return (await self._perform(scope, body, caller)).response
         key = given.decode("latin-1")
-        if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable():
-            return problem(422, TITLES[422], f"An Idempotency-Key is 1 to {LONGEST_KEY} printable ASCII letters.")
+        if not 0 < len(key) <= MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
+            return problem(422, TITLES[422], f"An Idempotency-Key is 1 to {MAX_KEY_LENGTH} printable ASCII letters.")
         known = self._tenant(caller.tenant_id).idempotency
         earlier = await known.take(key, _request(scope, body, caller), seconds=self._settings.timeout_seconds + 5)
         if earlier is not None:
             return _again(earlier)
         try:
-            kept = await self._made(scope, body, caller)
+            kept = await self._perform(scope, body, caller)
         except BaseException:
             await known.give_back(key)
             raise
         if kept.is_success:
-            await known.keep(key, Answer(kept.status, None if _is_secret(scope) else kept.body))
+            await known.keep(key, StoredResponse(kept.status, None if _is_secret(scope) else kept.body))
         else:
             await known.give_back(key)
         return kept.response
 
-    async def _made(self, scope: Scope, body: bytes, caller: Caller) -> "_Kept":
+    async def _perform(self, scope: Scope, body: bytes, caller: Caller) -> "_BufferedResponse":
         """Nothing is confirmed that is not in the audit log."""
-        kept = _Kept()
+        kept = _BufferedResponse()
         await self._site(scope, _once(body), kept.send)
         if kept.is_success:
             subject = scope["path"].removeprefix(PREFIX)
-            change = Change(caller.actor, scope["route"].operation_id, subject, caller.key_id, scope["audit_facts"])
+            change = AuditedAction(caller.actor, scope["route"].operation_id, subject, caller.key_id, scope["audit_facts"])
             await self._tenant(caller.tenant_id).audit.note(change)
         return kept
 
 
 @dataclass(slots=True)
-class _Kept:
+class _BufferedResponse:
     """An answer that waits until everything is written down."""
 
     status: int = 0
@@ -134,7 +134,7 @@ def _address_of(scope: Scope) -> str | None:
     return scope["client"][0] if scope.get("client") else None
 
 
-def _counted(send: Send, taken: Taken) -> Send:
+def _counted(send: Send, taken: RateLimitDecision) -> Send:
     headers = [(name.lower().encode(), value.encode()) for name, value in rate_headers(taken).items()]
 
     async def counted(message: Message) -> None:
@@ -160,7 +160,7 @@ def _request(scope: Scope, body: bytes, caller: Caller) -> bytes:
     return hashlib.sha256(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
 
 
-def _again(earlier: Answer) -> Response:
+def _again(earlier: StoredResponse) -> Response:
     if earlier.body is None:
         return problem(409, TITLES[409], "This was done, and its answer was a secret that is shown once; revoke it and make another.")
     media_type = "application/json" if earlier.body else None

@@ -6,12 +6,12 @@ from uuid import UUID
 
 from fastapi import Path
 
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import Shown
+from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.account_risk import Risk
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.accounts import AccountHealth, account_health, one_account, pause_account, resume_account
 
 area = Area("Accounts", "The accounts that read: their limits, who uses them, whether they are at risk. Never a session or a phone number in full.")
@@ -43,7 +43,7 @@ EXAMPLE = {
 }
 
 
-class AllowanceShown(Shown):
+class AllowanceResponse(ResponseModel):
     """One of our own limits: how many requests may be sent at once, how many more each hour, what is left. Null: only its process knows."""
 
     at_once: float
@@ -52,23 +52,23 @@ class AllowanceShown(Shown):
     full_in_seconds: float | None
 
 
-class MethodShown(Shown):
+class MethodUsageResponse(ResponseModel):
     """An account's use of one of Telegram's methods. `blocked_until`: Telegram has asked to be left alone until then."""
 
     method: str
     blocked_until: datetime | None
     pace: float
-    allowances: list[AllowanceShown]
+    allowances: list[AllowanceResponse]
 
 
-class ReasonShown(Shown):
+class ReasonResponse(ResponseModel):
     """Why, and what to do about it."""
 
     risk: Risk
     why: str
 
 
-class AccountShown(Shown):
+class AccountResponse(ResponseModel):
     """An account. `used_by` is the process that holds its lease now; `risk` answers "is my account at risk?"."""
 
     account_id: UUID
@@ -84,46 +84,46 @@ class AccountShown(Shown):
     open_backfills: int
     requests_per_second: float | None
     risk: Risk
-    reasons: list[ReasonShown]
-    methods: list[MethodShown]
+    reasons: list[ReasonResponse]
+    methods: list[MethodUsageResponse]
 
 
-class AccountsShown(Shown):
+class AccountsResponse(ResponseModel):
     """All accounts of the tenant."""
 
-    items: list[AccountShown]
+    items: list[AccountResponse]
 
 
-@area.get("/accounts", scope=Scope.READ, example={"items": [EXAMPLE]})
-async def list_accounts(ask: Ask) -> AccountsShown:
+@area.get("/accounts", scope=KeyScope.READ, example={"items": [EXAMPLE]})
+async def list_accounts(context: Context) -> AccountsResponse:
     """Every account, what is left of its limits, and whether it is at risk."""
-    return AccountsShown(items=[account_shown(one) for one in await account_health(stores=ask.stores, now=ask.now)])
+    return AccountsResponse(items=[account_shown(one) for one in await account_health(stores=context.stores, now=context.now)])
 
 
-@area.get("/accounts/{account_id}", scope=Scope.READ, example=EXAMPLE)
-async def get_account(ask: Ask, account_id: AccountId) -> AccountShown:
+@area.get("/accounts/{account_id}", scope=KeyScope.READ, example=EXAMPLE)
+async def get_account(context: Context, account_id: AccountId) -> AccountResponse:
     """One account."""
-    return account_shown(await one_account(account_id, stores=ask.stores, now=ask.now))
+    return account_shown(await one_account(account_id, stores=context.stores, now=context.now))
 
 
-@area.post("/accounts/{account_id}/pause", scope=Scope.ADMIN, example={**EXAMPLE, "state": "paused", "state_reason": "paused by anna"})
-async def pause_own_account(ask: Ask, account_id: AccountId) -> AccountShown:
+@area.post("/accounts/{account_id}/pause", scope=KeyScope.ADMIN, example={**EXAMPLE, "state": "paused", "state_reason": "paused by anna"})
+async def pause_own_account(context: Context, account_id: AccountId) -> AccountResponse:
     """Stop using an account.
 
     Whoever uses it lets go within 20 seconds; its channels are read by another account, if one can.
     """
-    return account_shown(await pause_account(account_id, by=ask.caller.actor, stores=ask.stores, now=ask.now))
+    return account_shown(await pause_account(account_id, by=context.caller.actor, stores=context.stores, now=context.now))
 
 
-@area.post("/accounts/{account_id}/resume", scope=Scope.ADMIN, example=EXAMPLE)
-async def resume_own_account(ask: Ask, account_id: AccountId) -> AccountShown:
+@area.post("/accounts/{account_id}/resume", scope=KeyScope.ADMIN, example=EXAMPLE)
+async def resume_own_account(context: Context, account_id: AccountId) -> AccountResponse:
     """Use an account again that was paused or in quarantine."""
-    return account_shown(await resume_account(account_id, stores=ask.stores, now=ask.now))
+    return account_shown(await resume_account(account_id, stores=context.stores, now=context.now))
 
 
-def account_shown(health: AccountHealth) -> AccountShown:
+def account_shown(health: AccountHealth) -> AccountResponse:
     one = health.account
-    return AccountShown(
+    return AccountResponse(
         account_id=one.public_id,
         phone=one.phone_masked,
         state=one.state,
@@ -137,6 +137,6 @@ def account_shown(health: AccountHealth) -> AccountShown:
         open_backfills=one.open_backfills,
         requests_per_second=one.requests_per_second,
         risk=health.verdict.risk,
-        reasons=[ReasonShown(risk=reason.risk, why=reason.why) for reason in health.verdict.reasons],
-        methods=[MethodShown.model_validate(use, from_attributes=True) for use in health.methods],
+        reasons=[ReasonResponse(risk=reason.risk, why=reason.why) for reason in health.verdict.reasons],
+        methods=[MethodUsageResponse.model_validate(use, from_attributes=True) for use in health.methods],
     )

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from pydantic import JsonValue, TypeAdapter
 
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Limit, Micros, Page, Shown, cursor_text, read_cursor
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.api.schemas import CursorText, Limit, Micros, PageResponse, ResponseModel, cursor_text, read_cursor
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.audit import newest_changes
 from telegram_assistant.stores.postgres.tenants.audit import AuditCursor, AuditEntry
@@ -26,7 +26,7 @@ EXAMPLE = {
 }
 
 
-class EntryShown(Shown):
+class AuditEntryResponse(ResponseModel):
     """One change: `action` is the operationId."""
 
     at: datetime
@@ -37,22 +37,22 @@ class EntryShown(Shown):
     facts: dict[str, JsonValue]
 
 
-class AuditShown(Page):
+class AuditLogResponse(PageResponse):
     """A page of the log, newest first."""
 
-    items: list[EntryShown]
+    items: list[AuditEntryResponse]
 
 
-@area.get("/audit-log", scope=Scope.ADMIN, example={"items": [EXAMPLE], "next": None})
-async def get_audit_log(ask: Ask, limit: Limit = 50, cursor: CursorText = None) -> AuditShown:
+@area.get("/audit-log", scope=KeyScope.ADMIN, example={"items": [EXAMPLE], "next": None})
+async def get_audit_log(context: Context, limit: Limit = 50, cursor: CursorText = None) -> AuditLogResponse:
     """Every change, newest first."""
-    page = await newest_changes(audit=ask.stores.audit, limit=limit, before=_cursor(cursor))
-    return AuditShown(items=[_shown(entry) for entry in page.entries], next=_text(page.next) if page.next else None)
+    page = await newest_changes(audit=context.stores.audit, limit=limit, before=_cursor(cursor))
+    return AuditLogResponse(items=[_shown(entry) for entry in page.entries], next=_text(page.next) if page.next else None)
 
 
-def _shown(entry: AuditEntry) -> EntryShown:
+def _shown(entry: AuditEntry) -> AuditEntryResponse:
     change = entry.change
-    return EntryShown.model_validate(
+    return AuditEntryResponse.model_validate(
         {"at": entry.at, "actor": change.actor, "key_id": change.key_id, "action": change.action, "subject": change.subject, "facts": change.facts}
     )
 

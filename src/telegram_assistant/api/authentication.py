@@ -12,10 +12,10 @@ from telegram_assistant.api.rate_limiting import Limiter
 from telegram_assistant.domain.tenants.access import KEY_BEGINS, Caller, hash_of
 from telegram_assistant.settings import ApiSettings
 from telegram_assistant.stores.postgres.tenants.keys import KeyDirectory
-from telegram_assistant.stores.redis.rate_limits import Bucket, CountedBy, Taken
+from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimitDecision
 
 REMEMBERED_SECONDS = 60.0
-MOST_REMEMBERED = 10_000
+MAX_REMEMBERED = 10_000
 KEY_LETTERS = len(KEY_BEGINS) + 43
 LOOK_UPS_AT_ONCE = 2
 """Keys that this process has never seen wait for each other, so that strangers who try keys never hold all connections to PostgreSQL."""
@@ -28,7 +28,7 @@ class _Remembered:
     changes: int | None
 
 
-class Callers:
+class Authenticator:
     """Remembers whose keys are whose. A revoked key is forgotten at once: every request that is counted says whether keys have changed."""
 
     def __init__(self, directory: KeyDirectory, limiter: Limiter, *, settings: ApiSettings, operator_key: SecretStr) -> None:
@@ -37,7 +37,7 @@ class Callers:
         self._known: dict[bytes, _Remembered] = {}
         self._strangers = asyncio.Semaphore(LOOK_UPS_AT_ONCE)
 
-    async def admitted(self, key: str) -> tuple[Caller, Taken] | None:
+    async def admitted(self, key: str) -> tuple[Caller, RateLimitDecision] | None:
         """Whoever asks, and whether they may ask now; None when nobody has such a key."""
         hashed = hash_of(key)
         known = await self._remembered(hashed, key)
@@ -66,7 +66,7 @@ class Callers:
         if caller is None:
             self._known.pop(hashed, None)
             return None
-        if len(self._known) >= MOST_REMEMBERED:
+        if len(self._known) >= MAX_REMEMBERED:
             self._known.clear()
         self._known[hashed] = found = _Remembered(caller, time.monotonic() + _remembered_seconds(caller), changes)
         return found
@@ -74,8 +74,8 @@ class Callers:
     def _buckets(self, caller: Caller) -> tuple[Bucket, Bucket]:
         settings = self._settings
         return (
-            Bucket(CountedBy.KEY, caller.counted_as, settings.per_minute, settings.burst),
-            Bucket(CountedBy.TENANT, str(caller.tenant_id), settings.tenant_per_minute, settings.tenant_burst),
+            Bucket(BucketOwner.KEY, caller.counted_as, settings.per_minute, settings.burst),
+            Bucket(BucketOwner.TENANT, str(caller.tenant_id), settings.tenant_per_minute, settings.tenant_burst),
         )
 
     def _is_operators(self, key: str) -> bool:

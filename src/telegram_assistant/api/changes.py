@@ -6,23 +6,23 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import Field, TypeAdapter
 
-from telegram_assistant.api.posts import PieceShown
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.posts import TextPieceResponse
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import LARGEST_ID, CursorText, Id, Limit, Micros, Moment, Page, Shown, cursor_text, read_cursor
+from telegram_assistant.api.schemas import MAX_ID, CursorText, Id, Limit, Micros, Moment, PageResponse, ResponseModel, cursor_text, read_cursor
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
-from telegram_assistant.features.changes import Told, quiet_changes
+from telegram_assistant.features.changes import DescribedChange, quiet_changes
 from telegram_assistant.stores.postgres.posts.changes import ChangeCursor, ChangeKind, ChangeOrder
 
 area = Area("Quiet changes", "What channels edited or deleted after they had published it.")
 
-CURSOR = TypeAdapter(tuple[Annotated[int, Field(ge=0, le=LARGEST_ID)], Micros, Id, Id, bool, Annotated[int, Field(ge=0, le=2**31 - 1)]])
+CURSOR = TypeAdapter(tuple[Annotated[int, Field(ge=0, le=MAX_ID)], Micros, Id, Id, bool, Annotated[int, Field(ge=0, le=2**31 - 1)]])
 WEEK = timedelta(days=7)
 
 
-class ChangeShown(Shown):
+class QuietChangeResponse(ResponseModel):
     """One change: when we saw it, and what exactly changed. `views` is how many had seen the post before."""
 
     post_id: str
@@ -34,13 +34,13 @@ class ChangeShown(Shown):
     before: str
     after: str
     views: int | None
-    difference: list[PieceShown]
+    difference: list[TextPieceResponse]
 
 
-class ChangesShown(Page):
+class QuietChangesResponse(PageResponse):
     """A page of changes."""
 
-    items: list[ChangeShown]
+    items: list[QuietChangeResponse]
 
 
 EXAMPLE = {
@@ -57,32 +57,32 @@ EXAMPLE = {
 }
 
 
-@area.get("/changes", scope=Scope.READ, example={"items": [EXAMPLE], "next": None})
+@area.get("/changes", scope=KeyScope.READ, example={"items": [EXAMPLE], "next": None})
 async def list_changes(
-    ask: Ask,
+    context: Context,
     since: Annotated[Moment | None, Query(description="Changes that were seen since then; without it, of the last seven days.")] = None,
     order: Annotated[ChangeOrder, Query(description="The newest first, or those first that most people had seen.")] = ChangeOrder.NEWEST,
     kind: Annotated[ChangeKind | None, Query(description="Only edits, or only deletions.")] = None,
     channel_id: Annotated[Id | None, Query(description="Only of this channel; nothing where it is not followed.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
-) -> ChangesShown:
+) -> QuietChangesResponse:
     """Edits with what exactly changed, and deletions with what was there."""
     page = await quiet_changes(
-        since or ask.now - WEEK,
-        stores=ask.stores,
+        since or context.now - WEEK,
+        stores=context.stores,
         order=order,
         kinds=(kind,) if kind else tuple(ChangeKind),
         channel_ids=None if channel_id is None else [ChannelId(channel_id)],
         limit=limit,
         after=_cursor(cursor),
     )
-    return ChangesShown(items=[_shown(one) for one in page.changes], next=_text(page.next) if page.next else None)
+    return QuietChangesResponse(items=[_shown(one) for one in page.changes], next=_text(page.next) if page.next else None)
 
 
-def _shown(told: Told) -> ChangeShown:
+def _shown(told: DescribedChange) -> QuietChangeResponse:
     change = told.change
-    return ChangeShown(
+    return QuietChangeResponse(
         post_id=str(change.post_id),
         channel=told.channel,
         link=told.link,
@@ -92,7 +92,7 @@ def _shown(told: Told) -> ChangeShown:
         before=change.before,
         after=change.after,
         views=change.views,
-        difference=[PieceShown(change=one.change, text=one.text) for one in told.pieces],
+        difference=[TextPieceResponse(change=one.change, text=one.text) for one in told.pieces],
     )
 
 

@@ -7,11 +7,11 @@ from uuid import UUID
 from fastapi import Path, Query
 from pydantic import Field, TypeAdapter
 
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Limit, Micros, Page, Shown, cursor_text, read_cursor
+from telegram_assistant.api.schemas import CursorText, Limit, Micros, PageResponse, ResponseModel, cursor_text, read_cursor
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.channel_requests import RequestStatus, get_request, list_requests
 from telegram_assistant.stores.postgres.channels.channel_requests import RequestCursor
@@ -34,7 +34,7 @@ REQUEST_EXAMPLE = {
 RequestId = Annotated[UUID, Path(description="`request_id` of the request.", examples=["6f6e2d5e-3f0f-4a7e-9a75-0b6d5a1f2c3d"])]
 
 
-class ChannelRequestResponse(Shown):
+class ChannelRequestResponse(ResponseModel):
     """A request to follow. Secrets of invitations are shortened."""
 
     request_id: UUID
@@ -51,15 +51,15 @@ class ChannelRequestResponse(Shown):
     answered_at: datetime | None
 
 
-class ChannelRequestsResponse(Page):
+class ChannelRequestsResponse(PageResponse):
     """A page of requests, newest first."""
 
     items: list[ChannelRequestResponse]
 
 
-@area.get("/channels/requests", scope=Scope.READ, example={"items": [REQUEST_EXAMPLE], "next": None})
+@area.get("/channels/requests", scope=KeyScope.READ, example={"items": [REQUEST_EXAMPLE], "next": None})
 async def list_channel_requests(
-    ask: Ask,
+    context: Context,
     state: Annotated[RequestState | None, Query(description="Only these.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
@@ -69,14 +69,14 @@ async def list_channel_requests(
     Names are looked up in fair turns with other tenants, within what Telegram allows an account: about 100 a day. Folders and
     invitations have their own limits and do not wait for names. Answered requests are kept for 30 days.
     """
-    page = await list_requests(state, requests=ask.stores.requests, now=ask.now, limit=limit, before=_cursor(cursor))
+    page = await list_requests(state, requests=context.stores.requests, now=context.now, limit=limit, before=_cursor(cursor))
     return ChannelRequestsResponse(items=[_response(one) for one in page.requests], next=_text(page.next) if page.next else None)
 
 
-@area.get("/channels/requests/{request_id}", scope=Scope.READ, example=REQUEST_EXAMPLE)
-async def get_channel_request(ask: Ask, request_id: RequestId) -> ChannelRequestResponse:
+@area.get("/channels/requests/{request_id}", scope=KeyScope.READ, example=REQUEST_EXAMPLE)
+async def get_channel_request(context: Context, request_id: RequestId) -> ChannelRequestResponse:
     """One request to follow."""
-    return _response(await get_request(request_id, requests=ask.stores.requests, now=ask.now))
+    return _response(await get_request(request_id, requests=context.stores.requests, now=context.now))
 
 
 def _response(status: RequestStatus) -> ChannelRequestResponse:

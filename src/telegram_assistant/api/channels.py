@@ -8,18 +8,29 @@ from uuid import UUID
 from fastapi import Query
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from telegram_assistant.api.ingest import PollWish
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.ingest import PollRequest
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import ChannelNumber, CursorText, Id, Limit, Page, Shown, Storable, Wish, cursor_text, read_cursor
+from telegram_assistant.api.schemas import (
+    ChannelNumber,
+    CursorText,
+    Id,
+    Limit,
+    PageResponse,
+    RequestModel,
+    ResponseModel,
+    Storable,
+    cursor_text,
+    read_cursor,
+)
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.policy import AiPolicy
-from telegram_assistant.features.channel_lists import Listed
-from telegram_assistant.features.channels import Requested, Wanted, change_followed, follow, get_followed, list_followed, unfollow
+from telegram_assistant.features.channel_lists import ListedChannel
+from telegram_assistant.features.channels import RequestedChannel, SubscriptionUpdate, change_followed, follow, get_followed, list_followed, unfollow
 from telegram_assistant.features.polling import poll_own
-from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription, Which
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, ChannelFilter, FollowedChannel, Subscription
 
 area = Area("Channels", "What is followed, and how.")
 
@@ -49,7 +60,7 @@ FolderName = Annotated[Storable, Field(min_length=1, max_length=64)]
 Days = Annotated[int, Field(ge=0, le=EVERYTHING_DAYS, description=f"How much of the past is wanted; {EVERYTHING_DAYS}: everything.")]
 
 
-class ChannelShown(Shown):
+class ChannelResponse(ResponseModel):
     """A followed channel. While it is suspended, nothing of it is shown but why."""
 
     channel_id: int
@@ -66,13 +77,13 @@ class ChannelShown(Shown):
     newest_posted_at: datetime | None
 
 
-class ChannelsShown(Page):
+class ChannelsResponse(PageResponse):
     """A page of followed channels, in the order of their ids."""
 
-    items: list[ChannelShown]
+    items: list[ChannelResponse]
 
 
-class FollowWish(Wish):
+class FollowRequest(RequestModel):
     """Channels to follow, and how.
 
     What is left out stays as it is where you follow a channel already. Of a new one, priority is `normal`, 7 days of history and all
@@ -94,7 +105,7 @@ class FollowWish(Wish):
     wants_media: bool | None = None
 
 
-class ChangeWish(Wish):
+class ChannelUpdateRequest(RequestModel):
     """What shall be different; what is left out stays. `folder: null` takes the channel out of its folder."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"folder": "City", "priority": "high"}]})
@@ -114,7 +125,7 @@ class FollowStatus(StrEnum):
     REFUSED = "refused"
 
 
-class FollowedReferenceResponse(Shown):
+class FollowedReferenceResponse(ResponseModel):
     """One reference. What is accepted becomes a request, and `/channels/requests/{request_id}` tells its fate."""
 
     reference: str = Field(description="As it was understood; secrets of invitations are shortened.")
@@ -124,97 +135,97 @@ class FollowedReferenceResponse(Shown):
     why: str | None = Field(description="Why it is refused.")
 
 
-class FollowResponse(Shown):
+class FollowResponse(ResponseModel):
     """One for each reference, in their order."""
 
     items: list[FollowedReferenceResponse]
 
 
-class PollShown(Shown):
+class PollResponse(ResponseModel):
     """The channel that will be read."""
 
     channel_id: int
     status: str
 
 
-@area.get("/channels", scope=Scope.READ, example={"items": [CHANNEL_EXAMPLE], "next": None})
+@area.get("/channels", scope=KeyScope.READ, example={"items": [CHANNEL_EXAMPLE], "next": None})
 async def list_channels(
-    ask: Ask,
+    context: Context,
     q: Annotated[Storable | None, Query(max_length=100, description="Words in title or name.")] = None,
     folder: Annotated[Storable | None, Query(max_length=64, description="Only this folder.")] = None,
     priority: Annotated[Priority | None, Query(description="Only this priority.")] = None,
     active: Annotated[bool | None, Query(description="true: without suspended ones; false: only those.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
-) -> ChannelsShown:
+) -> ChannelsResponse:
     """The channels that are followed."""
-    which = Which(words=q, folder=folder, priority=priority, active=active)
+    which = ChannelFilter(words=q, folder=folder, priority=priority, active=active)
     read = read_cursor(cursor, CURSOR)
-    page = await list_followed(which, followed=ask.stores.followed, limit=limit, after=ChannelId(read[0]) if read else None)
-    return ChannelsShown(items=[_shown(one) for one in page.channels], next=cursor_text(page.next) if page.next else None)
+    page = await list_followed(which, followed=context.stores.followed, limit=limit, after=ChannelId(read[0]) if read else None)
+    return ChannelsResponse(items=[_shown(one) for one in page.channels], next=cursor_text(page.next) if page.next else None)
 
 
-@area.post("/channels", scope=Scope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202)
-async def follow_channels(ask: Ask, wish: FollowWish) -> FollowResponse:
+@area.post("/channels", scope=KeyScope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202)
+async def follow_channels(context: Context, wish: FollowRequest) -> FollowResponse:
     """Follow channels.
 
     Each reference becomes a request, which an account serves when its turn comes; then its channels are in the list of channels. One
     wrong reference does not stop the others.
     """
     requested = await follow(
-        [Listed(one) for one in wish.references],
+        [ListedChannel(one) for one in wish.references],
         Subscription(channel_id=NOT_KNOWN_YET, **wish.model_dump(exclude={"references"})),
-        stores=ask.stores,
+        stores=context.stores,
     )
-    ask.note(references=[one.written for one in requested if one.refused is None])
+    context.note(references=[one.written for one in requested if one.refused is None])
     return FollowResponse(items=[_followed(one) for one in requested])
 
 
-@area.get("/channels/{channel_id}", scope=Scope.READ, example=CHANNEL_EXAMPLE)
-async def get_channel(ask: Ask, channel_id: ChannelNumber) -> ChannelShown:
+@area.get("/channels/{channel_id}", scope=KeyScope.READ, example=CHANNEL_EXAMPLE)
+async def get_channel(context: Context, channel_id: ChannelNumber) -> ChannelResponse:
     """One followed channel."""
-    return _shown(await get_followed(ChannelId(channel_id), followed=ask.stores.followed))
+    return _shown(await get_followed(ChannelId(channel_id), followed=context.stores.followed))
 
 
-@area.patch("/channels/{channel_id}", scope=Scope.WRITE, example=CHANNEL_EXAMPLE)
-async def change_channel(ask: Ask, channel_id: ChannelNumber, wish: ChangeWish) -> ChannelShown:
+@area.patch("/channels/{channel_id}", scope=KeyScope.WRITE, example=CHANNEL_EXAMPLE)
+async def change_channel(context: Context, channel_id: ChannelNumber, wish: ChannelUpdateRequest) -> ChannelResponse:
     """Follow a channel differently.
 
     Without an owner's consent, the policy `provider` means `local`.
     """
-    ask.note(**wish.model_dump(mode="json", exclude_unset=True))
-    wanted = Wanted(leaves_folder="folder" in wish.model_fields_set and wish.folder is None, **wish.model_dump())
-    return _shown(await change_followed(ChannelId(channel_id), wanted, followed=ask.stores.followed))
+    context.note(**wish.model_dump(mode="json", exclude_unset=True))
+    wanted = SubscriptionUpdate(leaves_folder="folder" in wish.model_fields_set and wish.folder is None, **wish.model_dump())
+    return _shown(await change_followed(ChannelId(channel_id), wanted, followed=context.stores.followed))
 
 
-@area.delete("/channels/{channel_id}", scope=Scope.WRITE)
-async def unfollow_channel(ask: Ask, channel_id: ChannelNumber) -> None:
+@area.delete("/channels/{channel_id}", scope=KeyScope.WRITE)
+async def unfollow_channel(context: Context, channel_id: ChannelNumber) -> None:
     """Stop following a channel."""
-    await unfollow(ChannelId(channel_id), followed=ask.stores.followed)
+    await unfollow(ChannelId(channel_id), followed=context.stores.followed)
 
 
-@area.post("/channels/{channel_id}/poll", scope=Scope.WRITE, example={"channel_id": 1234567890, "status": "asked for"}, status=202)
-async def poll_channel(ask: Ask, channel_id: ChannelNumber, wish: PollWish | None = None) -> PollShown:
+@area.post("/channels/{channel_id}/poll", scope=KeyScope.WRITE, example={"channel_id": 1234567890, "status": "asked for"}, status=202)
+async def poll_channel(context: Context, channel_id: ChannelNumber, wish: PollRequest | None = None) -> PollResponse:
     """Read a channel now.
 
     Only an account of your own reads it; one that does not know the channel yet looks it up first. Releases a parked channel.
     """
-    wanted = wish or PollWish()
-    ask.note(**wanted.model_dump(mode="json"))
+    wanted = wish or PollRequest()
+    context.note(**wanted.model_dump(mode="json"))
     await poll_own(
         ChannelId(channel_id),
         mode=wanted.mode,
         first=wanted.first,
-        followed=ask.stores.followed,
+        followed=context.stores.followed,
     )
-    return PollShown(channel_id=channel_id, status="asked for")
+    return PollResponse(channel_id=channel_id, status="asked for")
 
 
-def _shown(channel: FollowedChannel) -> ChannelShown:
-    return ChannelShown.model_validate(channel, from_attributes=True)
+def _shown(channel: FollowedChannel) -> ChannelResponse:
+    return ChannelResponse.model_validate(channel, from_attributes=True)
 
 
-def _followed(requested: Requested) -> FollowedReferenceResponse:
+def _followed(requested: RequestedChannel) -> FollowedReferenceResponse:
     accepted = FollowStatus.ALREADY_FOLLOWED if requested.followed else FollowStatus.ACCEPTED
     return FollowedReferenceResponse(
         reference=requested.written,

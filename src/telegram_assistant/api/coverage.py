@@ -6,13 +6,13 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import TypeAdapter
 
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import ChannelNumber, CursorText, Id, Limit, Page, Shown, cursor_text, read_cursor
+from telegram_assistant.api.schemas import ChannelNumber, CursorText, Id, Limit, PageResponse, ResponseModel, cursor_text, read_cursor
 from telegram_assistant.domain.channels.coverage import CoverageState, IdRange
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.tenants.access import Scope
-from telegram_assistant.features.coverage import CoverageInFull, CoveragePlace, coverage_of, coverage_of_all, in_words
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.features.coverage import CoveragePlace, FullCoverage, coverage_of, coverage_of_all, in_words
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage, Coverage
 
 area = Area("Coverage", "Which message ids are proven to be read, what is missing and why.")
@@ -33,7 +33,7 @@ LINE_EXAMPLE = {
 }
 
 
-class CoverageLineShown(Shown):
+class CoverageSummaryResponse(ResponseModel):
     """One channel. `summary` is for people; `until` is when the state may change by itself, or since when a channel is unreadable.
 
     `floor_at` is since when it is to be complete for you; null: everything that was ever posted.
@@ -52,42 +52,42 @@ class CoverageLineShown(Shown):
     summary: str
 
 
-class CoverageShown(Page):
+class CoverageResponse(PageResponse):
     """A page of channels by title, and all followed channels in sum, whichever are asked for."""
 
-    items: list[CoverageLineShown]
+    items: list[CoverageSummaryResponse]
     complete: bool
     states: dict[CoverageState, int]
     missing_ids: int
 
 
-class RangeShown(Shown):
+class CoverageRangeResponse(ResponseModel):
     """Message ids from `low` to `high`, both included."""
 
     low: int
     high: int
 
 
-class LedgerShown(Shown):
+class CoverageLedgerResponse(ResponseModel):
     """What an account has proven, the newest first; at most 1,000 ranges of each kind."""
 
     floor_id: int
     newest_id: int
     verified_at: datetime
-    verified: list[RangeShown]
-    gaps: list[RangeShown]
+    verified: list[CoverageRangeResponse]
+    gaps: list[CoverageRangeResponse]
 
 
-class ChannelCoverageShown(Shown):
+class ChannelCoverageResponse(ResponseModel):
     """One channel with its ledger; null before an account has read it."""
 
-    channel: CoverageLineShown
-    ledger: LedgerShown | None
+    channel: CoverageSummaryResponse
+    ledger: CoverageLedgerResponse | None
 
 
 @area.get(
     "/coverage",
-    scope=Scope.READ,
+    scope=KeyScope.READ,
     example={
         "items": [LINE_EXAMPLE],
         "next": None,
@@ -97,16 +97,16 @@ class ChannelCoverageShown(Shown):
     },
 )
 async def list_coverage(
-    ask: Ask,
+    context: Context,
     state: Annotated[list[CoverageState] | None, Query(description="Only channels in one of these states.", max_length=len(CoverageState))] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
-) -> CoverageShown:
+) -> CoverageResponse:
     """How complete each followed channel is, and why something is missing."""
     read = read_cursor(cursor, CURSOR)
     after = CoveragePlace(read[0], ChannelId(read[1])) if read else None
-    page = await coverage_of_all(stores=ask.stores, states=state or (), limit=limit, after=after)
-    return CoverageShown(
+    page = await coverage_of_all(stores=context.stores, states=state or (), limit=limit, after=after)
+    return CoverageResponse(
         items=[_line(one) for one in page.channels],
         next=cursor_text(page.next.title, page.next.channel_id) if page.next else None,
         complete=page.complete,
@@ -117,7 +117,7 @@ async def list_coverage(
 
 @area.get(
     "/channels/{channel_id}/coverage",
-    scope=Scope.READ,
+    scope=KeyScope.READ,
     example={
         "channel": LINE_EXAMPLE,
         "ledger": {
@@ -129,17 +129,17 @@ async def list_coverage(
         },
     },
 )
-async def get_channel_coverage(ask: Ask, channel_id: ChannelNumber) -> ChannelCoverageShown:
+async def get_channel_coverage(context: Context, channel_id: ChannelNumber) -> ChannelCoverageResponse:
     """Which message ids of a channel are proven, and which are missing."""
-    return _in_full(await coverage_of(ChannelId(channel_id), stores=ask.stores))
+    return _in_full(await coverage_of(ChannelId(channel_id), stores=context.stores))
 
 
-def _in_full(found: CoverageInFull) -> ChannelCoverageShown:
-    return ChannelCoverageShown(channel=_line(found.channel), ledger=_ledger(found.ledger) if found.ledger else None)
+def _in_full(found: FullCoverage) -> ChannelCoverageResponse:
+    return ChannelCoverageResponse(channel=_line(found.channel), ledger=_ledger(found.ledger) if found.ledger else None)
 
 
-def _line(one: ChannelCoverage) -> CoverageLineShown:
-    return CoverageLineShown(
+def _line(one: ChannelCoverage) -> CoverageSummaryResponse:
+    return CoverageSummaryResponse(
         channel_id=one.channel_id,
         title=one.title,
         state=one.status.state,
@@ -154,8 +154,8 @@ def _line(one: ChannelCoverage) -> CoverageLineShown:
     )
 
 
-def _ledger(ledger: Coverage) -> LedgerShown:
-    return LedgerShown(
+def _ledger(ledger: Coverage) -> CoverageLedgerResponse:
+    return CoverageLedgerResponse(
         floor_id=ledger.floor_id,
         newest_id=ledger.newest_id,
         verified_at=ledger.verified_at,
@@ -164,5 +164,5 @@ def _ledger(ledger: Coverage) -> LedgerShown:
     )
 
 
-def _range(one: IdRange) -> RangeShown:
-    return RangeShown(low=one.low, high=one.high)
+def _range(one: IdRange) -> CoverageRangeResponse:
+    return CoverageRangeResponse(low=one.low, high=one.high)

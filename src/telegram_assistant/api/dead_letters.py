@@ -6,17 +6,17 @@ from typing import Annotated
 from fastapi import Path, Query
 from pydantic import TypeAdapter
 
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import LARGEST_ID, CursorText, Id, Limit, Page, Shown, Storable, cursor_text, read_cursor
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.api.schemas import MAX_ID, CursorText, Id, Limit, PageResponse, ResponseModel, Storable, cursor_text, read_cursor
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.dead_letters import discard, inspect, list_letters, replay
 from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetter
 
 area = Area("Dead letters", "Events that a stage could not process. Only for the operator.")
 
 CURSOR = TypeAdapter(tuple[Id])
-Number = Annotated[int, Path(ge=1, le=LARGEST_ID, description="`number` of the letter.", examples=[7])]
+Number = Annotated[int, Path(ge=1, le=MAX_ID, description="`number` of the letter.", examples=[7])]
 LINE_EXAMPLE = {
     "number": 7,
     "stage": "tagging",
@@ -28,7 +28,7 @@ LINE_EXAMPLE = {
 }
 
 
-class LetterShown(Shown):
+class DeadLetterResponse(ResponseModel):
     """A letter in brief."""
 
     number: int
@@ -40,63 +40,63 @@ class LetterShown(Shown):
     created_at: datetime
 
 
-class LetterInFullShown(Shown):
+class DeadLetterDetailsResponse(ResponseModel):
     """A letter with what could not be processed; what is no text in it is replaced."""
 
-    letter: LetterShown
+    letter: DeadLetterResponse
     entry_id: str
     payload: str
     traceback: str | None
 
 
-class LettersShown(Page):
+class DeadLettersResponse(PageResponse):
     """A page of letters, newest first."""
 
-    items: list[LetterShown]
+    items: list[DeadLetterResponse]
 
 
-@area.get("/dead-letters", scope=Scope.OPERATE, example={"items": [LINE_EXAMPLE], "next": None})
+@area.get("/dead-letters", scope=KeyScope.OPERATE, example={"items": [LINE_EXAMPLE], "next": None})
 async def list_dead_letters(
-    ask: Ask,
+    context: Context,
     stage: Annotated[Storable | None, Query(max_length=100, description="Only of this stage.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
-) -> LettersShown:
+) -> DeadLettersResponse:
     """The newest first."""
     read = read_cursor(cursor, CURSOR)
-    page = await list_letters(letters=ask.app.api.dead_letters, stage=stage, limit=limit, before=read[0] if read else None)
-    return LettersShown(items=[_brief(one) for one in page.letters], next=cursor_text(page.next) if page.next else None)
+    page = await list_letters(letters=context.app.api.dead_letters, stage=stage, limit=limit, before=read[0] if read else None)
+    return DeadLettersResponse(items=[_brief(one) for one in page.letters], next=cursor_text(page.next) if page.next else None)
 
 
 @area.get(
     "/dead-letters/{number}",
-    scope=Scope.OPERATE,
+    scope=KeyScope.OPERATE,
     example={"letter": LINE_EXAMPLE, "entry_id": "1763193600000-0", "payload": "{}", "traceback": None},
 )
-async def get_dead_letter(ask: Ask, number: Number) -> LetterInFullShown:
+async def get_dead_letter(context: Context, number: Number) -> DeadLetterDetailsResponse:
     """One letter with everything that is known of it."""
-    return _full(await inspect(number, letters=ask.app.api.dead_letters))
+    return _full(await inspect(number, letters=context.app.api.dead_letters))
 
 
-@area.post("/dead-letters/{number}/replay", scope=Scope.OPERATE, example=LINE_EXAMPLE)
-async def replay_dead_letter(ask: Ask, number: Number) -> LetterShown:
+@area.post("/dead-letters/{number}/replay", scope=KeyScope.OPERATE, example=LINE_EXAMPLE)
+async def replay_dead_letter(context: Context, number: Number) -> DeadLetterResponse:
     """Send a letter back to the stage that buried it, and to no other."""
-    partitions = ask.app.settings.streams.partitions
-    letter = await replay(number, letters=ask.app.api.dead_letters, redis=ask.app.redis, partitions=partitions)
-    ask.note(stage=letter.stage, reason=letter.reason)
+    partitions = context.app.settings.streams.partitions
+    letter = await replay(number, letters=context.app.api.dead_letters, redis=context.app.redis, partitions=partitions)
+    context.note(stage=letter.stage, reason=letter.reason)
     return _brief(letter)
 
 
-@area.post("/dead-letters/{number}/discard", scope=Scope.OPERATE, example=LINE_EXAMPLE)
-async def discard_dead_letter(ask: Ask, number: Number) -> LetterShown:
+@area.post("/dead-letters/{number}/discard", scope=KeyScope.OPERATE, example=LINE_EXAMPLE)
+async def discard_dead_letter(context: Context, number: Number) -> DeadLetterResponse:
     """Let a letter go: the post stays as it is, and is not announced again."""
-    letter = await discard(number, letters=ask.app.api.dead_letters, redis=ask.app.redis)
-    ask.note(stage=letter.stage, reason=letter.reason)
+    letter = await discard(number, letters=context.app.api.dead_letters, redis=context.app.redis)
+    context.note(stage=letter.stage, reason=letter.reason)
     return _brief(letter)
 
 
-def _brief(letter: DeadLetter) -> LetterShown:
-    return LetterShown(
+def _brief(letter: DeadLetter) -> DeadLetterResponse:
+    return DeadLetterResponse(
         number=letter.dead_letter_id,
         stage=letter.stage,
         stream=letter.stream,
@@ -107,6 +107,6 @@ def _brief(letter: DeadLetter) -> LetterShown:
     )
 
 
-def _full(letter: DeadLetter) -> LetterInFullShown:
+def _full(letter: DeadLetter) -> DeadLetterDetailsResponse:
     payload = letter.payload.decode("utf-8", "replace")
-    return LetterInFullShown(letter=_brief(letter), entry_id=letter.entry_id, payload=payload, traceback=letter.traceback)
+    return DeadLetterDetailsResponse(letter=_brief(letter), entry_id=letter.entry_id, payload=payload, traceback=letter.traceback)

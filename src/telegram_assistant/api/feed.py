@@ -4,12 +4,12 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Id, Limit, Micros, Page, Shown, cursor_text, read_cursor
+from telegram_assistant.api.schemas import CursorText, Id, Limit, Micros, PageResponse, ResponseModel, cursor_text, read_cursor
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.post import PostKind
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.feed import FeedPage, newest_posts
 from telegram_assistant.stores.postgres.posts.feed import Cursor
@@ -41,7 +41,7 @@ POST_EXAMPLE = {
 }
 
 
-class EntityShown(Shown):
+class EntityResponse(ResponseModel):
     """A marked piece of text; offsets count UTF-16 units."""
 
     kind: str
@@ -50,14 +50,14 @@ class EntityShown(Shown):
     url: str | None
 
 
-class OriginShown(Shown):
+class ForwardOriginResponse(ResponseModel):
     """Where a post was forwarded from."""
 
     channel_id: int
     message_id: int | None
 
 
-class PostShown(Shown):
+class PostResponse(ResponseModel):
     """A post as it is now. Deleted ones keep their text, and say when they were missed."""
 
     post_id: str
@@ -72,41 +72,41 @@ class PostShown(Shown):
     revision: int
     kind: PostKind
     text: str
-    entities: list[EntityShown]
+    entities: list[EntityResponse]
     reply_to: int | None
-    forwarded_from: OriginShown | None
+    forwarded_from: ForwardOriginResponse | None
     album_id: int | None
     language: str | None
     author: str | None
 
 
-class FeedShown(Page):
+class FeedResponse(PageResponse):
     """A page of the feed, newest first."""
 
-    items: list[PostShown]
+    items: list[PostResponse]
 
 
-@area.get("/feed", scope=Scope.READ, example={"items": [POST_EXAMPLE], "next": "WzE3NjMxOTM2MDAwMDAwMDAsMTIzNDU2Nzg5MCw0Ml0"})
-async def get_feed(ask: Ask, limit: Limit = 50, cursor: CursorText = None) -> FeedShown:
+@area.get("/feed", scope=KeyScope.READ, example={"items": [POST_EXAMPLE], "next": "WzE3NjMxOTM2MDAwMDAwMDAsMTIzNDU2Nzg5MCw0Ml0"})
+async def get_feed(context: Context, limit: Limit = 50, cursor: CursorText = None) -> FeedResponse:
     """The newest posts of all followed channels.
 
     In exact order of publication. Deleted posts are among them, marked.
     """
-    page = await newest_posts(stores=ask.stores, limit=limit, before=feed_cursor(cursor))
+    page = await newest_posts(stores=context.stores, limit=limit, before=feed_cursor(cursor))
     return feed_shown(page)
 
 
-def feed_shown(page: FeedPage) -> FeedShown:
+def feed_shown(page: FeedPage) -> FeedResponse:
     """As every answer shows a list of posts."""
     items = [post_shown(one.stored, channel=one.channel, link=one.link) for one in page.posts]
     after = page.next
-    return FeedShown(items=items, next=cursor_text(micros(after.posted_at), after.channel_id, after.message_id) if after else None)
+    return FeedResponse(items=items, next=cursor_text(micros(after.posted_at), after.channel_id, after.message_id) if after else None)
 
 
-def post_shown(stored: StoredPost, *, channel: str, link: str) -> PostShown:
+def post_shown(stored: StoredPost, *, channel: str, link: str) -> PostResponse:
     """As every answer shows a post."""
     post = stored.post
-    return PostShown(
+    return PostResponse(
         post_id=str(post.id),
         channel_id=post.channel_id,
         message_id=post.message_id,
@@ -119,9 +119,9 @@ def post_shown(stored: StoredPost, *, channel: str, link: str) -> PostShown:
         revision=stored.revision,
         kind=post.kind,
         text=post.text,
-        entities=[EntityShown(kind=one.kind, offset=one.offset, length=one.length, url=one.url) for one in post.entities],
+        entities=[EntityResponse(kind=one.kind, offset=one.offset, length=one.length, url=one.url) for one in post.entities],
         reply_to=post.reply_to,
-        forwarded_from=OriginShown(channel_id=origin.channel_id, message_id=origin.message_id) if (origin := post.forwarded_from) else None,
+        forwarded_from=ForwardOriginResponse(channel_id=origin.channel_id, message_id=origin.message_id) if (origin := post.forwarded_from) else None,
         album_id=post.grouped_id,
         language=post.lang,
         author=post.author,

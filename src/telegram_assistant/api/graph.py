@@ -6,14 +6,25 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import Field
 
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import LARGEST_ID, ChannelNumber, Limit, MessageNumber, Shown, Storable
+from telegram_assistant.api.schemas import MAX_ID, ChannelNumber, Limit, MessageNumber, ResponseModel, Storable
 from telegram_assistant.domain.graph.graph_facts import DAYS_KEPT
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.posts.links import LONGEST_URL
-from telegram_assistant.domain.tenants.access import Scope
-from telegram_assistant.features.graph import Asking, Engine, Forwarded, Place, Showing, Similar, similar_channels, spread, who_forwards, who_links
+from telegram_assistant.domain.posts.links import MAX_URL_LENGTH
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.features.graph import (
+    Engine,
+    ForwardEdge,
+    GraphChannel,
+    GraphScope,
+    SharingPost,
+    Similar,
+    similar_channels,
+    spread,
+    who_forwards,
+    who_links,
+)
 
 area = Area("Graph", "Who forwards whom, and where things come from; computed from what you follow.")
 
@@ -29,7 +40,7 @@ SHOWING_EXAMPLE = {
 BY_GRAPH = {"since": "2026-10-16", "answered_by": "graph", "notice": ""}
 
 
-class PlaceShown(Shown):
+class GraphChannelResponse(ResponseModel):
     """A channel. One that you do not follow is known by its number only."""
 
     channel_id: int
@@ -37,16 +48,16 @@ class PlaceShown(Shown):
     is_followed: bool
 
 
-class ShowingShown(Shown):
+class SharingPostResponse(ResponseModel):
     """A post of a followed channel that shows what was asked for."""
 
     post_id: str
-    channel: PlaceShown
+    channel: GraphChannelResponse
     posted_at: datetime
     link: str
 
 
-class Answered(Shown):
+class GraphResponse(ResponseModel):
     """How far back was looked, and by what."""
 
     since: date
@@ -54,92 +65,92 @@ class Answered(Shown):
     notice: str = Field(description="Why PostgreSQL has answered and not the graph; empty otherwise.")
 
 
-class ForwardedShown(Shown):
+class ForwardEdgeResponse(ResponseModel):
     """How often a channel has forwarded another."""
 
-    channel: PlaceShown
-    source: PlaceShown
+    channel: GraphChannelResponse
+    source: GraphChannelResponse
     posts: int
     first_day: date
     last_day: date
 
 
-class ForwardsShown(Answered):
+class ForwardsResponse(GraphResponse):
     """The most first."""
 
-    items: list[ForwardedShown]
+    items: list[ForwardEdgeResponse]
 
 
-class SpreadShown(Answered):
+class SpreadResponse(GraphResponse):
     """Where a post comes from, and who has forwarded it, the first first."""
 
     origin: str
-    source: PlaceShown
-    original: ShowingShown | None = Field(description="null: you do not follow its channel, or it is gone.")
-    forwards: list[ShowingShown]
+    source: GraphChannelResponse
+    original: SharingPostResponse | None = Field(description="null: you do not follow its channel, or it is gone.")
+    forwards: list[SharingPostResponse]
 
 
-class SharedShown(Shown):
+class CommonGroundResponse(ResponseModel):
     """What two channels have in common."""
 
     kind: str
     what: str
 
 
-class SimilarShown(Shown):
+class SimilarChannelResponse(ResponseModel):
     """A channel, how much it is like the one asked about, and by what."""
 
-    channel: PlaceShown
+    channel: GraphChannelResponse
     score: float
     shared: int
-    examples: list[SharedShown]
+    examples: list[CommonGroundResponse]
 
 
-class SimilarsShown(Answered):
+class SimilarChannelsResponse(GraphResponse):
     """The most similar first."""
 
-    channel: PlaceShown
-    items: list[SimilarShown]
+    channel: GraphChannelResponse
+    items: list[SimilarChannelResponse]
 
 
-class LinksShown(Answered):
+class LinkingPostsResponse(GraphResponse):
     """Posts that lead to a page, the first first."""
 
     url: str
-    items: list[ShowingShown]
+    items: list[SharingPostResponse]
 
 
 @area.get(
     "/graph/forwards",
-    scope=Scope.READ,
+    scope=KeyScope.READ,
     example={
         **BY_GRAPH,
         "items": [{"channel": PLACE_EXAMPLE, "source": OTHER_EXAMPLE, "posts": 12, "first_day": "2026-10-20", "last_day": "2026-11-14"}],
     },
 )
 async def list_forwards(
-    ask: Ask,
-    channel_id: Annotated[int | None, Query(ge=1, le=LARGEST_ID, description="Only what this channel forwards, and who forwards it.")] = None,
+    context: Context,
+    channel_id: Annotated[int | None, Query(ge=1, le=MAX_ID, description="Only what this channel forwards, and who forwards it.")] = None,
     days: Days = 30,
     limit: Limit = 50,
-) -> ForwardsShown:
+) -> ForwardsResponse:
     """Who forwards whom."""
-    found = await who_forwards(_asking(ask, days), channel_id=ChannelId(channel_id) if channel_id else None, limit=limit)
-    return ForwardsShown(items=[_forwarded(one) for one in found.forwarded], since=found.since, answered_by=found.by.engine, notice=found.by.why)
+    found = await who_forwards(_asking(context, days), channel_id=ChannelId(channel_id) if channel_id else None, limit=limit)
+    return ForwardsResponse(items=[_forwarded(one) for one in found.forwarded], since=found.since, answered_by=found.by.engine, notice=found.by.why)
 
 
 @area.get(
     "/posts/{channel_id}/{message_id}/spread",
-    scope=Scope.READ,
+    scope=KeyScope.READ,
     example={**BY_GRAPH, "origin": "1234567891/7", "source": OTHER_EXAMPLE, "original": None, "forwards": [SHOWING_EXAMPLE]},
 )
-async def get_spread(ask: Ask, channel_id: ChannelNumber, message_id: MessageNumber, days: Days = 30, limit: Limit = 50) -> SpreadShown:
+async def get_spread(context: Context, channel_id: ChannelNumber, message_id: MessageNumber, days: Days = 30, limit: Limit = 50) -> SpreadResponse:
     """How a post spread, or the one that it forwards.
 
     Who had it first is `original`, or else the first of `forwards`.
     """
-    found = await spread(_asking(ask, days), PostId(ChannelId(channel_id), MessageId(message_id)), limit=limit)
-    return SpreadShown(
+    found = await spread(_asking(context, days), PostId(ChannelId(channel_id), MessageId(message_id)), limit=limit)
+    return SpreadResponse(
         origin=str(found.origin),
         source=_place(found.source),
         original=_showing(found.original) if found.original else None,
@@ -152,17 +163,17 @@ async def get_spread(ask: Ask, channel_id: ChannelNumber, message_id: MessageNum
 
 @area.get(
     "/channels/{channel_id}/similar",
-    scope=Scope.READ,
+    scope=KeyScope.READ,
     example={
         **BY_GRAPH,
         "channel": PLACE_EXAMPLE,
         "items": [{"channel": PLACE_EXAMPLE, "score": 0.4, "shared": 3, "examples": [{"kind": "page", "what": "https://example.com/"}]}],
     },
 )
-async def list_similar_channels(ask: Ask, channel_id: ChannelNumber, days: Days = 30, limit: Limit = 10) -> SimilarsShown:
+async def list_similar_channels(context: Context, channel_id: ChannelNumber, days: Days = 30, limit: Limit = 10) -> SimilarChannelsResponse:
     """Followed channels with the same sources, pages and names; only the graph knows (404 where it is off)."""
-    found = await similar_channels(_asking(ask, days), ChannelId(channel_id), limit=limit)
-    return SimilarsShown(
+    found = await similar_channels(_asking(context, days), ChannelId(channel_id), limit=limit)
+    return SimilarChannelsResponse(
         channel=_place(found.channel),
         items=[_similar(one) for one in found.similar],
         since=found.since,
@@ -171,36 +182,38 @@ async def list_similar_channels(ask: Ask, channel_id: ChannelNumber, days: Days 
     )
 
 
-@area.get("/graph/links", scope=Scope.READ, example={**BY_GRAPH, "url": "https://example.com/article", "items": [SHOWING_EXAMPLE]}, also=(404,))
+@area.get("/graph/links", scope=KeyScope.READ, example={**BY_GRAPH, "url": "https://example.com/article", "items": [SHOWING_EXAMPLE]}, also=(404,))
 async def list_links(
-    ask: Ask,
-    url: Annotated[Storable, Query(min_length=1, max_length=LONGEST_URL, description="The page.", examples=["https://example.com/article"])],
+    context: Context,
+    url: Annotated[Storable, Query(min_length=1, max_length=MAX_URL_LENGTH, description="The page.", examples=["https://example.com/article"])],
     days: Days = 30,
     limit: Limit = 50,
-) -> LinksShown:
+) -> LinkingPostsResponse:
     """Who links to a page, the first first; only the graph knows (404 where it is off)."""
-    found = await who_links(_asking(ask, days), url, limit=limit)
-    return LinksShown(
+    found = await who_links(_asking(context, days), url, limit=limit)
+    return LinkingPostsResponse(
         url=found.url, items=[_showing(one) for one in found.posts], since=found.since, answered_by=found.by.engine, notice=found.by.why
     )
 
 
-def _asking(ask: Ask, days: int) -> Asking:
-    return Asking(stores=ask.stores, graph=ask.app.graph, now=ask.now, days=days)
+def _asking(context: Context, days: int) -> GraphScope:
+    return GraphScope(stores=context.stores, graph=context.app.graph, now=context.now, days=days)
 
 
-def _forwarded(one: Forwarded) -> ForwardedShown:
-    return ForwardedShown(channel=_place(one.channel), source=_place(one.source), posts=one.posts, first_day=one.first_day, last_day=one.last_day)
+def _forwarded(one: ForwardEdge) -> ForwardEdgeResponse:
+    return ForwardEdgeResponse(
+        channel=_place(one.channel), source=_place(one.source), posts=one.posts, first_day=one.first_day, last_day=one.last_day
+    )
 
 
-def _similar(one: Similar) -> SimilarShown:
-    examples = [SharedShown(kind=example.kind, what=example.what) for example in one.examples]
-    return SimilarShown(channel=_place(one.channel), score=one.score, shared=one.shared, examples=examples)
+def _similar(one: Similar) -> SimilarChannelResponse:
+    examples = [CommonGroundResponse(kind=example.kind, what=example.what) for example in one.examples]
+    return SimilarChannelResponse(channel=_place(one.channel), score=one.score, shared=one.shared, examples=examples)
 
 
-def _place(place: Place) -> PlaceShown:
-    return PlaceShown(channel_id=place.channel_id, channel=place.title, is_followed=place.is_followed)
+def _place(place: GraphChannel) -> GraphChannelResponse:
+    return GraphChannelResponse(channel_id=place.channel_id, channel=place.title, is_followed=place.is_followed)
 
 
-def _showing(one: Showing) -> ShowingShown:
-    return ShowingShown(post_id=str(one.post_id), channel=_place(one.channel), posted_at=one.posted_at, link=one.link)
+def _showing(one: SharingPost) -> SharingPostResponse:
+    return SharingPostResponse(post_id=str(one.post_id), channel=_place(one.channel), posted_at=one.posted_at, link=one.link)

@@ -9,9 +9,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from telegram_assistant.api.bodies import read_body
-from telegram_assistant.api.problems import told
-from telegram_assistant.api.schemas import Wish
-from telegram_assistant.api.status import Pages
+from telegram_assistant.api.problems import problem_from
+from telegram_assistant.api.schemas import RequestModel
+from telegram_assistant.api.status import RolePages
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.channels.priority import Priority
@@ -23,7 +23,7 @@ from telegram_assistant.stores.redis.scheduler import SchedulerLock
 from telegram_assistant.telemetry.health import Fact
 
 
-class PollWish(Wish):
+class PollRequest(RequestModel):
     """How a channel shall be read. High priority: before all others."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"mode": "incremental", "priority": "high"}]})
@@ -36,7 +36,7 @@ class PollWish(Wish):
         return self.priority is Priority.HIGH
 
 
-def ingest_pages(app: App) -> Pages:
+def ingest_pages(app: App) -> RolePages:
     lock = SchedulerLock(app.redis, app.instance)
 
     async def scheduler() -> Mapping[str, Fact]:
@@ -47,18 +47,18 @@ def ingest_pages(app: App) -> Pages:
     async def poll(request: Request) -> Response:
         settings = app.settings
         headers = dict(request.headers.raw)
-        body = await read_body(request.receive, headers, max_bytes=settings.api.most_bytes, timeout_seconds=settings.http.request_timeout_seconds)
+        body = await read_body(request.receive, headers, max_bytes=settings.api.max_bytes, timeout_seconds=settings.http.request_timeout_seconds)
         if isinstance(body, Response):
             return body
         try:
-            wish = PollWish.model_validate_json(body or b"{}")
+            wish = PollRequest.model_validate_json(body or b"{}")
         except ValidationError as error:
-            return told(error)
+            return problem_from(error)
         channel_id = ChannelId(request.path_params["channel_id"])
         try:
             await poll_any(channel_id, mode=wish.mode, first=wish.first, schedule=app.system.schedule)
         except (Busy, Missing) as error:
-            return told(error)
+            return problem_from(error)
         return JSONResponse({"channel_id": channel_id, "status": "asked for"}, status_code=202)
 
-    return Pages({PART: scheduler}, (Route("/api/v1/channels/{channel_id:int}/poll", poll, methods=["POST"]),))
+    return RolePages({PART: scheduler}, (Route("/api/v1/channels/{channel_id:int}/poll", poll, methods=["POST"]),))

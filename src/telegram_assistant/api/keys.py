@@ -7,12 +7,12 @@ from uuid import UUID
 from fastapi import Path
 from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Limit, Micros, Page, Shown, Storable, Wish, cursor_text, read_cursor
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.api.schemas import CursorText, Limit, Micros, PageResponse, RequestModel, ResponseModel, Storable, cursor_text, read_cursor
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
-from telegram_assistant.features.keys import KeyMaker, MadeKey, list_keys, make_key, revoke_key
+from telegram_assistant.features.keys import CreatedKey, KeyMaker, list_keys, make_key, revoke_key
 from telegram_assistant.stores.postgres.tenants.keys import ApiKey, KeyCursor
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
@@ -34,13 +34,13 @@ KEY_EXAMPLE = {
 KeyId = Annotated[UUID, Path(description="`key_id` of the key.", examples=["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10"])]
 
 
-class KeyShown(Shown):
+class KeyResponse(ResponseModel):
     """A key, without its secret."""
 
     key_id: UUID
     name: str
     prefix: str
-    scopes: list[Scope]
+    scopes: list[KeyScope]
     created_by: str
     created_at: datetime
     expires_at: datetime | None
@@ -49,71 +49,71 @@ class KeyShown(Shown):
     parent_key_id: UUID | None = Field(description="The key that it was made with. It dies with it.")
 
 
-class KeysShown(Page):
+class KeysResponse(PageResponse):
     """A page of the tenant's keys, newest first."""
 
-    items: list[KeyShown]
+    items: list[KeyResponse]
 
 
-class KeyWish(Wish):
+class KeyRequest(RequestModel):
     """A key to be made. It opens no more than the key that asks for it, and lives no longer: without `expires_at`, as long."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "dashboard", "scopes": ["read"], "expires_at": "2027-11-15T00:00:00Z"}]})
 
     name: Annotated[Storable, Field(min_length=1, max_length=100)]
-    scopes: Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))]
+    scopes: Annotated[list[KeyScope], Field(min_length=1, max_length=len(KeyScope))]
     expires_at: AwareDatetime | None = None
 
 
-class MadeKeyShown(Shown):
+class CreatedKeyResponse(ResponseModel):
     """A new key. Its secret is shown this once."""
 
-    key: KeyShown
+    key: KeyResponse
     secret: str
 
 
-@area.get("/keys", scope=Scope.ADMIN, example={"items": [KEY_EXAMPLE], "next": None})
-async def list_api_keys(ask: Ask, limit: Limit = 50, cursor: CursorText = None) -> KeysShown:
+@area.get("/keys", scope=KeyScope.ADMIN, example={"items": [KEY_EXAMPLE], "next": None})
+async def list_api_keys(context: Context, limit: Limit = 50, cursor: CursorText = None) -> KeysResponse:
     """All keys of the tenant, revoked ones too."""
-    page = await list_keys(keys=ask.stores.keys, limit=limit, before=_cursor(cursor))
-    return KeysShown(items=[_shown(key) for key in page.keys], next=_text(page.next) if page.next else None)
+    page = await list_keys(keys=context.stores.keys, limit=limit, before=_cursor(cursor))
+    return KeysResponse(items=[_shown(key) for key in page.keys], next=_text(page.next) if page.next else None)
 
 
 @area.post(
     "/keys",
-    scope=Scope.ADMIN,
+    scope=KeyScope.ADMIN,
     example={"key": KEY_EXAMPLE, "secret": "tga_hK3f9aYw0Xr8m1cJ2vQ6sT4nB7pL5dZxGuEiOaRk3Fh"},
     status=201,
     is_secret=True,
 )
-async def create_api_key(ask: Ask, wish: KeyWish) -> MadeKeyShown:
+async def create_api_key(context: Context, wish: KeyRequest) -> CreatedKeyResponse:
     """Make a key.
 
     Its secret is in the answer, and nowhere else: keep it. The key ends when the key that asks for it expires or is revoked.
     A repeated request with the same Idempotency-Key makes no second key, and does not show the secret again.
     """
-    ask.note(name=wish.name, scopes=list(wish.scopes))
-    caller = ask.caller
+    context.note(name=wish.name, scopes=list(wish.scopes))
+    caller = context.caller
     maker = KeyMaker(actor=caller.actor, scopes=caller.scopes, user_id=caller.user_id, key_id=caller.key_id)
-    made = await make_key(wish.name, wish.scopes, maker=maker, keys=ask.stores.keys, now=ask.now, expires_at=wish.expires_at)
-    return made_key_shown(made)
+    made = await make_key(wish.name, wish.scopes, maker=maker, keys=context.stores.keys, now=context.now, expires_at=wish.expires_at)
+    return created_key_response(made)
 
 
-@area.delete("/keys/{key_id}", scope=Scope.ADMIN)
-async def revoke_api_key(ask: Ask, key_id: KeyId) -> None:
+@area.delete("/keys/{key_id}", scope=KeyScope.ADMIN)
+async def revoke_api_key(context: Context, key_id: KeyId) -> None:
     """Revoke a key, and every key that was made with it.
 
     They open nothing from the next request on; while Redis is away, within a minute.
     """
-    await revoke_key(key_id, keys=ask.stores.keys, tell_change=RateLimits(ask.app.redis).tell_change)
+    await revoke_key(key_id, keys=context.stores.keys, tell_change=RateLimits(context.app.redis).tell_change)
 
 
-def made_key_shown(made: MadeKey) -> MadeKeyShown:
-    return MadeKeyShown(key=_shown(made.key), secret=made.secret)
+def created_key_response(made: CreatedKey) -> CreatedKeyResponse:
+    return CreatedKeyResponse(key=_shown(made.key), secret=made.secret)
 
 
-def _shown(key: ApiKey) -> KeyShown:
-    return KeyShown.model_validate(key, from_attributes=True)
+def _shown(key: ApiKey) -> KeyResponse:
+    return KeyResponse.model_validate(key, from_attributes=True)
 
 
 def _cursor(text: str | None) -> KeyCursor | None:

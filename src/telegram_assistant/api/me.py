@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import Shown
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.api.schemas import ResponseModel
+from telegram_assistant.domain.tenants.access import KeyScope
 
 area = Area("Me", "Who asks, and what they may.")
 
@@ -19,7 +19,7 @@ EXAMPLE = {
 }
 
 
-class MeShown(Shown):
+class CurrentKeyResponse(ResponseModel):
     """Whoever has the key."""
 
     tenant: UUID
@@ -27,21 +27,21 @@ class MeShown(Shown):
     is_operator: bool
     actor: str
     key_id: UUID | None
-    scopes: list[Scope]
+    scopes: list[KeyScope]
 
 
-@area.get("/me", scope=Scope.READ, example=EXAMPLE)
-async def get_me(ask: Ask) -> MeShown:
+@area.get("/me", scope=KeyScope.READ, example=EXAMPLE)
+async def get_me(context: Context) -> CurrentKeyResponse:
     """Who asks.
 
     The tenant that the key belongs to, and what it opens.
     """
-    one = ask.caller
-    return MeShown(
+    one = context.caller
+    return CurrentKeyResponse(
         tenant=one.tenant,
         tenant_name=one.tenant_name,
         is_operator=one.is_operator,
         actor=one.actor,
         key_id=one.key_id,
-        scopes=[scope for scope in Scope if scope in one.scopes],
+        scopes=[scope for scope in KeyScope if scope in one.scopes],
     )

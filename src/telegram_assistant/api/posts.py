@@ -4,16 +4,16 @@ from datetime import datetime
 
 from pydantic import JsonValue, TypeAdapter
 
-from telegram_assistant.api.feed import POST_EXAMPLE, PostShown, post_shown
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.feed import POST_EXAMPLE, PostResponse, post_shown
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import ChannelNumber, MessageNumber, Shown
+from telegram_assistant.api.schemas import ChannelNumber, MessageNumber, ResponseModel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.media.files import MediaKind, MediaState
-from telegram_assistant.domain.posts.differences import Change
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.posts.differences import PieceChange
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.policy import Tier
-from telegram_assistant.features.posts import PostInFull, VersionTold, post_in_full, versions_of
+from telegram_assistant.features.posts import DescribedVersion, FullPost, post_in_full, versions_of
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment
 
 area = Area("Posts", "One post: its versions, how far it reached, what it shows, what was understood of it.")
@@ -21,7 +21,7 @@ area = Area("Posts", "One post: its versions, how far it reached, what it shows,
 FACTS = TypeAdapter(dict[str, JsonValue])
 
 
-class CountsShown(Shown):
+class CountsResponse(ResponseModel):
     """How far the post had reached at that moment."""
 
     seen_at: datetime
@@ -31,7 +31,7 @@ class CountsShown(Shown):
     reactions: dict[str, JsonValue]
 
 
-class MediaShown(Shown):
+class MediaResponse(ResponseModel):
     """A file of the post, and what became of it here. Its name is the sender's."""
 
     ordinal: int
@@ -47,7 +47,7 @@ class MediaShown(Shown):
     sha256: str | None
 
 
-class PageShown(Shown):
+class LinkedPageResponse(ResponseModel):
     """A page that the post links to. Its words are strangers'."""
 
     url: str
@@ -60,7 +60,7 @@ class PageShown(Shown):
     why: str | None
 
 
-class UnderstoodShown(Shown):
+class UnderstandingResponse(ResponseModel):
     """What was understood, by whom; the best that the channel's policy lets you see."""
 
     tier: Tier
@@ -70,7 +70,7 @@ class UnderstoodShown(Shown):
     data: dict[str, JsonValue]
 
 
-class ForwardShown(Shown):
+class ForwardResponse(ResponseModel):
     """A post of a followed channel that forwards this one."""
 
     post_id: str
@@ -78,32 +78,32 @@ class ForwardShown(Shown):
     posted_at: datetime | None
 
 
-class PostInFullShown(Shown):
+class PostDetailsResponse(ResponseModel):
     """A post with everything that is known of it. Lists of counts and forwards are cut at 500 and 100."""
 
-    post: PostShown
-    counts: list[CountsShown]
-    media: list[MediaShown]
+    post: PostResponse
+    counts: list[CountsResponse]
+    media: list[MediaResponse]
     links: list[str]
-    pages: list[PageShown]
-    tags: UnderstoodShown | None
-    pictures: UnderstoodShown | None
-    album: UnderstoodShown | None
+    pages: list[LinkedPageResponse]
+    tags: UnderstandingResponse | None
+    pictures: UnderstandingResponse | None
+    album: UnderstandingResponse | None
     album_message_ids: list[int]
     forwarded_from_title: str | None
-    forwarded_by: list[ForwardShown]
+    forwarded_by: list[ForwardResponse]
     earlier_versions: int
     facts: dict[str, JsonValue]
 
 
-class PieceShown(Shown):
+class TextPieceResponse(ResponseModel):
     """A stretch of text that was kept, taken out or put in."""
 
-    change: Change
+    change: PieceChange
     text: str
 
 
-class VersionShown(Shown):
+class PostVersionResponse(ResponseModel):
     """A text that the post had, and what is different from the one before; the first has nothing to differ from."""
 
     revision: int
@@ -111,13 +111,13 @@ class VersionShown(Shown):
     edited_at: datetime | None
     seen_at: datetime
     replaced_at: datetime | None
-    difference: list[PieceShown]
+    difference: list[TextPieceResponse]
 
 
-class VersionsShown(Shown):
+class PostVersionsResponse(ResponseModel):
     """The newest 50 texts of a post, in the order in which they were written; the last one is the present one."""
 
-    items: list[VersionShown]
+    items: list[PostVersionResponse]
 
 
 VERSION_EXAMPLE = {
@@ -156,49 +156,49 @@ FULL_EXAMPLE = {
 }
 
 
-@area.get("/posts/{channel_id}/{message_id}", scope=Scope.READ, example=FULL_EXAMPLE)
-async def get_post(ask: Ask, channel_id: ChannelNumber, message_id: MessageNumber) -> PostInFullShown:
+@area.get("/posts/{channel_id}/{message_id}", scope=KeyScope.READ, example=FULL_EXAMPLE)
+async def get_post(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> PostDetailsResponse:
     """One post with everything that is known of it."""
-    return _full(await post_in_full(PostId(ChannelId(channel_id), MessageId(message_id)), stores=ask.stores))
+    return _full(await post_in_full(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores))
 
 
-@area.get("/posts/{channel_id}/{message_id}/versions", scope=Scope.READ, example={"items": [VERSION_EXAMPLE]})
-async def get_post_versions(ask: Ask, channel_id: ChannelNumber, message_id: MessageNumber) -> VersionsShown:
+@area.get("/posts/{channel_id}/{message_id}/versions", scope=KeyScope.READ, example={"items": [VERSION_EXAMPLE]})
+async def get_post_versions(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> PostVersionsResponse:
     """How the text of a post has changed, word by word."""
-    versions = await versions_of(PostId(ChannelId(channel_id), MessageId(message_id)), stores=ask.stores)
-    return VersionsShown(items=[_version(one) for one in versions])
+    versions = await versions_of(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
+    return PostVersionsResponse(items=[_version(one) for one in versions])
 
 
-def _full(full: PostInFull) -> PostInFullShown:
+def _full(full: FullPost) -> PostDetailsResponse:
     detail = full.detail
-    return PostInFullShown(
+    return PostDetailsResponse(
         post=post_shown(detail.stored, channel=detail.title, link=full.link),
-        counts=[CountsShown.model_validate(one, from_attributes=True) for one in detail.counts],
-        media=[MediaShown.model_validate(one, from_attributes=True) for one in detail.media],
+        counts=[CountsResponse.model_validate(one, from_attributes=True) for one in detail.counts],
+        media=[MediaResponse.model_validate(one, from_attributes=True) for one in detail.media],
         links=list(detail.links),
-        pages=[PageShown.model_validate(one, from_attributes=True) for one in full.pages],
+        pages=[LinkedPageResponse.model_validate(one, from_attributes=True) for one in full.pages],
         tags=_understood(full.tags),
         pictures=_understood(full.pictures),
         album=_understood(full.album),
         album_message_ids=[int(one) for one in detail.album],
         forwarded_from_title=detail.forwarded_title,
-        forwarded_by=[ForwardShown(post_id=str(one.post_id), channel=one.title, posted_at=one.posted_at) for one in detail.forwarded_by],
+        forwarded_by=[ForwardResponse(post_id=str(one.post_id), channel=one.title, posted_at=one.posted_at) for one in detail.forwarded_by],
         earlier_versions=detail.earlier_versions,
         facts=FACTS.validate_python(detail.stored.post.facts),
     )
 
 
-def _understood(result: Enrichment | None) -> UnderstoodShown | None:
-    return None if result is None else UnderstoodShown.model_validate(result, from_attributes=True)
+def _understood(result: Enrichment | None) -> UnderstandingResponse | None:
+    return None if result is None else UnderstandingResponse.model_validate(result, from_attributes=True)
 
 
-def _version(told: VersionTold) -> VersionShown:
+def _version(told: DescribedVersion) -> PostVersionResponse:
     version = told.version
-    return VersionShown(
+    return PostVersionResponse(
         revision=version.revision,
         text=version.text,
         edited_at=version.edited_at,
         seen_at=version.seen_at,
         replaced_at=version.replaced_at,
-        difference=[PieceShown(change=one.change, text=one.text) for one in told.pieces],
+        difference=[TextPieceResponse(change=one.change, text=one.text) for one in told.pieces],
     )

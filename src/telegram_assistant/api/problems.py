@@ -15,20 +15,21 @@ from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rej
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
-    400: "The request cannot be read",
-    401: "Who asks is not known",
-    403: "This is not allowed",
-    404: "There is no such thing",
-    405: "That cannot be done here",
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
     408: "Request Timeout",
-    409: "Something stands in the way",
-    413: "The request is too large",
+    409: "Conflict",
+    413: "Content Too Large",
     421: "Misdirected Request",
-    422: "The request makes no sense",
-    429: "Too many requests",
-    500: "Something is broken here",
-    503: "Not now",
+    422: "Unprocessable Content",
+    429: "Too Many Requests",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
 }
+"""As RFC 9110 names them. `detail` says in plain words what happened and what to do."""
 MAX_ERRORS = 20
 """Listed in one answer; the others are counted. A request of many mistakes gets no large answer."""
 MAX_WHERE_CHARACTERS = 100
@@ -39,7 +40,7 @@ DETAILS = {404: "There is nothing at this address.", 405: "This address does not
 
 EXAMPLE: JsonDict = {
     "type": "about:blank",
-    "title": "There is no such thing",
+    "title": "Not Found",
     "status": 404,
     "detail": "you follow no channel 5",
 }
@@ -85,7 +86,7 @@ def problem(
     return Response(json.dumps(told), status, {**known, **(headers or {})}, MEDIA_TYPE)
 
 
-def told(error: Exception, *, trace_id: str | None = None) -> Response:  # noqa: PLR0911 -- one for each verdict
+def problem_from(error: Exception, *, trace_id: str | None = None) -> Response:  # noqa: PLR0911 -- one for each verdict
     """The answer to whoever caused the error, or only met it."""
     match error:
         case RequestValidationError() | ValidationError():

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from telegram_assistant.api.problems import TITLES, problem, waiting
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.redis.rate_limits import Bucket, CountedBy, RateLimits, Taken
+from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimitDecision, RateLimits
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -22,9 +22,9 @@ FAILED_KEYS_PER_MINUTE = 10
 FAILED_KEYS_AT_ONCE = 20
 IPV6_NETWORK_BITS = 64
 REASONS = {
-    CountedBy.KEY: "This key asks too often.",
-    CountedBy.TENANT: "The keys of your tenant ask too often together.",
-    CountedBy.ADDRESS: "Too many wrong keys came from your address.",
+    BucketOwner.KEY: "This key asks too often.",
+    BucketOwner.TENANT: "The keys of your tenant ask too often together.",
+    BucketOwner.ADDRESS: "Too many wrong keys came from your address.",
 }
 
 
@@ -36,7 +36,7 @@ class Limiter:
         self._full_at: dict[str, float] = {}
         self._away_until = 0.0
 
-    async def take(self, *buckets: Bucket) -> Taken:
+    async def take(self, *buckets: Bucket) -> RateLimitDecision:
         """From all of them or from none."""
         taken = await self._asked(self._limits.take(buckets)) if self._is_there() else None
         return taken or self._take_here(buckets)
@@ -62,7 +62,7 @@ class Limiter:
             self._away_until = 0.0
         return answer
 
-    def _take_here(self, buckets: Sequence[Bucket]) -> Taken:
+    def _take_here(self, buckets: Sequence[Bucket]) -> RateLimitDecision:
         now = time.monotonic()
         self._forget_full(now)
         taken = [self._looked_at(bucket, now) for bucket in buckets]
@@ -73,13 +73,13 @@ class Limiter:
             self._full_at[one.bucket.redis_key] = now + one.seconds
         return min(taken, key=lambda one: one.left)
 
-    def _looked_at(self, bucket: Bucket, now: float) -> Taken:
+    def _looked_at(self, bucket: Bucket, now: float) -> RateLimitDecision:
         each = 60 / bucket.per_minute
         full = max(self._full_at.get(bucket.redis_key, 0.0), now) + each
         over = full - now - bucket.burst * each
         if over > 0:
-            return Taken(allowed=False, bucket=bucket, left=0, seconds=over, changes=None)
-        return Taken(allowed=True, bucket=bucket, left=int(-over / each), seconds=full - now, changes=None)
+            return RateLimitDecision(allowed=False, bucket=bucket, left=0, seconds=over, changes=None)
+        return RateLimitDecision(allowed=True, bucket=bucket, left=int(-over / each), seconds=full - now, changes=None)
 
     def _forget_full(self, now: float) -> None:
         if len(self._full_at) >= MAX_LOCAL_BUCKETS:
@@ -96,20 +96,20 @@ class FailedKeys:
 
     async def refuse(self, address: str | None, refusal: Response) -> Response:
         """Counts a wrong key: the refusal, or 429 where there were too many of them from this address."""
-        bucket = Bucket(CountedBy.ADDRESS, _network_of(address), FAILED_KEYS_PER_MINUTE, FAILED_KEYS_AT_ONCE)
+        bucket = Bucket(BucketOwner.ADDRESS, _network_of(address), FAILED_KEYS_PER_MINUTE, FAILED_KEYS_AT_ONCE)
         taken = await self._limiter.take(bucket)
         if taken.allowed:
             return refusal
         return too_many(taken)
 
 
-def too_many(taken: Taken) -> Response:
+def too_many(taken: RateLimitDecision) -> Response:
     """The refusal of a request that a bucket has no room for."""
     detail = f"{REASONS[taken.bucket.counted_by]} Wait as `Retry-After` says."
     return problem(429, TITLES[429], detail, headers={**waiting(taken.seconds), **rate_headers(taken)})
 
 
-def rate_headers(taken: Taken) -> dict[str, str]:
+def rate_headers(taken: RateLimitDecision) -> dict[str, str]:
     """What the strictest bucket allows, and whose it is."""
     return {
         "RateLimit-Name": taken.bucket.counted_by,

@@ -14,7 +14,7 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class RequestContext:
     """One request. `stores` see what the caller's tenant may see; nothing here sees more of tenants than that."""
 
     caller: Caller
@@ -28,10 +28,10 @@ class Asking:
         self.facts.update(facts)
 
 
-async def _asking(request: Request) -> Asking:
+async def _asking(request: Request) -> RequestContext:
     caller: Caller = request.scope["caller"]
     app: ApiApp = request.app.state.app
-    return Asking(caller, app, app.tenant(caller.tenant_id), datetime.now(UTC), request.scope["audit_facts"])
+    return RequestContext(caller, app, app.tenant(caller.tenant_id), datetime.now(UTC), request.scope["audit_facts"])
 
 
-Ask = Annotated[Asking, Depends(_asking)]
+Context = Annotated[RequestContext, Depends(_asking)]

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from telegram_assistant.api.problems import later, told
+from telegram_assistant.api.problems import later, problem_from
 from telegram_assistant.errors import AssistantError
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import HTTP_ANSWERS, HTTP_SECONDS
@@ -29,7 +29,7 @@ NOTHING = "default-src 'none'; frame-ancestors 'none'"
 ONE_PAGE = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 
-class Frame:
+class ResponseMiddleware:
     """The outermost layer. What takes too long is answered with 503, and whatever it still does is cut off behind our back."""
 
     def __init__(self, site: ASGIApp, *, timeout_seconds: float) -> None:
@@ -65,11 +65,11 @@ class Frame:
         try:
             await self._site(scope, receive, answer.send)
         except AssistantError as error:
-            await told(error, trace_id=scope["trace_id"])(scope, receive, answer.send)
+            await problem_from(error, trace_id=scope["trace_id"])(scope, receive, answer.send)
         except Exception as error:
             log.exception("request_failed", trace_id=scope["trace_id"])
             if not answer.status:
-                await told(error, trace_id=scope["trace_id"])(scope, receive, answer.send)
+                await problem_from(error, trace_id=scope["trace_id"])(scope, receive, answer.send)
 
     def _cut(self, work: asyncio.Task[None]) -> None:
         """A server that does not answer may not even hear that we have given up, so nobody waits for that."""

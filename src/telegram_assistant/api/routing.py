@@ -24,7 +24,7 @@ from fastapi.security import HTTPBearer
 from starlette.requests import Request
 
 from telegram_assistant.api.problems import MEDIA_TYPE, TITLES
-from telegram_assistant.domain.tenants.access import Caller, Scope
+from telegram_assistant.domain.tenants.access import Caller, KeyScope
 from telegram_assistant.errors import Forbidden
 
 type Endpoint = Callable[..., Awaitable[Any]]
@@ -56,27 +56,27 @@ class Area:
         self.name, self.about = name, about
         self.router = APIRouter(tags=[name])
 
-    def get(self, path: str, *, scope: Scope, example: object, also: Collection[int] = ()) -> Declaration:
+    def get(self, path: str, *, scope: KeyScope, example: object, also: Collection[int] = ()) -> Declaration:
         """`also`: further statuses that it may answer with."""
         return self._declared("GET", path, scope=scope, example=example, status=200, also=also)
 
     def post(
-        self, path: str, *, scope: Scope, example: object, status: int = 200, also: Collection[int] = (), is_secret: bool = False
+        self, path: str, *, scope: KeyScope, example: object, status: int = 200, also: Collection[int] = (), is_secret: bool = False
     ) -> Declaration:
         """`is_secret`: its answer is shown once and kept nowhere."""
         return self._declared("POST", path, scope=scope, example=example, status=status, also=also, is_secret=is_secret)
 
-    def put(self, path: str, *, scope: Scope, example: object, status: int = 200, also: Collection[int] = ()) -> Declaration:
+    def put(self, path: str, *, scope: KeyScope, example: object, status: int = 200, also: Collection[int] = ()) -> Declaration:
         return self._declared("PUT", path, scope=scope, example=example, status=status, also=also)
 
-    def patch(self, path: str, *, scope: Scope, example: object, also: Collection[int] = ()) -> Declaration:
+    def patch(self, path: str, *, scope: KeyScope, example: object, also: Collection[int] = ()) -> Declaration:
         return self._declared("PATCH", path, scope=scope, example=example, status=200, also=also)
 
-    def delete(self, path: str, *, scope: Scope, also: Collection[int] = ()) -> Declaration:
+    def delete(self, path: str, *, scope: KeyScope, also: Collection[int] = ()) -> Declaration:
         return self._declared("DELETE", path, scope=scope, example=None, status=204, also=also)
 
     def _declared(
-        self, method: str, path: str, *, scope: Scope, example: object, status: int, also: Collection[int], is_secret: bool = False
+        self, method: str, path: str, *, scope: KeyScope, example: object, status: int, also: Collection[int], is_secret: bool = False
     ) -> Declaration:
         changes = method != "GET"
         refusals = {*ALWAYS, *also, *((404,) if "{" in path else ()), *((400, 408, 409, 413) if changes else ())}
@@ -109,7 +109,7 @@ def _refusal(status: int) -> dict[str, Any]:
     return refusal | ({"headers": WAITS} if status in {429, 503} else {})
 
 
-def _requires(scope: Scope) -> Callable[[Request], Awaitable[None]]:
+def _requires(scope: KeyScope) -> Callable[[Request], Awaitable[None]]:
     async def check(request: Request) -> None:
         caller: Caller = request.scope["caller"]
         if scope not in caller.scopes:

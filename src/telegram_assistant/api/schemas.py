@@ -12,14 +12,14 @@ from pydantic_core import to_json
 from telegram_assistant.errors import Rejected
 from telegram_assistant.settings import known_zone
 
-LARGEST_ID = 2**63 - 1
-LARGEST_PAGE = 200
+MAX_ID = 2**63 - 1
+MAX_PAGE = 200
 MAX_FIELDS = 100
 """Of an object in a request. No request needs so many; each unknown one would be a mistake of its own."""
 
-ChannelNumber = Annotated[int, Path(ge=1, le=LARGEST_ID, description="Telegram's own id of the channel.", examples=[1234567890])]
-MessageNumber = Annotated[int, Path(ge=1, le=LARGEST_ID, description="The number of the message in its channel.", examples=[42])]
-Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="So many at most.")]
+ChannelNumber = Annotated[int, Path(ge=1, le=MAX_ID, description="Telegram's own id of the channel.", examples=[1234567890])]
+MessageNumber = Annotated[int, Path(ge=1, le=MAX_ID, description="The number of the message in its channel.", examples=[42])]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="So many at most.")]
 CursorText = Annotated[
     str | None, Query(min_length=1, max_length=400, pattern="^[A-Za-z0-9_-]+$", description="`next` of the page before; empty for the first page.")
 ]
@@ -39,10 +39,10 @@ def _within_reason(moment: datetime) -> datetime:
 Moment = Annotated[AwareDatetime, AfterValidator(_within_reason)]
 """With its time zone, in the age of Telegram."""
 Zone = Annotated[Storable, AfterValidator(known_zone), Query(max_length=64, description="Whose days are meant.", examples=["Europe/Moscow"])]
-Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
+Id = Annotated[int, Field(ge=1, le=MAX_ID)]
 
 
-class Wish(BaseModel):
+class RequestModel(BaseModel):
     """The body of a request: what is not known is a mistake."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -55,13 +55,13 @@ class Wish(BaseModel):
         return given
 
 
-class Shown(BaseModel):
+class ResponseModel(BaseModel):
     """Part of an answer."""
 
     model_config = ConfigDict(frozen=True)
 
 
-class Page(Shown):
+class PageResponse(ResponseModel):
     """Part of a list. Lists say `items: list[…]` themselves."""
 
     next: str | None = Field(description="Give it back as `cursor` for the next page; null: this is the last one.")

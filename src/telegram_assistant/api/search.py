@@ -7,12 +7,12 @@ from zoneinfo import ZoneInfo
 from fastapi import Query
 from pydantic import Field
 
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Page, Shown, Storable, Zone
+from telegram_assistant.api.schemas import CursorText, PageResponse, ResponseModel, Storable, Zone
 from telegram_assistant.domain.search.facets import Facet, Facets
-from telegram_assistant.domain.tenants.access import Scope
-from telegram_assistant.features.search import MOST_FOUND, Answer, Found, search
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.features.search import MAX_FOUND, SearchPage, SearchResult, search
 from telegram_assistant.features.search_meaning import WordsOnly
 
 area = Area("Search", "Posts by words and by meaning.")
@@ -52,7 +52,7 @@ EXAMPLE = {
 }
 
 
-class SnippetShown(Shown):
+class SnippetResponse(ResponseModel):
     """A few lines around the words, as plain text. `marks`: where the words stand in it, from and to."""
 
     text: str
@@ -61,7 +61,7 @@ class SnippetShown(Shown):
     is_cut_after: bool
 
 
-class FoundShown(Shown):
+class SearchResultResponse(ResponseModel):
     """A post that was found; posts that say the same are folded into it."""
 
     post_id: str
@@ -71,7 +71,7 @@ class FoundShown(Shown):
     link: str
     posted_at: datetime
     text: str
-    snippet: SnippetShown
+    snippet: SnippetResponse
     language: str | None
     kind: str | None
     tags: list[str]
@@ -80,7 +80,7 @@ class FoundShown(Shown):
     by_meaning: bool
 
 
-class ChannelFacet(Shown):
+class ChannelFacet(ResponseModel):
     """How many of the posts are in a channel."""
 
     channel_id: int
@@ -88,21 +88,21 @@ class ChannelFacet(Shown):
     posts: int
 
 
-class ValueFacet(Shown):
+class ValueFacet(ResponseModel):
     """How many of the posts have a value."""
 
     value: str
     posts: int
 
 
-class DayFacet(Shown):
+class DayFacet(ResponseModel):
     """How many of the posts are of a day."""
 
     day: date
     posts: int
 
 
-class FacetsShown(Shown):
+class FacetsResponse(ResponseModel):
     """Of everything that was found as far as was looked, copies included: the most frequent first, days the newest first."""
 
     posts: int
@@ -113,25 +113,25 @@ class FacetsShown(Shown):
     days: list[DayFacet]
 
 
-class SearchShown(Page):
+class SearchResponse(PageResponse):
     """A page of what was found: the best first, or the newest where no words were given."""
 
     query: str = Field(description="As it was understood; asked again it means the same.")
-    items: list[FoundShown]
-    facets: FacetsShown
+    items: list[SearchResultResponse]
+    facets: FacetsResponse
     searched_back_to: datetime | None = Field(description="How far this page has looked; null: as far as there is anything.")
     words_only: WordsOnly | None = Field(description="Why meaning had no part in it, or not its whole part; null: it had, or was not asked for.")
     notice: str | None = Field(description="The same for people, with what to do.")
 
 
-@area.get("/search", scope=Scope.READ, example=EXAMPLE)
+@area.get("/search", scope=KeyScope.READ, example=EXAMPLE)
 async def search_posts(
-    ask: Ask,
+    context: Context,
     q: Annotated[Storable, Query(min_length=1, max_length=1000, description="What to look for.", examples=["bridges since:2026-11-01 -toll"])],
     zone: Zone = "UTC",
-    limit: Annotated[int, Query(ge=1, le=MOST_FOUND, description="So many at most.")] = 20,
+    limit: Annotated[int, Query(ge=1, le=MAX_FOUND, description="So many at most.")] = 20,
     cursor: CursorText = None,
-) -> SearchShown:
+) -> SearchResponse:
     """Posts by words and by meaning, in everything that is followed.
 
     Words in all their forms, `"a phrase"`, `-without`, `or`; `from:@channel`, `has:image`, `has:link`, `lang:ru`, `tag:…`, `kind:…`,
@@ -140,10 +140,10 @@ async def search_posts(
     """
     answer = await search(
         q,
-        tenant_id=ask.caller.tenant_id,
-        stores=ask.stores,
-        index=ask.app.meaning_search,
-        now=ask.now,
+        tenant_id=context.caller.tenant_id,
+        stores=context.stores,
+        index=context.app.meaning_search,
+        now=context.now,
         zone=ZoneInfo(zone),
         limit=limit,
         cursor=cursor,
@@ -151,8 +151,8 @@ async def search_posts(
     return search_shown(answer)
 
 
-def search_shown(answer: Answer) -> SearchShown:
-    return SearchShown(
+def search_shown(answer: SearchPage) -> SearchResponse:
+    return SearchResponse(
         query=answer.query,
         items=[_found(one) for one in answer.found],
         facets=_facets(answer.facets),
@@ -163,9 +163,9 @@ def search_shown(answer: Answer) -> SearchShown:
     )
 
 
-def _found(one: Found) -> FoundShown:
+def _found(one: SearchResult) -> SearchResultResponse:
     snippet = one.snippet
-    return FoundShown(
+    return SearchResultResponse(
         post_id=str(one.post_id),
         channel_id=one.post_id.channel_id,
         message_id=one.post_id.message_id,
@@ -173,7 +173,7 @@ def _found(one: Found) -> FoundShown:
         link=one.link,
         posted_at=one.posted_at,
         text=one.text,
-        snippet=SnippetShown(text=snippet.text, marks=list(snippet.marks), is_cut_before=snippet.is_cut_before, is_cut_after=snippet.is_cut_after),
+        snippet=SnippetResponse(text=snippet.text, marks=list(snippet.marks), is_cut_before=snippet.is_cut_before, is_cut_after=snippet.is_cut_after),
         language=one.lang,
         kind=one.kind,
         tags=list(one.tags),
@@ -183,8 +183,8 @@ def _found(one: Found) -> FoundShown:
     )
 
 
-def _facets(facets: Facets) -> FacetsShown:
-    return FacetsShown(
+def _facets(facets: Facets) -> FacetsResponse:
+    return FacetsResponse(
         posts=facets.posts,
         channels=[ChannelFacet(channel_id=one.value, channel=one.name, posts=one.posts) for one in facets.channels],
         languages=_values(facets.languages),

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
-class Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """uvicorn without its own signal handling: one place in this process decides when to stop."""
 
     def __init__(self, site: ASGIApp, *, request_timeout_seconds: float) -> None:

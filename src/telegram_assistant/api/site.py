@@ -31,13 +31,13 @@ from telegram_assistant.api import (
     tenants,
     understanding,
 )
-from telegram_assistant.api.access_middleware import PREFIX, Door
-from telegram_assistant.api.authentication import Callers
+from telegram_assistant.api.access_middleware import PREFIX, AccessMiddleware
+from telegram_assistant.api.authentication import Authenticator
 from telegram_assistant.api.docs_page import handbook
-from telegram_assistant.api.problems import Problem, told
+from telegram_assistant.api.problems import Problem, problem_from
 from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
-from telegram_assistant.api.response_middleware import DOCS, Frame
-from telegram_assistant.api.status import Pages
+from telegram_assistant.api.response_middleware import DOCS, ResponseMiddleware
+from telegram_assistant.api.status import RolePages
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.errors import AssistantError
 from telegram_assistant.stores.redis.rate_limits import RateLimits
@@ -74,16 +74,16 @@ Everything that a tenant sees and may change. Send a key as `Authorization: Bear
 """
 
 
-def api_pages(app: ApiApp) -> Pages:
+def api_pages(app: ApiApp) -> RolePages:
     """What the api role shows beside health and metrics."""
-    return Pages(site=site_of(app))
+    return RolePages(site=site_of(app))
 
 
 def site_of(app: ApiApp) -> ASGIApp:
     settings = app.settings.api
     limiter = Limiter(RateLimits(app.redis))
-    callers = Callers(app.api.key_directory, limiter, settings=settings, operator_key=app.settings.http.operator_key)
-    site: ASGIApp = Door(
+    callers = Authenticator(app.api.key_directory, limiter, settings=settings, operator_key=app.settings.http.operator_key)
+    site: ASGIApp = AccessMiddleware(
         endpoints(app),
         callers=callers,
         failed_keys=FailedKeys(limiter),
@@ -107,7 +107,7 @@ def site_of(app: ApiApp) -> ASGIApp:
                 "Idempotency-Replayed",
             ],
         )
-    return Frame(site, timeout_seconds=settings.timeout_seconds)
+    return ResponseMiddleware(site, timeout_seconds=settings.timeout_seconds)
 
 
 class _Site(FastAPI):
@@ -144,4 +144,4 @@ async def _docs(request: Request) -> Response:
 
 
 async def _tell(request: Request, error: Exception) -> Response:
-    return told(error, trace_id=request.scope.get("trace_id"))
+    return problem_from(error, trace_id=request.scope.get("trace_id"))

@@ -6,17 +6,17 @@ from typing import Annotated
 from fastapi import Query
 from pydantic import ConfigDict, Field
 
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import LARGEST_ID, Shown, Wish
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.api.schemas import MAX_ID, RequestModel, ResponseModel
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features import spending
-from telegram_assistant.features.spending import MOST_MICRO, BudgetTold
+from telegram_assistant.features.spending import MAX_MICRO, BudgetStatus
 
 area = Area("Usage and budgets", "What was spent on providers, and what may be spent. Amounts are in millionths of `unit`.")
 
 
-class UsageLineShown(Shown):
+class UsageLineResponse(ResponseModel):
     """Calls of one day, model and outcome: your own share of them."""
 
     day: date
@@ -29,17 +29,17 @@ class UsageLineShown(Shown):
     micro: int
 
 
-class UsageShown(Shown):
+class UsageResponse(ResponseModel):
     """The newest day first, and what all of it comes to."""
 
-    items: list[UsageLineShown]
+    items: list[UsageLineResponse]
     calls: int
     tokens: int
     micro: int
     unit: str
 
 
-class BudgetShown(Shown):
+class BudgetResponse(ResponseModel):
     """What may be spent each month, and what this month has used; what is reserved counts as used. Without a limit on tokens it is null."""
 
     month: date
@@ -49,20 +49,20 @@ class BudgetShown(Shown):
     used_tokens: int
 
 
-class OwnBudgetShown(Shown):
+class OwnBudgetResponse(ResponseModel):
     """Null: no budget was set, so nothing is paid for."""
 
-    budget: BudgetShown | None
+    budget: BudgetResponse | None
     unit: str
 
 
-class BudgetWish(Wish):
+class BudgetRequest(RequestModel):
     """From now on; what this month has used stays used."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"micro": 500_000_000, "tokens": None}]})
 
-    micro: Annotated[int, Field(ge=0, le=MOST_MICRO)]
-    tokens: Annotated[int, Field(ge=0, le=LARGEST_ID)] | None = None
+    micro: Annotated[int, Field(ge=0, le=MAX_MICRO)]
+    tokens: Annotated[int, Field(ge=0, le=MAX_ID)] | None = None
 
 
 BUDGET_EXAMPLE = {
@@ -81,19 +81,19 @@ LINE_EXAMPLE = {
 }
 
 
-@area.get("/usage", scope=Scope.READ, example={"items": [LINE_EXAMPLE], "calls": 120, "tokens": 90_000, "micro": 12_345_000, "unit": "RUB"})
-async def get_usage(ask: Ask, days: Annotated[int, Query(ge=1, le=366, description="So many days back.")] = 30) -> UsageShown:
+@area.get("/usage", scope=KeyScope.READ, example={"items": [LINE_EXAMPLE], "calls": 120, "tokens": 90_000, "micro": 12_345_000, "unit": "RUB"})
+async def get_usage(context: Context, days: Annotated[int, Query(ge=1, le=366, description="So many days back.")] = 30) -> UsageResponse:
     """What was spent, by day and model. Of calls that several tenants pay for, it is your share."""
-    spent = await spending.usage(ask.now - timedelta(days=days), stores=ask.stores, prices=ask.app.settings.ai.prices)
-    items = [UsageLineShown.model_validate(one, from_attributes=True) for one in spent.lines]
-    return UsageShown(items=items, calls=spent.calls, tokens=spent.tokens, micro=spent.micro, unit=spent.unit)
+    spent = await spending.usage(context.now - timedelta(days=days), stores=context.stores, prices=context.app.settings.ai.prices)
+    items = [UsageLineResponse.model_validate(one, from_attributes=True) for one in spent.lines]
+    return UsageResponse(items=items, calls=spent.calls, tokens=spent.tokens, micro=spent.micro, unit=spent.unit)
 
 
-@area.get("/budget", scope=Scope.READ, example=BUDGET_EXAMPLE)
-async def get_budget(ask: Ask) -> OwnBudgetShown:
+@area.get("/budget", scope=KeyScope.READ, example=BUDGET_EXAMPLE)
+async def get_budget(context: Context) -> OwnBudgetResponse:
     """What may be spent this month, and was."""
-    return _shown(await spending.budget(stores=ask.stores, prices=ask.app.settings.ai.prices))
+    return _shown(await spending.budget(stores=context.stores, prices=context.app.settings.ai.prices))
 
 
-def _shown(told: BudgetTold) -> OwnBudgetShown:
-    return OwnBudgetShown.model_validate(told, from_attributes=True)
+def _shown(told: BudgetStatus) -> OwnBudgetResponse:
+    return OwnBudgetResponse.model_validate(told, from_attributes=True)

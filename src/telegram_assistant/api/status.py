@@ -20,7 +20,7 @@ type Handler = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class RolePages:
     """What a role adds: sections of its health by name, each with a `status`, actions of the operator, and a site that guards itself."""
 
     sections: Mapping[str, Section] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class RoleSites:
     operations: Starlette
 
 
-def role_sites(*, role: str, instance: str, health: Health, access: OperatorAccess, pages: Pages, has_operations_port: bool = False) -> RoleSites:
+def role_sites(*, role: str, instance: str, health: Health, access: OperatorAccess, pages: RolePages, has_operations_port: bool = False) -> RoleSites:
     """Both serve the probes; the operator's pages are on the operations port where there is one, else on the public one."""
     who = {"role": role, "instance": instance.partition("#")[0], "version": __version__}
 

@@ -9,13 +9,23 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.api import accounts
-from telegram_assistant.api.accounts import AccountShown, account_shown
-from telegram_assistant.api.request_context import Ask
+from telegram_assistant.api.accounts import AccountResponse, account_shown
+from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import LARGEST_ID, CursorText, Limit, Page, Shown, Storable, Wish, cursor_text, read_cursor
-from telegram_assistant.api.spending import BudgetShown, BudgetWish
+from telegram_assistant.api.schemas import (
+    MAX_ID,
+    CursorText,
+    Limit,
+    PageResponse,
+    RequestModel,
+    ResponseModel,
+    Storable,
+    cursor_text,
+    read_cursor,
+)
+from telegram_assistant.api.spending import BudgetRequest, BudgetResponse
 from telegram_assistant.domain.accounts.account_risk import Risk
-from telegram_assistant.domain.tenants.access import Scope
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features import tenants
 from telegram_assistant.features.tenants import MAX_NAME_LETTERS, TenantAccount, TenantPage
 from telegram_assistant.settings import Settings
@@ -44,7 +54,7 @@ EXAMPLE = {
 }
 
 
-class TenantResponse(Shown):
+class TenantResponse(ResponseModel):
     """A tenant. `media_quota_bytes` is the quota in force (null: no limit); without one of its own that is MEDIA_QUOTA_BYTES."""
 
     tenant_id: UUID
@@ -59,30 +69,30 @@ class TenantResponse(Shown):
     media_bytes: int
     media_quota_bytes: int | None
     has_own_quota: bool
-    budget: BudgetShown | None = Field(description="Null: no budget was set, so nothing is paid for.")
+    budget: BudgetResponse | None = Field(description="Null: no budget was set, so nothing is paid for.")
     unit: str
 
 
-class TenantsResponse(Page):
+class TenantsResponse(PageResponse):
     """A page of tenants, by name."""
 
     items: list[TenantResponse]
 
 
-class TenantAccountResponse(AccountShown):
+class TenantAccountResponse(AccountResponse):
     """An account, and whose it is."""
 
     tenant_id: UUID
     tenant_name: str
 
 
-class TenantAccountsResponse(Shown):
+class TenantAccountsResponse(ResponseModel):
     """Accounts of all tenants, those at the greatest risk first."""
 
     items: list[TenantAccountResponse]
 
 
-class CreateTenantRequest(Wish):
+class CreateTenantRequest(RequestModel):
     """A tenant to create."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "acme"}]})
@@ -90,7 +100,7 @@ class CreateTenantRequest(Wish):
     name: Annotated[Storable, Field(min_length=1, max_length=MAX_NAME_LETTERS)]
 
 
-class SuspendTenantRequest(Wish):
+class SuspendTenantRequest(RequestModel):
     """Why: the tenant's programs are told so."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "the bill was not paid"}]})
@@ -98,89 +108,89 @@ class SuspendTenantRequest(Wish):
     reason: Annotated[Storable, Field(min_length=1, max_length=500)]
 
 
-class MediaQuotaRequest(Wish):
+class MediaQuotaRequest(RequestModel):
     """How much media the tenant may keep; null: as MEDIA_QUOTA_BYTES says."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"max_bytes": 20_000_000_000}]})
 
-    max_bytes: Annotated[int, Field(ge=0, le=LARGEST_ID)] | None
+    max_bytes: Annotated[int, Field(ge=0, le=MAX_ID)] | None
 
 
-@area.get("/tenants", scope=Scope.OPERATE, example={"items": [EXAMPLE], "next": None})
-async def list_tenants(ask: Ask, limit: Limit = 50, cursor: CursorText = None) -> TenantsResponse:
+@area.get("/tenants", scope=KeyScope.OPERATE, example={"items": [EXAMPLE], "next": None})
+async def list_tenants(context: Context, limit: Limit = 50, cursor: CursorText = None) -> TenantsResponse:
     """All tenants, by name."""
     read = read_cursor(cursor, CURSOR)
-    page = await tenants.list_tenants(tenants=ask.app.api.tenant_operations, limit=limit, after=read[0] if read else None)
-    return tenants_response(page, settings=ask.app.settings)
+    page = await tenants.list_tenants(tenants=context.app.api.tenant_operations, limit=limit, after=read[0] if read else None)
+    return tenants_response(page, settings=context.app.settings)
 
 
-@area.post("/tenants", scope=Scope.OPERATE, example={**EXAMPLE, "channels": 0, "accounts": 0, "keys": 0, "budget": None}, status=201)
-async def create_tenant(ask: Ask, wish: CreateTenantRequest) -> TenantResponse:
+@area.post("/tenants", scope=KeyScope.OPERATE, example={**EXAMPLE, "channels": 0, "accounts": 0, "keys": 0, "budget": None}, status=201)
+async def create_tenant(context: Context, wish: CreateTenantRequest) -> TenantResponse:
     """Create a tenant.
 
     It begins with nothing: make a key for it with `tga keys create`.
     """
-    ask.note(name=wish.name)
-    return tenant_response(await tenants.create_tenant(wish.name, tenants=ask.app.api.tenant_operations), settings=ask.app.settings)
+    context.note(name=wish.name)
+    return tenant_response(await tenants.create_tenant(wish.name, tenants=context.app.api.tenant_operations), settings=context.app.settings)
 
 
 @area.get(
     "/tenants/accounts",
-    scope=Scope.OPERATE,
+    scope=KeyScope.OPERATE,
     example={"items": [{**accounts.EXAMPLE, "tenant_id": EXAMPLE["tenant_id"], "tenant_name": "acme"}]},
 )
 async def list_all_accounts(
-    ask: Ask, min_risk: Annotated[Risk, Query(description="Only accounts at this risk or a greater one.")] = Risk.SAFE
+    context: Context, min_risk: Annotated[Risk, Query(description="Only accounts at this risk or a greater one.")] = Risk.SAFE
 ) -> TenantAccountsResponse:
     """Accounts of all tenants, those at the greatest risk first."""
-    operations = ask.app.api.tenant_operations
-    return tenant_accounts_response(await tenants.all_accounts(tenants=operations, stores_of=ask.app.tenant, now=ask.now, min_risk=min_risk))
+    operations = context.app.api.tenant_operations
+    return tenant_accounts_response(await tenants.all_accounts(tenants=operations, stores_of=context.app.tenant, now=context.now, min_risk=min_risk))
 
 
-@area.get("/tenants/{tenant_id}", scope=Scope.OPERATE, example=EXAMPLE)
-async def get_tenant(ask: Ask, tenant_id: TenantPublicId) -> TenantResponse:
+@area.get("/tenants/{tenant_id}", scope=KeyScope.OPERATE, example=EXAMPLE)
+async def get_tenant(context: Context, tenant_id: TenantPublicId) -> TenantResponse:
     """One tenant."""
-    return tenant_response(await tenants.one_tenant(tenant_id, tenants=ask.app.api.tenant_operations), settings=ask.app.settings)
+    return tenant_response(await tenants.one_tenant(tenant_id, tenants=context.app.api.tenant_operations), settings=context.app.settings)
 
 
 @area.post(
     "/tenants/{tenant_id}/suspend",
-    scope=Scope.OPERATE,
+    scope=KeyScope.OPERATE,
     example={**EXAMPLE, "suspended_at": "2026-11-15T08:00:00Z", "suspended_reason": "the bill was not paid"},
 )
-async def suspend_tenant(ask: Ask, tenant_id: TenantPublicId, wish: SuspendTenantRequest) -> TenantResponse:
+async def suspend_tenant(context: Context, tenant_id: TenantPublicId, wish: SuspendTenantRequest) -> TenantResponse:
     """Suspend a tenant: its keys are refused, its accounts rest, and channels that only it follows are not read.
 
     Nothing is deleted; `resume` restores all of it.
     """
-    ask.note(reason=wish.reason)
-    tell_change = RateLimits(ask.app.redis).tell_change
-    suspended = await tenants.suspend_tenant(tenant_id, why=wish.reason, tenants=ask.app.api.tenant_operations, tell_change=tell_change)
-    return tenant_response(suspended, settings=ask.app.settings)
+    context.note(reason=wish.reason)
+    tell_change = RateLimits(context.app.redis).tell_change
+    suspended = await tenants.suspend_tenant(tenant_id, why=wish.reason, tenants=context.app.api.tenant_operations, tell_change=tell_change)
+    return tenant_response(suspended, settings=context.app.settings)
 
 
-@area.post("/tenants/{tenant_id}/resume", scope=Scope.OPERATE, example=EXAMPLE)
-async def resume_tenant(ask: Ask, tenant_id: TenantPublicId) -> TenantResponse:
+@area.post("/tenants/{tenant_id}/resume", scope=KeyScope.OPERATE, example=EXAMPLE)
+async def resume_tenant(context: Context, tenant_id: TenantPublicId) -> TenantResponse:
     """Let a suspended tenant go on where it was."""
-    tell_change = RateLimits(ask.app.redis).tell_change
-    resumed = await tenants.resume_tenant(tenant_id, tenants=ask.app.api.tenant_operations, tell_change=tell_change)
-    return tenant_response(resumed, settings=ask.app.settings)
+    tell_change = RateLimits(context.app.redis).tell_change
+    resumed = await tenants.resume_tenant(tenant_id, tenants=context.app.api.tenant_operations, tell_change=tell_change)
+    return tenant_response(resumed, settings=context.app.settings)
 
 
-@area.put("/tenants/{tenant_id}/media-quota", scope=Scope.OPERATE, example=EXAMPLE)
-async def set_media_quota(ask: Ask, tenant_id: TenantPublicId, wish: MediaQuotaRequest) -> TenantResponse:
+@area.put("/tenants/{tenant_id}/media-quota", scope=KeyScope.OPERATE, example=EXAMPLE)
+async def set_media_quota(context: Context, tenant_id: TenantPublicId, wish: MediaQuotaRequest) -> TenantResponse:
     """Say how much media a tenant may keep. What is stored already stays."""
-    ask.note(max_bytes=wish.max_bytes)
-    changed = await tenants.set_media_quota(tenant_id, wish.max_bytes, tenants=ask.app.api.tenant_operations)
-    return tenant_response(changed, settings=ask.app.settings)
+    context.note(max_bytes=wish.max_bytes)
+    changed = await tenants.set_media_quota(tenant_id, wish.max_bytes, tenants=context.app.api.tenant_operations)
+    return tenant_response(changed, settings=context.app.settings)
 
 
-@area.put("/tenants/{tenant_id}/budget", scope=Scope.OPERATE, example=EXAMPLE)
-async def set_tenant_budget(ask: Ask, tenant_id: TenantPublicId, wish: BudgetWish) -> TenantResponse:
+@area.put("/tenants/{tenant_id}/budget", scope=KeyScope.OPERATE, example=EXAMPLE)
+async def set_tenant_budget(context: Context, tenant_id: TenantPublicId, wish: BudgetRequest) -> TenantResponse:
     """Say what a tenant may spend on providers each month: the bill is the operator's."""
-    ask.note(micro=wish.micro, tokens=wish.tokens)
-    changed = await tenants.set_budget(tenant_id, micro=wish.micro, tokens=wish.tokens, tenants=ask.app.api.tenant_operations)
-    return tenant_response(changed, settings=ask.app.settings)
+    context.note(micro=wish.micro, tokens=wish.tokens)
+    changed = await tenants.set_budget(tenant_id, micro=wish.micro, tokens=wish.tokens, tenants=context.app.api.tenant_operations)
+    return tenant_response(changed, settings=context.app.settings)
 
 
 def tenants_response(page: TenantPage, *, settings: Settings) -> TenantsResponse:
@@ -202,7 +212,7 @@ def tenant_response(one: TenantSummary, *, settings: Settings) -> TenantResponse
         media_bytes=one.media_bytes,
         media_quota_bytes=one.media_bytes_limit if one.media_bytes_limit is not None else settings.files.quota_bytes or None,
         has_own_quota=one.media_bytes_limit is not None,
-        budget=BudgetShown.model_validate(one.budget, from_attributes=True) if one.budget else None,
+        budget=BudgetResponse.model_validate(one.budget, from_attributes=True) if one.budget else None,
         unit=read_prices(settings.ai.prices).unit,
     )
 

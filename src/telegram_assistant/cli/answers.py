@@ -2,12 +2,12 @@
 
 from datetime import date, datetime
 
-from telegram_assistant.api.schemas import Shown
-from telegram_assistant.api.spending import UsageLineShown
-from telegram_assistant.domain.diagnosis import Verdict
+from telegram_assistant.api.schemas import ResponseModel
+from telegram_assistant.api.spending import UsageLineResponse
+from telegram_assistant.domain.diagnosis import Severity
 
 
-class ProviderResponse(Shown):
+class ProviderResponse(ResponseModel):
     """How busy a provider is. `paused_seconds`: it is left alone for so long."""
 
     provider: str
@@ -17,27 +17,27 @@ class ProviderResponse(Shown):
     paused_reason: str
 
 
-class ProvidersResponse(Shown):
+class ProvidersResponse(ResponseModel):
     """Configured providers, and how many results wait to be improved by one."""
 
     items: list[ProviderResponse]
     results_waiting: int
 
 
-class TenantUsageLineResponse(UsageLineShown):
+class TenantUsageLineResponse(UsageLineResponse):
     """Calls of one day, model and outcome, and whose they were."""
 
     tenant_name: str
 
 
-class TenantUsageResponse(Shown):
+class TenantUsageResponse(ResponseModel):
     """The newest day first. Amounts are in millionths of `unit`."""
 
     items: list[TenantUsageLineResponse]
     unit: str
 
 
-class FolderResponse(Shown):
+class FolderResponse(ResponseModel):
     """A folder at Telegram that is followed."""
 
     number: int
@@ -49,13 +49,13 @@ class FolderResponse(Shown):
     trouble: str | None
 
 
-class FoldersResponse(Shown):
+class FoldersResponse(ResponseModel):
     """All folders of a tenant."""
 
     items: list[FolderResponse]
 
 
-class FirstSeenResponse(Shown):
+class FirstSeenResponse(ResponseModel):
     """Where a post, or a link to a page, was seen first; null: nowhere since then."""
 
     since: date
@@ -68,7 +68,7 @@ class FirstSeenResponse(Shown):
     notice: str
 
 
-class MediaFilesResponse(Shown):
+class MediaFilesResponse(ResponseModel):
     """Files in one state, for one reason."""
 
     state: str
@@ -77,7 +77,7 @@ class MediaFilesResponse(Shown):
     bytes: int
 
 
-class MediaUsageResponse(Shown):
+class MediaUsageResponse(ResponseModel):
     """What a tenant keeps. Without a limit of its own it is null."""
 
     tenant_name: str
@@ -85,7 +85,7 @@ class MediaUsageResponse(Shown):
     limit_bytes: int | None
 
 
-class MediaTroubleResponse(Shown):
+class MediaTroubleResponse(ResponseModel):
     """A file that could not be fetched so far, or was given up."""
 
     post_id: str
@@ -94,7 +94,7 @@ class MediaTroubleResponse(Shown):
     why: str
 
 
-class MediaStatusResponse(Shown):
+class MediaStatusResponse(ResponseModel):
     """All files at a glance."""
 
     store: str
@@ -105,7 +105,7 @@ class MediaStatusResponse(Shown):
     troubles: list[MediaTroubleResponse]
 
 
-class ModelResponse(Shown):
+class ModelResponse(ResponseModel):
     """A sentence model on this machine."""
 
     name: str
@@ -113,13 +113,13 @@ class ModelResponse(Shown):
     in_use: bool
 
 
-class ModelsResponse(Shown):
+class ModelsResponse(ResponseModel):
     """All of them."""
 
     items: list[ModelResponse]
 
 
-class ParkedChannelResponse(Shown):
+class ParkedChannelResponse(ResponseModel):
     """A channel that rests after too many failures."""
 
     channel_id: int
@@ -129,7 +129,7 @@ class ParkedChannelResponse(Shown):
     failures: int
 
 
-class SchedulerResponse(Shown):
+class SchedulerResponse(ResponseModel):
     """As `scheduler` in /health/details of the ingest role, with the policy and what is parked."""
 
     last_tick_ts: str | None
@@ -143,7 +143,7 @@ class SchedulerResponse(Shown):
     parked: list[ParkedChannelResponse]
 
 
-class StageResponse(Shown):
+class StageResponse(ResponseModel):
     """One stage in one lane. `stopped`: why it does not go on."""
 
     stage: str
@@ -156,30 +156,30 @@ class StageResponse(Shown):
     stopped: str | None
 
 
-class StagesResponse(Shown):
+class StagesResponse(ResponseModel):
     """All stages, and how many post revisions are on their way."""
 
     items: list[StageResponse]
     on_their_way: int
 
 
-class FindingResponse(Shown):
+class FindingResponse(ResponseModel):
     """One line of the doctor. `remedy` says what to do."""
 
     subject: str
-    verdict: Verdict
+    verdict: Severity
     what: str
     remedy: str
 
 
-class FindingsResponse(Shown):
+class FindingsResponse(ResponseModel):
     """All lines; `ok`: nothing has to be mended."""
 
     items: list[FindingResponse]
     ok: bool
 
 
-class SettingResponse(Shown):
+class SettingResponse(ResponseModel):
     """A variable with the value in force, secrets hidden."""
 
     name: str
@@ -187,7 +187,7 @@ class SettingResponse(Shown):
     value: str
 
 
-class SettingsResponse(Shown):
+class SettingsResponse(ResponseModel):
     """Every variable."""
 
     items: list[SettingResponse]

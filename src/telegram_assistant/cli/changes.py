@@ -7,20 +7,20 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.text import Text
 
-from telegram_assistant.api.changes import ChangesShown, list_changes
-from telegram_assistant.api.request_context import Asking
+from telegram_assistant.api.changes import QuietChangesResponse, list_changes
+from telegram_assistant.api.request_context import RequestContext
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.domain.posts.differences import Change, Piece
-from telegram_assistant.features.changes import Told, quiet_changes
+from telegram_assistant.domain.posts.differences import Piece, PieceChange
+from telegram_assistant.features.changes import DescribedChange, quiet_changes
 from telegram_assistant.features.channels import pick
 from telegram_assistant.stores.postgres.posts.changes import ChangeKind, ChangeOrder
 
-STYLES = {Change.SAME: "", Change.REMOVED: "red", Change.ADDED: "green"}
-MARKS = {Change.SAME: ("", ""), Change.REMOVED: ("[-", "-]"), Change.ADDED: ("{+", "+}")}
+STYLES = {PieceChange.SAME: "", PieceChange.REMOVED: "red", PieceChange.ADDED: "green"}
+MARKS = {PieceChange.SAME: ("", ""), PieceChange.REMOVED: ("[-", "-]"), PieceChange.ADDED: ("{+", "+}")}
 """As `git diff --word-diff` writes them: what goes to a file, or is read without colours, says as much."""
 AROUND = 60
 """Characters of unchanged text that are shown on each side of a change."""
@@ -37,7 +37,7 @@ def changes(
 ) -> None:
     """Show what was edited or deleted, with what exactly changed."""
 
-    async def answer(ask: Asking) -> ChangesShown:
+    async def answer(ask: RequestContext) -> QuietChangesResponse:
         of = None if channel is None else pick(await ask.stores.followed.channels(), channel).channel_id
         return await list_changes(ask, since=ask.now - timedelta(days=days), order=by, kind=only, channel_id=of, limit=limit)
 
@@ -45,7 +45,7 @@ def changes(
         print_endpoint(answer, tenant=tenant)
         return
 
-    async def look(app: App) -> tuple[tuple[Told, ...], ZoneInfo]:
+    async def look(app: App) -> tuple[tuple[DescribedChange, ...], ZoneInfo]:
         known = await tenant_named(app, tenant)
         stores = app.tenant(known.tenant_id)
         channel_ids = None if channel is None else [pick(await stores.followed.channels(), channel).channel_id]
@@ -61,7 +61,7 @@ def changes(
         _show(one, zone)
 
 
-def _show(one: Told, zone: ZoneInfo) -> None:
+def _show(one: DescribedChange, zone: ZoneInfo) -> None:
     change = one.change
     reach = "" if change.views is None else f", seen {change.views:,} times"
     head = Text(one.channel, style="bold")
@@ -86,7 +86,7 @@ def _show(one: Told, zone: ZoneInfo) -> None:
 def _shortened(piece: Piece, *, first: bool, last: bool) -> str:
     """Long stretches that stayed the same are cut; what changed never is."""
     text = piece.text
-    if piece.change is not Change.SAME or len(text) <= 2 * AROUND:
+    if piece.change is not PieceChange.SAME or len(text) <= 2 * AROUND:
         return text
     head = "" if first else text[:AROUND]
     tail = "" if last else text[-AROUND:]

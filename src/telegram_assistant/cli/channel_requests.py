@@ -21,9 +21,9 @@ from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.domain.channels.channel_requests import FASTER, LOOK_UPS_PER_DAY, RequestKind, RequestState
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.features.channel_lists import Listed
+from telegram_assistant.features.channel_lists import ListedChannel
 from telegram_assistant.features.channel_requests import RequestPage, RequestStatus, WaitingKind, list_requests, some_requests, waiting_requests
-from telegram_assistant.features.channels import Requested, follow
+from telegram_assistant.features.channels import RequestedChannel, follow
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 
 BATCH = 500
@@ -41,27 +41,27 @@ THINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RequestReport:
     """What became of the references of one command, and what waits in all."""
 
-    requested: Sequence[Requested]
+    requested: Sequence[RequestedChannel]
     statuses: Mapping[UUID, RequestStatus]
     waiting: Sequence[WaitingKind]
     zone: ZoneInfo
 
-    def status(self, one: Requested) -> RequestStatus | None:
+    def status(self, one: RequestedChannel) -> RequestStatus | None:
         return None if one.request_id is None else self.statuses.get(one.request_id)
 
-    def failure(self, one: Requested) -> str | None:
+    def failure(self, one: RequestedChannel) -> str | None:
         """Why nothing will come of a reference."""
         status = self.status(one)
         return status.reason if status and status.request.state is RequestState.FAILED else one.refused
 
 
-async def request_channels(assembled: App, tenant_id: TenantId, listed: Sequence[Listed], wanted: Subscription) -> list[Requested]:
+async def request_channels(assembled: App, tenant_id: TenantId, listed: Sequence[ListedChannel], wanted: Subscription) -> list[RequestedChannel]:
     """Batch by batch, under a bar."""
     stores = assembled.tenant(tenant_id)
-    requested: list[Requested] = []
+    requested: list[RequestedChannel] = []
     with _bar("requesting channels", len(listed), hidden=len(listed) <= BATCH) as progress:
         for start in range(0, len(listed), BATCH):
             requested += await follow(listed[start : start + BATCH], wanted, stores=stores)
@@ -69,7 +69,7 @@ async def request_channels(assembled: App, tenant_id: TenantId, listed: Sequence
     return requested
 
 
-async def wait_for(assembled: App, tenant_id: TenantId, requested: Sequence[Requested], seconds: int) -> Report:
+async def wait_for(assembled: App, tenant_id: TenantId, requested: Sequence[RequestedChannel], seconds: int) -> RequestReport:
     """What has become of the requests in the end, after this time at the latest."""
     requests = assembled.tenant(tenant_id).requests
     waiting = {one.request_id for one in requested if one.request_id is not None}
@@ -85,10 +85,10 @@ async def wait_for(assembled: App, tenant_id: TenantId, requested: Sequence[Requ
                 break
             await asyncio.sleep(0.2 if len(waiting) <= MAX_LINES else 2.0)
     zone = ZoneInfo(assembled.settings.telemetry.time_zone)
-    return Report(requested, statuses, await waiting_requests(requests=requests, now=datetime.now(UTC)), zone)
+    return RequestReport(requested, statuses, await waiting_requests(requests=requests, now=datetime.now(UTC)), zone)
 
 
-def tell(report: Report) -> None:
+def tell(report: RequestReport) -> None:
     """What has become of each, or of all in sum; ends the command with 1 when something was refused."""
     if len(report.requested) <= MAX_LINES:
         for one in report.requested:
@@ -144,7 +144,7 @@ def show_requests(
     tell_waiting(waiting, zone)
 
 
-def _tell_one(one: Requested, report: Report) -> None:
+def _tell_one(one: RequestedChannel, report: RequestReport) -> None:
     status, failure, written = report.status(one), report.failure(one), escape(one.written)
     if failure is not None:
         complaints.print(f"[red]{written}[/]: {escape(failure)}")
@@ -158,7 +158,7 @@ def _tell_one(one: Requested, report: Report) -> None:
         console.print(f"[yellow]{written}[/]: waits: {escape(status.expected.reason)}{until}")
 
 
-def _sum_up(report: Report) -> None:
+def _sum_up(report: RequestReport) -> None:
     states = [status.request.state for status in report.statuses.values()]
     followed = sum(one.followed is not None for one in report.requested)
     refused = [one for one in report.requested if one.refused is not None]

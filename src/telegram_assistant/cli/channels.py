@@ -15,7 +15,7 @@ from rich.table import Table
 from telegram_assistant.api.channels import list_channels
 from telegram_assistant.api.coverage import list_coverage
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.channel_requests import Report, request_channels, show_requests, tell, tell_waiting, wait_for
+from telegram_assistant.cli.channel_requests import RequestReport, request_channels, show_requests, tell, tell_waiting, wait_for
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.coverage import draw_coverage
 from telegram_assistant.cli.endpoints import ALL, print_endpoint
@@ -25,7 +25,7 @@ from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.channel_lists import Listed, as_opml, read_list
+from telegram_assistant.features.channel_lists import ListedChannel, as_opml, read_list
 from telegram_assistant.features.channel_requests import WaitingKind, waiting_requests
 from telegram_assistant.features.channels import follow_joined, pick
 from telegram_assistant.features.coverage import coverage_of, coverage_of_all
@@ -63,7 +63,7 @@ def add(
         raise typer.BadParameter("name a channel, or say --joined")
     wanted = wanted_by(folder, priority, ai, history)
 
-    listed = [Listed(one) for one in references or ()]
+    listed = [ListedChannel(one) for one in references or ()]
     tell(with_app(lambda assembled: _request(assembled, tenant, listed, wanted, joined=joined, wait=wait)))
 
 
@@ -208,7 +208,7 @@ def wanted_by(folder: str | None, priority: Priority | None, ai: AiPolicy | None
     return Subscription(channel_id=NOT_KNOWN_YET, folder=folder, priority=priority, ai_policy=ai, history_days=days)
 
 
-async def _request(assembled: App, tenant: str, listed: Sequence[Listed], wanted: Subscription, *, joined: bool, wait: int) -> Report:
+async def _request(assembled: App, tenant: str, listed: Sequence[ListedChannel], wanted: Subscription, *, joined: bool, wait: int) -> RequestReport:
     known = await tenant_named(assembled, tenant)
     requested = await request_channels(assembled, known.tenant_id, listed, wanted)
     if joined:

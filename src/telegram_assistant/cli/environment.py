@@ -12,7 +12,7 @@ from dotenv.parser import parse_stream
 from rich.console import Console
 
 from telegram_assistant.errors import SettingsError
-from telegram_assistant.settings import Group, Settings, read_group, read_settings, unknown_names
+from telegram_assistant.settings import Settings, SettingsGroup, read_group, read_settings, unknown_names
 
 # what goes to a file or another program is not cut to the width of a window
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
@@ -51,18 +51,18 @@ def doubts() -> list[str]:
 
 def settings_or_exit() -> Settings:
     """The settings, or one line per problem and exit code 2."""
-    with _told_in_words():
+    with _errors_in_words():
         return read_settings(environment())
 
 
-def group_or_exit[G: Group](group: type[G]) -> G:
+def group_or_exit[G: SettingsGroup](group: type[G]) -> G:
     """The same for a command that needs only some of them."""
-    with _told_in_words():
+    with _errors_in_words():
         return read_group(group, environment())
 
 
 @contextmanager
-def _told_in_words() -> Iterator[None]:
+def _errors_in_words() -> Iterator[None]:
     for sentence in doubts():
         complaints.print(f"[yellow]note[/] {sentence}")
     try:

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.answers import FolderResponse, FoldersResponse
-from telegram_assistant.cli.channel_requests import Report, tell, wait_for
+from telegram_assistant.cli.channel_requests import RequestReport, tell, wait_for
 from telegram_assistant.cli.channels import Ai, Folder, History, Prio, Wait, wanted_by
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
@@ -37,7 +37,7 @@ def add(
     """Follow all channels of a folder in an account's own Telegram, and what is put in or taken out later."""
     wanted = wanted_by(folder, priority, ai, history)
 
-    async def ask(assembled: App) -> Report:
+    async def ask(assembled: App) -> RequestReport:
         system, number = assembled.system, None if account is None else AccountId(account)
         known = await tenant_named(assembled, tenant)
         requests = assembled.tenant(known.tenant_id).requests

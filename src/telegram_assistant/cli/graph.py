@@ -11,15 +11,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from telegram_assistant.api.graph import (
-    ForwardsShown,
-    SimilarsShown,
-    SpreadShown,
+    ForwardsResponse,
+    SimilarChannelsResponse,
+    SpreadResponse,
     get_spread,
     list_forwards,
     list_links,
     list_similar_channels,
 )
-from telegram_assistant.api.request_context import Asking as Request
+from telegram_assistant.api.request_context import RequestContext as Request
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.answers import FirstSeenResponse
 from telegram_assistant.cli.connected import tenant_named, with_app
@@ -31,11 +31,11 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels import pick
 from telegram_assistant.features.graph import (
-    Asking,
-    By,
+    AnsweredSource,
     FirstSeen,
-    Place,
-    Showing,
+    GraphChannel,
+    GraphScope,
+    SharingPost,
     first_link,
     first_seen,
     similar_channels,
@@ -65,14 +65,14 @@ def forwards(
 ) -> None:
     """Who forwards whom, the most first."""
 
-    async def answer(ask: Request) -> ForwardsShown:
+    async def answer(ask: Request) -> ForwardsResponse:
         return await list_forwards(ask, channel_id=await _channel(ask.stores, channel), days=days, limit=limit)
 
     if as_json:
         print_endpoint(answer, tenant=tenant)
         return
 
-    async def ask(asking: Asking, _zone: ZoneInfo) -> None:
+    async def ask(asking: GraphScope, _zone: ZoneInfo) -> None:
         found = await who_forwards(asking, channel_id=await _channel(asking.stores, channel), limit=limit)
         table = Table("channel", "forwards", "posts", "last", pad_edge=False)
         for one in found.forwarded:
@@ -87,7 +87,7 @@ def forwards(
 def show_spread(post: PostName, tenant: TenantName = "default", days: Days = 30, limit: Limit = 100, as_json: AsJson = False) -> None:
     """Who has forwarded a post, and when: the first first."""
 
-    async def answer(ask: Request) -> SpreadShown:
+    async def answer(ask: Request) -> SpreadResponse:
         of = await _post(ask.stores, post)
         return await get_spread(ask, of.channel_id, of.message_id, days=days, limit=limit)
 
@@ -95,7 +95,7 @@ def show_spread(post: PostName, tenant: TenantName = "default", days: Days = 30,
         print_endpoint(answer, tenant=tenant)
         return
 
-    async def ask(asking: Asking, zone: ZoneInfo) -> None:
+    async def ask(asking: GraphScope, zone: ZoneInfo) -> None:
         found = await spread(asking, await _post(asking.stores, post), limit=limit)
         if found.original is not None:
             _print_showing("written", found.original, zone)
@@ -117,7 +117,7 @@ def first(
 ) -> None:
     """Where a post, or a link to a page, was seen first."""
 
-    async def ask(asking: Asking, zone: ZoneInfo) -> None:
+    async def ask(asking: GraphScope, zone: ZoneInfo) -> None:
         found = await (first_seen(asking, await _post(asking.stores, what)) if POST.fullmatch(what) else first_link(asking, what))
         if as_json:
             return print_json(_first(found))
@@ -140,7 +140,7 @@ def similar(
 ) -> None:
     """Channels that forward, link to and speak of the same."""
 
-    async def answer(ask: Request) -> SimilarsShown:
+    async def answer(ask: Request) -> SimilarChannelsResponse:
         of = pick(await ask.stores.followed.channels(), channel).channel_id
         return await list_similar_channels(ask, of, days=days, limit=limit)
 
@@ -148,7 +148,7 @@ def similar(
         print_endpoint(answer, tenant=tenant)
         return
 
-    async def ask(asking: Asking, _zone: ZoneInfo) -> None:
+    async def ask(asking: GraphScope, _zone: ZoneInfo) -> None:
         found = await similar_channels(asking, pick(await asking.stores.followed.channels(), channel).channel_id, limit=limit)
         table = Table("channel", "score", "shared", "for example", pad_edge=False)
         for one in found.similar:
@@ -171,7 +171,7 @@ def links(
         print_endpoint(lambda request: list_links(request, url, days=days, limit=limit), tenant=tenant)
         return
 
-    async def ask(asking: Asking, zone: ZoneInfo) -> None:
+    async def ask(asking: GraphScope, zone: ZoneInfo) -> None:
         found = await who_links(asking, url, limit=limit)
         for one in found.posts:
             _print_showing("links", one, zone)
@@ -180,10 +180,10 @@ def links(
     _asked(ask, tenant, days)
 
 
-def _asked(ask: Callable[[Asking, ZoneInfo], Awaitable[None]], tenant: str, days: int) -> None:
+def _asked(ask: Callable[[GraphScope, ZoneInfo], Awaitable[None]], tenant: str, days: int) -> None:
     async def work(assembled: App) -> None:
         known = await tenant_named(assembled, tenant)
-        asking = Asking(assembled.tenant(known.tenant_id), assembled.graph, datetime.now(UTC), days)
+        asking = GraphScope(assembled.tenant(known.tenant_id), assembled.graph, datetime.now(UTC), days)
         await ask(asking, ZoneInfo(assembled.settings.telemetry.time_zone))
 
     with_app(work)
@@ -203,11 +203,11 @@ async def _post(stores: TenantStores, written: str) -> PostId:
     return PostId(pick(await stores.followed.channels(), f"@{channel.removeprefix('@')}").channel_id, message)
 
 
-def _name(place: Place) -> str:
+def _name(place: GraphChannel) -> str:
     return escape(place.title) if place.is_followed else f"channel {place.channel_id} [dim](not followed)[/]"
 
 
-def _print_showing(word: str, one: Showing, zone: ZoneInfo) -> None:
+def _print_showing(word: str, one: SharingPost, zone: ZoneInfo) -> None:
     console.print(f"{one.posted_at.astimezone(zone):%Y-%m-%d %H:%M:%S}  {word:<11}  [bold]{escape(one.channel.title)}[/]  [blue]{one.link}[/]")
 
 
@@ -225,6 +225,6 @@ def _first(found: FirstSeen) -> FirstSeenResponse:
     )
 
 
-def _tell(by: By) -> None:
+def _tell(by: AnsweredSource) -> None:
     if by.why:
         complaints.print(f"[dim]Answered by PostgreSQL: {by.why}.[/]")

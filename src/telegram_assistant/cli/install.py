@@ -10,14 +10,14 @@ from rich.markup import escape
 from telegram_assistant.cli.answers import FindingResponse, FindingsResponse, SettingResponse, SettingsResponse
 from telegram_assistant.cli.environment import console, doubts, environment, group_or_exit, refuse, settings_or_exit
 from telegram_assistant.cli.output import AsJson, print_json
-from telegram_assistant.domain.diagnosis import Finding, Verdict, bad, ok, warning
+from telegram_assistant.domain.diagnosis import Finding, Severity, bad, ok, warning
 from telegram_assistant.errors import CannotStart, SettingsError
 from telegram_assistant.features.doctor import examine_machine, examine_running, examine_servers
 from telegram_assistant.features.readiness import CheckedRole
 from telegram_assistant.settings import DatabaseSettings, Settings, effective, read_settings
 from telegram_assistant.stores.postgres import migrating
 
-SIGNS = {Verdict.OK: "[green]✔[/]", Verdict.OFF: "[dim]–[/]", Verdict.WARNING: "[yellow]![/]", Verdict.BAD: "[red]✘[/]"}
+SIGNS = {Severity.OK: "[green]✔[/]", Severity.OFF: "[dim]–[/]", Severity.WARNING: "[yellow]![/]", Severity.BAD: "[red]✘[/]"}
 
 
 def doctor(
@@ -52,7 +52,7 @@ def doctor(
         if not as_json:
             console.print("\nThe running installation:")
         findings += asyncio.run(_examine(examine_running(settings, hosts), show))
-    wrong = sum(finding.verdict is Verdict.BAD for finding in findings)
+    wrong = sum(finding.verdict is Severity.BAD for finding in findings)
     if as_json:
         print_json(FindingsResponse(items=[FindingResponse.model_validate(one, from_attributes=True) for one in findings], ok=not wrong))
         raise typer.Exit(1 if wrong else 0)

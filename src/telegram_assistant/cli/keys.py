@@ -8,15 +8,15 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.api.keys import list_api_keys, made_key_shown
+from telegram_assistant.api.keys import created_key_response, list_api_keys
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import ALL, print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
-from telegram_assistant.domain.tenants.access import SCOPES_OF, Role, Scope, allowed, new_operator_key
-from telegram_assistant.features.keys import KeyMaker, MadeKey, list_keys, make_key, revoke_key
-from telegram_assistant.stores.postgres.tenants.audit import Change
+from telegram_assistant.domain.tenants.access import SCOPES_OF, KeyScope, MemberRole, allowed, new_operator_key
+from telegram_assistant.features.keys import CreatedKey, KeyMaker, list_keys, make_key, revoke_key
+from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from telegram_assistant.stores.postgres.tenants.keys import ApiKey
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
@@ -32,28 +32,28 @@ def create(
     tenant: TenantName = "default",
     scopes: Annotated[str, typer.Option(help="What it opens, with commas between: read, write, admin, operate.")] = "read",
     user: Annotated[str, typer.Option(help="The person it belongs to; it opens no more than their role does. Empty: nobody's.")] = "",
-    role: Annotated[Role | None, typer.Option(help="What this person is from now on. The first one of a tenant is its owner.")] = None,
+    role: Annotated[MemberRole | None, typer.Option(help="What this person is from now on. The first one of a tenant is its owner.")] = None,
     days: Annotated[int, typer.Option(help="Days until it expires; 0: never.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Make a key, and show it this once."""
     wanted = _scopes(scopes)
 
-    async def make(assembled: App) -> MadeKey:
+    async def make(assembled: App) -> CreatedKey:
         known = await tenant_named(assembled, tenant)
         member = await assembled.system.users.join(known.tenant_id, user, role=role) if user else None
         stores, now = assembled.tenant(known.tenant_id), datetime.now(UTC)
-        within = allowed(SCOPES_OF[Role.OWNER], role=member.role if member else None, is_operator=known.is_operator)
+        within = allowed(SCOPES_OF[MemberRole.OWNER], role=member.role if member else None, is_operator=known.is_operator)
         maker = KeyMaker(actor=ACTOR, scopes=within, user_id=member.user_id if member else None)
         made = await make_key(name, wanted, maker=maker, keys=stores.keys, now=now, expires_at=now + timedelta(days=days) if days else None)
         if role is not None:
             await RateLimits(assembled.redis).tell_change()
-        await stores.audit.note(Change(ACTOR, "create_api_key", "/keys", facts={"name": name, "scopes": [*wanted], "user": user or None}))
+        await stores.audit.note(AuditedAction(ACTOR, "create_api_key", "/keys", facts={"name": name, "scopes": [*wanted], "user": user or None}))
         return made
 
     made = with_app(make)
     if as_json:
-        print_json(made_key_shown(made))
+        print_json(created_key_response(made))
         return
     console.print(f"Key {made.key.key_id}. It is shown this once; keep it:")
     typer.echo(made.secret)
@@ -91,7 +91,7 @@ def revoke(key_id: Annotated[UUID, typer.Argument(help="Its id, from `tga keys l
     async def end(assembled: App) -> None:
         stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
         await revoke_key(key_id, keys=stores.keys, tell_change=RateLimits(assembled.redis).tell_change)
-        await stores.audit.note(Change(ACTOR, "revoke_api_key", f"/keys/{key_id}"))
+        await stores.audit.note(AuditedAction(ACTOR, "revoke_api_key", f"/keys/{key_id}"))
 
     with_app(end)
     console.print("It is revoked.")
@@ -103,8 +103,8 @@ def operator() -> None:
     typer.echo(new_operator_key())
 
 
-def _scopes(text: str) -> list[Scope]:
+def _scopes(text: str) -> list[KeyScope]:
     try:
-        return [Scope(word.strip()) for word in text.split(",") if word.strip()]
+        return [KeyScope(word.strip()) for word in text.split(",") if word.strip()]
     except ValueError as error:
-        raise typer.BadParameter(f"{error}; there are: {', '.join(Scope)}", param_hint="--scopes") from error
+        raise typer.BadParameter(f"{error}; there are: {', '.join(KeyScope)}", param_hint="--scopes") from error

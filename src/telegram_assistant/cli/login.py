@@ -13,7 +13,7 @@ from telegram_assistant.cli.environment import console
 from telegram_assistant.domain.accounts.login import OVER, LoginState, LoginWay
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.accounts.logins import LoginAttempt, LoginRequests
-from telegram_assistant.telegram.sealed_answers import Asker, seal
+from telegram_assistant.telegram.sealed_answers import AnswerReceiver, seal
 
 LOOK_SECONDS = 0.2
 UNEASY_AFTER_SECONDS, GIVE_UP_AFTER_SECONDS = 5.0, 60.0
@@ -29,7 +29,7 @@ async def log_in(app: App, *, tenant: str, phone: str | None = None, way: LoginW
     logins, owner = app.system.logins, await app.system.tenants.by_name(tenant)
     if owner is None:
         raise Rejected(f"there is no tenant {tenant}")
-    eyes = Asker()
+    eyes = AnswerReceiver()
     attempt_id = await logins.begin(owner.tenant_id, way=way, door_key=eyes.public_key)
     try:
         seen = await _show_codes(logins, attempt_id, eyes) if way is LoginWay.QR else 0
@@ -43,7 +43,7 @@ async def log_in(app: App, *, tenant: str, phone: str | None = None, way: LoginW
     return attempt
 
 
-async def _show_codes(logins: LoginRequests, attempt_id: UUID, eyes: Asker) -> int:
+async def _show_codes(logins: LoginRequests, attempt_id: UUID, eyes: AnswerReceiver) -> int:
     """One after the other, until one is scanned; how many there were."""
     seen = 0
     with drawing(console) as draw:

@@ -72,7 +72,7 @@ def _response(survey: MediaSurvey, where: str) -> MediaStatusResponse:
 def sweep(force: Annotated[bool, typer.Option("--force", help="Even if very much is missing or unknown.")] = False) -> None:
     """Remove files that nobody knows or shows, and fetch once more what is missing. Runs by itself every six hours."""
 
-    async def work(assembled: App) -> media.Swept:
+    async def work(assembled: App) -> media.SweepResult:
         if assembled.files is None:
             raise Rejected(SkipReason.NO_PLACE.words)
         return await media.sweep(files=assembled.files, upkeep=assembled.system.media_upkeep, now=datetime.now(UTC), force=force)

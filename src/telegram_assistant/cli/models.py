@@ -6,7 +6,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from rich.table import Table
 
-from telegram_assistant.ai.local.models import DEFAULT_MODEL, Installed, installed
+from telegram_assistant.ai.local.models import DEFAULT_MODEL, InstalledModel, installed
 from telegram_assistant.ai.local.models import pull as fetch
 from telegram_assistant.cli.answers import ModelResponse, ModelsResponse
 from telegram_assistant.cli.environment import complaints, console, group_or_exit, refuse
@@ -57,7 +57,7 @@ def list_models(as_json: AsJson = False) -> None:
     console.print(_table(found, used))
 
 
-def _table(found: list[Installed], used: str) -> Table:
+def _table(found: list[InstalledModel], used: str) -> Table:
     table = Table("model", "size", "in use", pad_edge=False)
     for one in found:
         table.add_row(one.card.name, f"{one.size_bytes / 1e6:,.0f} MB", "yes" if one.card.name == used else "")

@@ -15,7 +15,7 @@ from telegram_assistant.features.graph_upkeep import rebuild_graph
 from telegram_assistant.features.text_upkeep import rebuild_text
 from telegram_assistant.features.vector_upkeep import rebuild_vectors
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuild
-from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.index import VectorIndex
 from telegram_assistant.vectors.opening import Used, open_vectors, used_by
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Indexes made anew from PostgreSQL.")
@@ -105,7 +105,7 @@ async def _help(assembled: App, stack: AsyncExitStack) -> None:
         return
     assert vectors is not None  # they are not off
     system, model = assembled.system, assembled.settings.ai.embeddings_model_in_force
-    index = Index(vectors, gate=assembled.gate, states=system.post_states)
+    index = VectorIndex(vectors, gate=assembled.gate, states=system.post_states)
     await rebuild_vectors(
         index=index, states=system.post_states, rebuilds=system.rebuilds, model=model, owner=assembled.instance, stopping=asyncio.Event()
     )

@@ -16,9 +16,9 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.understanding.policy import Work
+from telegram_assistant.domain.understanding.policy import ModelTask
 from telegram_assistant.domain.understanding.spending import MILLION, Tokens
-from telegram_assistant.stores.postgres.posts.replays import Outdated, Version
+from telegram_assistant.stores.postgres.posts.replays import Outdated, ResultVersion
 
 
 def retag(
@@ -29,7 +29,7 @@ def retag(
     """Tag stored posts again, after all news. What has tags of today's version is left alone, so it can be repeated."""
 
     async def work(assembled: App) -> None:
-        version = Version(LOCAL_MODEL, prompt(TAGGING).label, TAGGING)
+        version = ResultVersion(LOCAL_MODEL, prompt(TAGGING).label, TAGGING)
         since, channel_id = datetime.now(UTC) - timedelta(days=days), None if channel is None else ChannelId(channel)
         outdated = await assembled.system.replays.outdated(version, since=since, channel_id=channel_id)
         if not outdated:
@@ -52,11 +52,11 @@ def retag(
 async def _show(assembled: App, outdated: tuple[Outdated, ...]) -> None:
     """What is to be done, and what the paid part may cost at most: as if every letter were a token and no text a copy."""
     prices, vocabulary = read_prices(assembled.settings.ai.prices), await assembled.system.vocabularies.current()
-    source = next((source for source in assembled.gate.sources if Work.CHAT in source.models), None)
+    source = next((source for source in assembled.gate.sources if ModelTask.CHAT in source.models), None)
     fixed = len(prompt(TAGGING).text) + max((len(listed_by_topic(tags)) for tags in vocabulary.tags.values()), default=0)
     table = Table("channel", "posts", "by a provider", f"at most, {prices.unit}", pad_edge=False)
     for one in outdated:
         tokens = Tokens(one.characters + one.provider * fixed, one.provider * TAGS_TOKENS)
-        cost = "–" if source is None else f"{Decimal(prices.of(source.name, source.models[Work.CHAT]).of(tokens)) / MILLION:,.2f}"
+        cost = "–" if source is None else f"{Decimal(prices.of(source.name, source.models[ModelTask.CHAT]).of(tokens)) / MILLION:,.2f}"
         table.add_row(f"{one.title} ({one.channel_id})", f"{one.local:,}", f"{one.provider:,}", cost)
     console.print(table)

@@ -14,7 +14,7 @@ from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.search.facets import Facet, Facets
 from telegram_assistant.domain.search.snippets import Snippet
-from telegram_assistant.features.search import Answer, Found
+from telegram_assistant.features.search import SearchPage, SearchResult
 from telegram_assistant.features.search import search as find
 
 SHOWN_VALUES = 5
@@ -40,7 +40,7 @@ def search(
         raise typer.BadParameter(f"there is no option {unknown}; to leave a word out write one minus", param_hint="words")
     typed = " ".join(words)
 
-    async def look(app: App) -> tuple[Answer, ZoneInfo]:
+    async def look(app: App) -> tuple[SearchPage, ZoneInfo]:
         known = await tenant_named(app, tenant)
         zone = ZoneInfo(app.settings.telemetry.time_zone)
         async with open_meaning_search(app.settings, questions=app.questions) as index:
@@ -64,7 +64,7 @@ def search(
         raise typer.Exit(1)
 
 
-def _show(answer: Answer, zone: ZoneInfo) -> None:
+def _show(answer: SearchPage, zone: ZoneInfo) -> None:
     for one in answer.found:
         _show_post(one, zone)
     if answer.found:
@@ -79,7 +79,7 @@ def _show(answer: Answer, zone: ZoneInfo) -> None:
         complaints.print("Nothing was found. Try fewer words, or other ones; leave out a limit; ads:yes shows advertising too.")
 
 
-def _show_post(one: Found, zone: ZoneInfo) -> None:
+def _show_post(one: SearchResult, zone: ZoneInfo) -> None:
     head = Text.assemble((one.channel, "bold"), f"  {one.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ", (one.link, "blue"))
     if one.copies:
         head.append(f"  and {len(one.copies)} more like it", "dim")

@@ -18,7 +18,7 @@ from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.features import tenants
 from telegram_assistant.features.spending import micro_of, money_of
-from telegram_assistant.stores.postgres.tenants.audit import Change
+from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantSummary
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
@@ -143,7 +143,7 @@ def print_budgets(found: Sequence[TenantResponse]) -> None:
 async def _noted(assembled: App, done: TenantSummary, action: str, **facts: Json) -> TenantResponse:
     """Written into the operator's audit log, like a change over HTTP."""
     operator = await assembled.api.key_directory.operator()
-    await assembled.tenant(operator.tenant_id).audit.note(Change(ACTOR, action, f"/tenants/{done.public_id}", facts=facts))
+    await assembled.tenant(operator.tenant_id).audit.note(AuditedAction(ACTOR, action, f"/tenants/{done.public_id}", facts=facts))
     return tenant_response(done, settings=assembled.settings)
 
 

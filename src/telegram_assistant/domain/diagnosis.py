@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class Severity(StrEnum):
     """How bad it is."""
 
     OK = "ok"
@@ -19,33 +19,33 @@ class Finding:
     """One line of `tga doctor`."""
 
     subject: str
-    verdict: Verdict
+    verdict: Severity
     what: str
     remedy: str = ""
 
 
 def ok(subject: str, what: str) -> Finding:
-    return Finding(subject, Verdict.OK, what)
+    return Finding(subject, Severity.OK, what)
 
 
 def off(subject: str, what: str) -> Finding:
-    return Finding(subject, Verdict.OFF, what)
+    return Finding(subject, Severity.OFF, what)
 
 
 def warning(subject: str, what: str, *, remedy: str) -> Finding:
-    return Finding(subject, Verdict.WARNING, what, remedy)
+    return Finding(subject, Severity.WARNING, what, remedy)
 
 
 def bad(subject: str, what: str, *, remedy: str) -> Finding:
-    return Finding(subject, Verdict.BAD, what, remedy)
+    return Finding(subject, Severity.BAD, what, remedy)
 
 
-MOST_SKEW_SECONDS = 5.0
+MAX_SKEW_SECONDS = 5.0
 
 
 def clock_skew(subject: str, skew_seconds: float) -> list[Finding]:
     """A complaint when the server's clock and ours are too far apart for leases and delays to mean anything."""
-    if abs(skew_seconds) <= MOST_SKEW_SECONDS:
+    if abs(skew_seconds) <= MAX_SKEW_SECONDS:
         return []
     direction = "ahead of" if skew_seconds > 0 else "behind"
     what = f"the server's clock is {abs(skew_seconds):.0f} s {direction} ours"

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from telegram_assistant.domain.accounts.account_risk import Allowance, MethodUse, Verdict, verdict_on
-from telegram_assistant.domain.accounts.budget import BUDGETS, HOUR, Budget, meter_of
+from telegram_assistant.domain.accounts.account_risk import Allowance, MethodUse, RiskAssessment, verdict_on
+from telegram_assistant.domain.accounts.budget import BUDGETS, HOUR, MethodBudget, meter_of
 from telegram_assistant.errors import Missing
-from telegram_assistant.stores.postgres.accounts.own_accounts import KeptLimit, OwnAccount
+from telegram_assistant.stores.postgres.accounts.own_accounts import MethodLimit, OwnAccount
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 
@@ -17,7 +17,7 @@ class AccountHealth:
 
     account: OwnAccount
     methods: tuple[MethodUse, ...]
-    verdict: Verdict
+    verdict: RiskAssessment
 
 
 async def account_health(*, stores: TenantStores, now: datetime) -> tuple[AccountHealth, ...]:
@@ -50,7 +50,7 @@ async def resume_account(public_id: UUID, *, stores: TenantStores, now: datetime
 def _health(account: OwnAccount, now: datetime) -> AccountHealth:
     kept = {one.method: one for one in account.limits}
     budgets = {one.method: one for one in BUDGETS.values()}  # several methods may share one
-    budgets |= {method: Budget(method, ()) for method in kept if method not in budgets}
+    budgets |= {method: MethodBudget(method, ()) for method in kept if method not in budgets}
     methods = tuple(_use(budgets[method], kept.get(method)) for method in sorted(budgets))
     verdict = verdict_on(
         account.state,
@@ -63,7 +63,7 @@ def _health(account: OwnAccount, now: datetime) -> AccountHealth:
     return AccountHealth(account, methods, verdict)
 
 
-def _use(budget: Budget, known: KeptLimit | None) -> MethodUse:
+def _use(budget: MethodBudget, known: MethodLimit | None) -> MethodUse:
     """As it is now: what was written down has filled up since."""
     meter = meter_of(budget, known.kept if known else None, 0.0)
     pace = meter.pace_at(0.0)

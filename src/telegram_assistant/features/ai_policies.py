@@ -7,7 +7,7 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Conflicting, Missing
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.understanding.ai_choices import ChannelPolicy, Stance
+from telegram_assistant.stores.postgres.understanding.ai_choices import AiDefaults, ChannelPolicy
 
 NO_CONSENT = "texts may go to a provider only after an owner has consented; `tga ai consent` or the consent of the API records it"
 
@@ -28,7 +28,7 @@ class PolicyPage:
     next: ChannelId | None
 
 
-async def stance(*, stores: TenantStores) -> Stance:
+async def stance(*, stores: TenantStores) -> AiDefaults:
     """What holds for channels to come, and the consent, if there is one."""
     return await stores.ai.stance()
 
@@ -51,14 +51,14 @@ async def choose_policy(channel_ids: Sequence[ChannelId], policy: AiPolicy, *, s
     return tuple(PolicyInForce(one, _in_force(one, consented=consented)) for one in chosen)
 
 
-async def choose_default(policy: AiPolicy, *, stores: TenantStores) -> Stance:
+async def choose_default(policy: AiPolicy, *, stores: TenantStores) -> AiDefaults:
     """For channels that are followed from now on without a word about it."""
     await _consented(policy, stores)
     await stores.ai.choose_default(policy)
     return await stores.ai.stance()
 
 
-async def consent(*, by: str, stores: TenantStores) -> Stance:
+async def consent(*, by: str, stores: TenantStores) -> AiDefaults:
     """An owner says that texts may be sent to a provider. The first word stays on record."""
     await stores.ai.consent(given_by=by)
     return await stores.ai.stance()

@@ -13,7 +13,7 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DescribedChange:
     """A change, and how to show it."""
 
     change: QuietChange
@@ -26,7 +26,7 @@ class Told:
 class ChangesPage:
     """Without `next`, there are no more."""
 
-    changes: tuple[Told, ...]
+    changes: tuple[DescribedChange, ...]
     next: ChangeCursor | None
 
 
@@ -44,12 +44,14 @@ async def quiet_changes(
     found = await stores.changes.since(since, limit=limit + 1, order=order, kinds=kinds, channel_ids=channel_ids, after=after)
     shown = found[:limit]
     channels = await stores.followed.some({one.channel_id for one in shown})
-    return ChangesPage(_told(shown, channels), change_cursor(shown[-1]) if len(found) > limit else None)
+    return ChangesPage(_describe(shown, channels), change_cursor(shown[-1]) if len(found) > limit else None)
 
 
-def _told(changes: Sequence[QuietChange], channels: Mapping[ChannelId, FollowedChannel]) -> tuple[Told, ...]:
+def _describe(changes: Sequence[QuietChange], channels: Mapping[ChannelId, FollowedChannel]) -> tuple[DescribedChange, ...]:
     return tuple(
-        Told(one, channel.title, link_to(PostId(one.channel_id, one.message_id), channel.username), pieces_of(one.difference, one.before, one.after))
+        DescribedChange(
+            one, channel.title, link_to(PostId(one.channel_id, one.message_id), channel.username), pieces_of(one.difference, one.before, one.after)
+        )
         for one in changes
         if (channel := channels.get(one.channel_id)) is not None
     )

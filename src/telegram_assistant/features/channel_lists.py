@@ -14,7 +14,7 @@ MAX_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedChannel:
     """A line of such a file: how a channel is named, and its folder."""
 
     reference: str
@@ -37,7 +37,7 @@ def as_opml(channels: Iterable[FollowedChannel], *, title: str) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def read_list(text: str) -> tuple[Listed, ...]:
+def read_list(text: str) -> tuple[ListedChannel, ...]:
     """OPML, or lines; what stands after a # is a remark. Rejected when there is nothing to follow in it."""
     if len(text) > MAX_CHARACTERS:
         raise Rejected(f"the file has more than {MAX_CHARACTERS} characters")
@@ -49,7 +49,7 @@ def read_list(text: str) -> tuple[Listed, ...]:
     return found
 
 
-def _from_opml(text: str) -> Iterator[Listed]:
+def _from_opml(text: str) -> Iterator[ListedChannel]:
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise Rejected("the file declares entities of its own; lists of channels need none")
     try:
@@ -60,19 +60,19 @@ def _from_opml(text: str) -> Iterator[Listed]:
     yield from _outlines(body if body is not None else root, None, depth=1)
 
 
-def _outlines(parent: ET.Element, folder: str | None, *, depth: int) -> Iterator[Listed]:
+def _outlines(parent: ET.Element, folder: str | None, *, depth: int) -> Iterator[ListedChannel]:
     if depth > MAX_DEPTH:
         raise Rejected(f"folders in the file are nested more than {MAX_DEPTH} deep")
     for outline in parent.findall("outline"):
         address = outline.get("htmlUrl") or outline.get("xmlUrl") or outline.get("url")
         if address and "t.me/" in address:
-            yield Listed(address, folder)
+            yield ListedChannel(address, folder)
         elif address is None:
             yield from _outlines(outline, outline.get("text") or outline.get("title") or folder, depth=depth + 1)
 
 
-def _from_lines(text: str) -> Iterator[Listed]:
+def _from_lines(text: str) -> Iterator[ListedChannel]:
     for line in text.splitlines():
         reference = line.partition("#")[0].strip()
         if reference:
-            yield Listed(reference)
+            yield ListedChannel(reference)

@@ -10,16 +10,16 @@ from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Missing, Rejected
-from telegram_assistant.features.channel_lists import Listed
+from telegram_assistant.features.channel_lists import ListedChannel
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests, NewRequest
-from telegram_assistant.stores.postgres.channels.channels import Followed, FollowedChannel, Subscription, Which
+from telegram_assistant.stores.postgres.channels.channels import ChannelFilter, Followed, FollowedChannel, Subscription
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 KINDS = {ReferenceKind.NAME: RequestKind.USERNAME, ReferenceKind.INVITE: RequestKind.INVITE, ReferenceKind.LIST: RequestKind.LIST}
 
 
 @dataclass(frozen=True, slots=True)
-class Requested:
+class RequestedChannel:
     """What became of one reference at once: it is requested, it is followed already, or it is refused. Secrets are shortened."""
 
     written: str
@@ -28,7 +28,7 @@ class Requested:
     refused: str | None = None
 
 
-async def follow(listed: Sequence[Listed], wanted: Subscription, *, stores: TenantStores) -> tuple[Requested, ...]:
+async def follow(listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
     """Requests every channel that the tenant does not follow yet. One wrong line does not stop the others.
 
     Whether somebody else follows a channel makes no difference. A channel that is followed gets the options that were given.
@@ -36,30 +36,30 @@ async def follow(listed: Sequence[Listed], wanted: Subscription, *, stores: Tena
     lines = [_read(one) for one in listed]
     names = [one.name for one in lines if isinstance(one, Reference) and one.kind is ReferenceKind.NAME]
     followed = await stores.followed.named(names) if names else {}
-    answers: dict[int, Requested] = {}
+    answers: dict[int, RequestedChannel] = {}
     new: dict[int, NewRequest] = {}
     for place, (one, line) in enumerate(zip(listed, lines, strict=True)):
         options = replace(wanted, folder=one.folder or wanted.folder)
         if isinstance(line, str):
-            answers[place] = Requested(one.reference, refused=line)
+            answers[place] = RequestedChannel(one.reference, refused=line)
         elif line.kind is ReferenceKind.NAME and (known := followed.get(line.name.lower())) is not None:
             await stores.followed.change(replace(options, channel_id=known.channel_id), is_requested=True)
-            answers[place] = Requested(line.shown, followed=known)
+            answers[place] = RequestedChannel(line.shown, followed=known)
         else:
             new[place] = NewRequest(KINDS[line.kind], line.name, options)
-            answers[place] = Requested(line.shown)
+            answers[place] = RequestedChannel(line.shown)
     for place, request_id in zip(new, await stores.requests.add(list(new.values())), strict=True):
         answers[place] = replace(answers[place], request_id=request_id, refused=None if request_id else TOO_MANY)
     return tuple(answers[place] for place in range(len(lines)))
 
 
-async def follow_joined(wanted: Subscription, *, requests: ChannelRequests) -> Requested:
+async def follow_joined(wanted: Subscription, *, requests: ChannelRequests) -> RequestedChannel:
     """Requests all channels that an account of the tenant has joined."""
     (request_id,) = await requests.add([NewRequest(RequestKind.DIALOGS, "", wanted)])
-    return Requested("the channels that the account has joined", request_id, refused=None if request_id else TOO_MANY)
+    return RequestedChannel("the channels that the account has joined", request_id, refused=None if request_id else TOO_MANY)
 
 
-def _read(listed: Listed) -> Reference | str:
+def _read(listed: ListedChannel) -> Reference | str:
     """A reference, or why it is none."""
     try:
         return parse_reference(listed.reference)
@@ -86,7 +86,7 @@ class ChannelPage:
     next: ChannelId | None
 
 
-async def list_followed(which: Which, *, followed: Followed, limit: int, after: ChannelId | None = None) -> ChannelPage:
+async def list_followed(which: ChannelFilter, *, followed: Followed, limit: int, after: ChannelId | None = None) -> ChannelPage:
     found = await followed.page(which, limit=limit + 1, after=after)
     shown = found[:limit]
     return ChannelPage(shown, shown[-1].channel_id if len(found) > limit else None)
@@ -100,7 +100,7 @@ async def get_followed(channel_id: ChannelId, *, followed: Followed) -> Followed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class SubscriptionUpdate:
     """What shall be different; None: as it is."""
 
     folder: str | None = None
@@ -111,7 +111,7 @@ class Wanted:
     wants_media: bool | None = None
 
 
-async def change_followed(channel_id: ChannelId, wanted: Wanted, *, followed: Followed) -> FollowedChannel:
+async def change_followed(channel_id: ChannelId, wanted: SubscriptionUpdate, *, followed: Followed) -> FollowedChannel:
     """How a channel is followed from now on."""
     options = Subscription(
         channel_id=channel_id,

@@ -41,7 +41,7 @@ class CoveragePage:
 
 
 @dataclass(frozen=True, slots=True)
-class CoverageInFull:
+class FullCoverage:
     """One channel with its ledger; None where nothing was read by an account yet."""
 
     channel: ChannelCoverage
@@ -65,12 +65,12 @@ async def coverage_of_all(
     return CoveragePage(shown, sums, sum(one.missing_ids for one in known), place_of(shown[-1]) if len(shown) < len(left) else None)
 
 
-async def coverage_of(channel_id: ChannelId, *, stores: TenantStores) -> CoverageInFull:
+async def coverage_of(channel_id: ChannelId, *, stores: TenantStores) -> FullCoverage:
     """Missing where the tenant does not follow it."""
     known = await stores.coverage_overview.channels([channel_id])
     if not known:
         raise Missing("there is no such channel among those that are followed")
-    return CoverageInFull(known[0], await stores.coverage.of(channel_id))
+    return FullCoverage(known[0], await stores.coverage.of(channel_id))
 
 
 def in_words(one: ChannelCoverage) -> str:

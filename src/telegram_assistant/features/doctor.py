@@ -12,7 +12,7 @@ from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.features import sandbox_check
 from telegram_assistant.features.readiness import CheckedRole, Expectations, addresses_of, examine_installation
 from telegram_assistant.graph import opening as graph
-from telegram_assistant.settings import EmbeddingsBy, Settings
+from telegram_assistant.settings import EmbeddingSource, Settings
 from telegram_assistant.stores import files
 from telegram_assistant.stores.postgres import diagnostics as postgres
 from telegram_assistant.stores.redis import examination as redis
@@ -59,7 +59,7 @@ def examine_machine() -> list[Finding]:
 
 def examine_understanding(settings: Settings) -> list[Finding]:
     """What can be understood here, and by whom."""
-    local = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingsBy.LOCAL else None
+    local = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingSource.LOCAL else None
     return [*providers.examine(settings), *understanding.examine(settings.ai.models, local)]
 
 

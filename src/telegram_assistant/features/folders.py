@@ -6,7 +6,7 @@ from dataclasses import replace
 from telegram_assistant.domain.channels.channel_requests import TOO_MANY, RequestKind
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.channels import Requested
+from telegram_assistant.features.channels import RequestedChannel
 from telegram_assistant.stores.postgres.accounts.accounts import Accounts
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests, NewRequest
 from telegram_assistant.stores.postgres.channels.channels import Subscription
@@ -16,13 +16,13 @@ from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 
 async def follow_folder(
     title: str, *, tenant: Tenant, account_id: AccountId | None, subscription: Subscription, accounts: Accounts, requests: ChannelRequests
-) -> Requested:
+) -> RequestedChannel:
     """An account is asked for it: the one that is named, or any of the tenant's. Its channels get a folder of the same name here."""
     if account_id is not None and not any(one.account_id == account_id and one.tenant == tenant.name for one in await accounts.all()):
         raise Rejected(f"{tenant.name} has no account {account_id}; `tga accounts list` shows them")
     wanted = replace(subscription, folder=subscription.folder or title)
     (request_id,) = await requests.add([NewRequest(RequestKind.FOLDER, title, wanted, account_id)])
-    return Requested(f"folder {title}", request_id, refused=None if request_id else TOO_MANY)
+    return RequestedChannel(f"folder {title}", request_id, refused=None if request_id else TOO_MANY)
 
 
 def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:

@@ -28,7 +28,7 @@ class Engine(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class By:
+class AnsweredSource:
     """Who has answered, and why not the graph."""
 
     engine: Engine
@@ -36,7 +36,7 @@ class By:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GraphChannel:
     """A channel. One that the tenant does not follow has no title: it is known by number only."""
 
     channel_id: ChannelId
@@ -45,33 +45,33 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Showing:
+class SharingPost:
     """A post of a followed channel that shows what was asked for."""
 
     post_id: PostId
-    channel: Place
+    channel: GraphChannel
     posted_at: datetime
     link: str
 
 
 @dataclass(frozen=True, slots=True)
-class Forwarded:
+class ForwardEdge:
     """How often a channel has forwarded another."""
 
-    channel: Place
-    source: Place
+    channel: GraphChannel
+    source: GraphChannel
     posts: int
     first_day: date
     last_day: date
 
 
 @dataclass(frozen=True, slots=True)
-class WhoForwards:
+class ForwardingChannels:
     """The most first."""
 
     since: date
-    by: By
-    forwarded: tuple[Forwarded, ...]
+    by: AnsweredSource
+    forwarded: tuple[ForwardEdge, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,12 @@ class Spread:
     """From where a post comes, and who has forwarded it, the first first."""
 
     origin: PostId
-    source: Place
+    source: GraphChannel
     since: date
-    by: By
-    original: Showing | None
+    by: AnsweredSource
+    original: SharingPost | None
     """None: the tenant does not follow its channel, or it is gone."""
-    forwards: tuple[Showing, ...]
+    forwards: tuple[SharingPost, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ class FirstSeen:
     """Where something was seen first."""
 
     since: date
-    by: By
-    first: Showing | None
+    by: AnsweredSource
+    first: SharingPost | None
     is_original: bool = False
 
 
@@ -101,7 +101,7 @@ class FirstSeen:
 class Similar:
     """A channel that is like the one asked about, and by what."""
 
-    channel: Place
+    channel: GraphChannel
     score: float
     shared: int
     examples: tuple[Shared, ...]
@@ -111,24 +111,24 @@ class Similar:
 class SimilarChannels:
     """The most similar first."""
 
-    channel: Place
+    channel: GraphChannel
     since: date
-    by: By
+    by: AnsweredSource
     similar: tuple[Similar, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class WhoLinks:
+class LinkingPosts:
     """Posts that lead to a page, the first first."""
 
     url: str
     since: date
-    by: By
-    posts: tuple[Showing, ...]
+    by: AnsweredSource
+    posts: tuple[SharingPost, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class GraphScope:
     """For whom, where, and how far back."""
 
     stores: TenantStores
@@ -140,12 +140,12 @@ class Asking:
     def since(self) -> date:
         return day_before(self.now, min(self.days, DAYS_KEPT))
 
-    async def either[T](self, ask: Callable[[GraphQuestions | Forwards], Awaitable[T]]) -> tuple[T, By]:
+    async def either[T](self, ask: Callable[[GraphQuestions | Forwards], Awaitable[T]]) -> tuple[T, AnsweredSource]:
         """Of the graph, or of PostgreSQL."""
         try:
-            return await ask(await self.questions()), By(Engine.GRAPH)
+            return await ask(await self.questions()), AnsweredSource(Engine.GRAPH)
         except (Busy, Missing) as error:
-            return await ask(self.stores.forwards), By(Engine.POSTGRES, str(error))
+            return await ask(self.stores.forwards), AnsweredSource(Engine.POSTGRES, str(error))
 
     async def questions(self) -> GraphQuestions:
         if self.graph is None:
@@ -162,32 +162,32 @@ class Places:
 
     followed: Mapping[ChannelId, FollowedChannel]
 
-    def of(self, channel_id: ChannelId) -> Place:
+    def of(self, channel_id: ChannelId) -> GraphChannel:
         channel = self.followed.get(channel_id)
-        return Place(channel_id) if channel is None else Place(channel_id, channel.title, is_followed=True)
+        return GraphChannel(channel_id) if channel is None else GraphChannel(channel_id, channel.title, is_followed=True)
 
     def named(self, shared: Shared) -> Shared:
         """Channels by their title, where the tenant knows it."""
         place = self.of(ChannelId(int(shared.what))) if shared.kind == "channel" else None
         return shared if place is None or not place.title else Shared(shared.kind, place.title)
 
-    def showing(self, found: Sequence[Appearance]) -> tuple[Showing, ...]:
+    def showing(self, found: Sequence[Appearance]) -> tuple[SharingPost, ...]:
         return tuple(
-            Showing(one.post_id, self.of(one.post_id.channel_id), one.posted_at, link_to(one.post_id, channel.username))
+            SharingPost(one.post_id, self.of(one.post_id.channel_id), one.posted_at, link_to(one.post_id, channel.username))
             for one in found
             if (channel := self.followed.get(one.post_id.channel_id)) is not None
         )
 
 
-async def who_forwards(asking: Asking, *, channel_id: ChannelId | None = None, limit: int = 50) -> WhoForwards:
+async def who_forwards(asking: GraphScope, *, channel_id: ChannelId | None = None, limit: int = 50) -> ForwardingChannels:
     """Between all channels, or what one of them forwards and who forwards it."""
     found, by = await asking.either(lambda engine: engine.forwardings(since=asking.since, of=channel_id, limit=limit))
     places = await asking.places()
-    forwarded = tuple(Forwarded(places.of(one.channel_id), places.of(one.source_id), one.posts, one.first_day, one.last_day) for one in found)
-    return WhoForwards(asking.since, by, forwarded)
+    forwarded = tuple(ForwardEdge(places.of(one.channel_id), places.of(one.source_id), one.posts, one.first_day, one.last_day) for one in found)
+    return ForwardingChannels(asking.since, by, forwarded)
 
 
-async def spread(asking: Asking, post_id: PostId, *, limit: int = 200) -> Spread:
+async def spread(asking: GraphScope, post_id: PostId, *, limit: int = 200) -> Spread:
     """Of the post itself, or of the one that it forwards. Missing where the tenant sees nothing of it."""
     asked = await asking.stores.feed.post(post_id)
     came = asked.post.forwarded_from if asked is not None else None
@@ -201,14 +201,14 @@ async def spread(asking: Asking, post_id: PostId, *, limit: int = 200) -> Spread
     return Spread(origin, places.of(origin.channel_id), asking.since, by, next(iter(original), None), forwards)
 
 
-async def first_seen(asking: Asking, post_id: PostId) -> FirstSeen:
+async def first_seen(asking: GraphScope, post_id: PostId) -> FirstSeen:
     """Who of the followed channels had a post first: the one that wrote it, if it is followed, else the first that forwarded it."""
     found = await spread(asking, post_id, limit=1)
     first = found.original or next(iter(found.forwards), None)
     return FirstSeen(found.since, found.by, first, is_original=found.original is not None)
 
 
-async def who_links(asking: Asking, url: str, *, limit: int = 200) -> WhoLinks:
+async def who_links(asking: GraphScope, url: str, *, limit: int = 200) -> LinkingPosts:
     """Only the graph knows. Missing where it is off, Busy where it does not answer."""
     normal = normal_url(url)
     if normal is None:
@@ -216,20 +216,20 @@ async def who_links(asking: Asking, url: str, *, limit: int = 200) -> WhoLinks:
     page = page_of(normal)
     found = await (await asking.questions()).links_to(page, since=asking.since)
     showing = (await asking.places()).showing(await asking.stores.forwards.appearances(found))
-    return WhoLinks(page, asking.since, By(Engine.GRAPH), showing[:limit])
+    return LinkingPosts(page, asking.since, AnsweredSource(Engine.GRAPH), showing[:limit])
 
 
-async def first_link(asking: Asking, url: str) -> FirstSeen:
+async def first_link(asking: GraphScope, url: str) -> FirstSeen:
     """Who of the followed channels has linked to a page first."""
     found = await who_links(asking, url, limit=1)
     return FirstSeen(found.since, found.by, next(iter(found.posts), None))
 
 
-async def similar_channels(asking: Asking, channel_id: ChannelId, *, limit: int = 10) -> SimilarChannels:
+async def similar_channels(asking: GraphScope, channel_id: ChannelId, *, limit: int = 10) -> SimilarChannels:
     """By the sources, pages and names that both have. Only the graph knows."""
     places = await asking.places()
     if channel_id not in places.followed:
         raise Missing(f"channel {channel_id} is not followed")
     found = await (await asking.questions()).similar(channel_id, since=asking.since, limit=limit)
     similar = tuple(Similar(places.of(one.channel_id), one.score, one.shared, tuple(map(places.named, one.examples))) for one in found)
-    return SimilarChannels(places.of(channel_id), asking.since, By(Engine.GRAPH), similar)
+    return SimilarChannels(places.of(channel_id), asking.since, AnsweredSource(Engine.GRAPH), similar)

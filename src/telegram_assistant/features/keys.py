@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from telegram_assistant.domain.ids import UserId
-from telegram_assistant.domain.tenants.access import MAX_KEY_GENERATIONS, Scope, new_key
+from telegram_assistant.domain.tenants.access import MAX_KEY_GENERATIONS, KeyScope, new_key
 from telegram_assistant.errors import Busy, Forbidden, Missing, Rejected
 from telegram_assistant.stores.postgres.tenants.keys import ApiKey, KeyCursor, Keys, NewKey
 from telegram_assistant.telemetry.logging import get_logger
@@ -15,7 +15,7 @@ log = get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class MadeKey:
+class CreatedKey:
     """A new key, and its secret: it is shown this once."""
 
     key: ApiKey
@@ -27,14 +27,14 @@ class KeyMaker:
     """Whoever makes a key: with what scopes, for which person, and with which key, if with one."""
 
     actor: str
-    scopes: Collection[Scope]
+    scopes: Collection[KeyScope]
     user_id: UserId | None = None
     key_id: UUID | None = None
 
 
 async def make_key(
-    name: str, scopes: Collection[Scope], *, maker: KeyMaker, keys: Keys, now: datetime, expires_at: datetime | None = None
-) -> MadeKey:
+    name: str, scopes: Collection[KeyScope], *, maker: KeyMaker, keys: Keys, now: datetime, expires_at: datetime | None = None
+) -> CreatedKey:
     """Forbidden when it would open more than its maker may. A key that is made with another one lives no longer than it."""
     too_many = sorted(set(scopes) - set(maker.scopes))
     if too_many:
@@ -46,7 +46,7 @@ async def make_key(
         parent = await _parent(maker.key_id, keys=keys)
         ancestors, expires_at = (*parent.ancestors, parent.key_id), _within_life_of(parent, expires_at)
     secret = new_key()
-    ordered = [scope for scope in Scope if scope in scopes]
+    ordered = [scope for scope in KeyScope if scope in scopes]
     wanted = NewKey(
         secret=secret,
         name=name,
@@ -56,7 +56,7 @@ async def make_key(
         expires_at=expires_at,
         ancestors=ancestors,
     )
-    return MadeKey(await keys.make(wanted), secret)
+    return CreatedKey(await keys.make(wanted), secret)
 
 
 async def _parent(key_id: UUID, *, keys: Keys) -> ApiKey:

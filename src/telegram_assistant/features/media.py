@@ -16,7 +16,7 @@ FEW, SHARE = 20, 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepResult:
     """What was put right."""
 
     files: int
@@ -25,7 +25,7 @@ class Swept:
     missing: int
 
 
-async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool = False) -> Swept:
+async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool = False) -> SweepResult:
     """Rejected when far too much is missing or unknown: that is a wrong bucket or folder, or another database."""
     unused = await _remove_unused(files, upkeep)
     orphans, missing, seen = await _compared(files, upkeep, now)
@@ -36,7 +36,7 @@ async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool
     await upkeep.lost(missing)
     for what, count in (("orphan", len(orphans)), ("unused", unused), ("missing", len(missing))):
         MEDIA_SWEPT.labels(what).inc(count)
-    return Swept(seen, len(orphans), unused, len(missing))
+    return SweepResult(seen, len(orphans), unused, len(missing))
 
 
 async def _remove_unused(files: Files, upkeep: MediaUpkeep) -> int:

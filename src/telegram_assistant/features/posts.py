@@ -32,7 +32,7 @@ class ReadPage:
 
 
 @dataclass(frozen=True, slots=True)
-class PostInFull:
+class FullPost:
     """A post, with what is known of it and what the tenant's policy lets it see of what was understood."""
 
     detail: PostDetail
@@ -44,20 +44,20 @@ class PostInFull:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionTold:
+class DescribedVersion:
     """A version, and what is different from the one before it; the first that is known has nothing to differ from."""
 
     version: PostVersion
     pieces: tuple[Piece, ...]
 
 
-async def post_in_full(post_id: PostId, *, stores: TenantStores) -> PostInFull:
+async def post_in_full(post_id: PostId, *, stores: TenantStores) -> FullPost:
     """Missing where it does not exist for the tenant."""
     detail = await stores.post_details.of(post_id)
     if detail is None:
         raise Missing(NO_POST)
     understood = await stores.enrichments.all_of(post_id)
-    return PostInFull(
+    return FullPost(
         detail,
         link_to(post_id, detail.username),
         tags=understood.get(Kind.TAGS),
@@ -67,18 +67,19 @@ async def post_in_full(post_id: PostId, *, stores: TenantStores) -> PostInFull:
     )
 
 
-async def versions_of(post_id: PostId, *, stores: TenantStores) -> tuple[VersionTold, ...]:
+async def versions_of(post_id: PostId, *, stores: TenantStores) -> tuple[DescribedVersion, ...]:
     """In the order in which they were written, the present one last. Missing where the post does not exist for the tenant."""
     versions = await stores.post_details.versions(post_id)
     if not versions:
         raise Missing(NO_POST)
-    return _told(versions)
+    return _describe(versions)
 
 
-def _told(versions: Sequence[PostVersion]) -> tuple[VersionTold, ...]:
+def _describe(versions: Sequence[PostVersion]) -> tuple[DescribedVersion, ...]:
     before = (None, *versions[:-1])
     return tuple(
-        VersionTold(one, () if last is None else pieces_of(last.difference, last.text, one.text)) for last, one in zip(before, versions, strict=True)
+        DescribedVersion(one, () if last is None else pieces_of(last.difference, last.text, one.text))
+        for last, one in zip(before, versions, strict=True)
     )
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from telegram_assistant.domain.diagnosis import Finding, bad, ok, warning
 from telegram_assistant.settings import HttpSettings
-from telegram_assistant.telemetry.scraping import Address, Metrics, RoleStatus, role_status
+from telegram_assistant.telemetry.scraping import Metrics, RoleAddress, RoleStatus, role_status
 
 MAX_P95_SECONDS = 30.0
 ALERT_P95_SECONDS = 60.0
@@ -50,7 +50,7 @@ class Expectations:
     """Whether the database refuses a second row for the same post."""
 
 
-def addresses_of(http: HttpSettings, hosts: Mapping[CheckedRole, str] | None = None) -> dict[CheckedRole, Address]:
+def addresses_of(http: HttpSettings, hosts: Mapping[CheckedRole, str] | None = None) -> dict[CheckedRole, RoleAddress]:
     """Where this installation's settings say that its roles answer; `hosts` names other machines."""
     here = "127.0.0.1" if http.host in {"", "0.0.0.0", "::"} else http.host  # noqa: S104 -- it is asked, not listened on
     key = http.operator_key.get_secret_value()
@@ -60,12 +60,12 @@ def addresses_of(http: HttpSettings, hosts: Mapping[CheckedRole, str] | None = N
         CheckedRole.API: (http.api_port, http.api_operations_port),
     }
     return {
-        role: Address((hosts or {}).get(role, here), port, port if operations_port is None else operations_port, key)
+        role: RoleAddress((hosts or {}).get(role, here), port, port if operations_port is None else operations_port, key)
         for role, (port, operations_port) in ports.items()
     }
 
 
-async def examine_installation(addresses: Mapping[CheckedRole, Address], *, expected: Expectations, now: datetime) -> AsyncIterator[Finding]:
+async def examine_installation(addresses: Mapping[CheckedRole, RoleAddress], *, expected: Expectations, now: datetime) -> AsyncIterator[Finding]:
     """One line for each check; all roles are asked at once."""
     answers = await asyncio.gather(*(role_status(address) for address in addresses.values()), return_exceptions=True)
     for role, answer in zip(addresses, answers, strict=True):

@@ -16,7 +16,7 @@ log = get_logger()
 LEASE = timedelta(seconds=120)
 
 
-class Work(Protocol):
+class ProjectionRebuild(Protocol):
     """How one projection is made anew."""
 
     async def has(self, target: str) -> bool:
@@ -38,7 +38,9 @@ class Work(Protocol):
         ...
 
 
-async def rebuild(projection: Projection, work: Work, *, states: PostStates, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event) -> bool:
+async def rebuild(
+    projection: Projection, work: ProjectionRebuild, *, states: PostStates, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event
+) -> bool:
     """Do what is wanted, or go on where another process died. False: nothing was wanted, or it is not finished yet.
 
     Whatever is stored meanwhile goes into both; what was read before and written after it is noticed and mended.
@@ -65,7 +67,7 @@ async def rebuild(projection: Projection, work: Work, *, states: PostStates, reb
 
 
 async def _fill(
-    projection: Projection, work: Work, target: str, last: PostId | None, *, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event
+    projection: Projection, work: ProjectionRebuild, target: str, last: PostId | None, *, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event
 ) -> bool:
     while not stopping.is_set():
         posts = await work.after(last)

@@ -33,7 +33,7 @@ async def _examine_readers() -> Finding:
 async def _examine_browser(crawl: CrawlSettings) -> list[Finding]:
     if not crawl.crawler_address:
         return []
-    renderer = Renderer(crawl.crawler_address, guard=Guard(), most_bytes=crawl.most_bytes)
+    renderer = Renderer(crawl.crawler_address, guard=Guard(), max_bytes=crawl.max_bytes)
     try:
         protection = await renderer.ask_protection()
     except Unreadable as error:

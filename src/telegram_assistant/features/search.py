@@ -23,8 +23,18 @@ from telegram_assistant.domain.search.snippets import Snippet, snippet_of
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels import pick
 from telegram_assistant.features.search_meaning import MEANING_SECONDS, WordsOnly, nearest_posts
-from telegram_assistant.features.search_pages import Bookmark, Group, grouped
-from telegram_assistant.stores.postgres.search.search import BEGINS, ENDS, FAR_FUTURE, Limits, Loaded, Match, Named, Place, Scope
+from telegram_assistant.features.search_pages import Bookmark, ResultGroup, grouped
+from telegram_assistant.stores.postgres.search.search import (
+    BEGINS,
+    ENDS,
+    FAR_FUTURE,
+    Loaded,
+    Match,
+    Named,
+    SearchFilters,
+    SearchPosition,
+    SearchScope,
+)
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
 from telegram_assistant.vectors.index import MeaningSearch
@@ -32,13 +42,13 @@ from telegram_assistant.vectors.index import MeaningSearch
 CLOCKS_DIFFER = timedelta(minutes=5)
 HIDDEN = ""
 """No tag is called so."""
-MOST_FOUND = 100
+MAX_FOUND = 100
 EMPTY_WINDOWS = 5
 """Where nothing was found as far as was looked, it is looked further so often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """A post that was looked for."""
 
     post_id: PostId
@@ -57,12 +67,12 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class SearchPage:
     """A page of what was found; the best first, or the newest where no words were given."""
 
     query: str
     """As it was understood; typed again it means the same."""
-    found: tuple[Found, ...]
+    found: tuple[SearchResult, ...]
     facets: Facets
     """Of everything that was found as far as was looked, copies included."""
     searched_back_to: datetime | None
@@ -83,7 +93,7 @@ async def search(  # noqa: PLR0913 -- who asks, what, how much of it, and what a
     limit: int = 20,
     cursor: str | None = None,
     meaning_seconds: float = MEANING_SECONDS,
-) -> Answer:
+) -> SearchPage:
     """What a person typed, among the channels that the tenant follows. Days are those of `zone`.
 
     For meaning it is waited so long, no longer. `cursor` is that of the page before.
@@ -95,7 +105,7 @@ async def search(  # noqa: PLR0913 -- who asks, what, how much of it, and what a
         raise Rejected("there is nothing to look for; write a word, or a limit such as from:@channel or since:yesterday")
     mark = Bookmark.read(cursor, about=str(query)) if cursor else Bookmark(as_of=now)
     asking = await _asking(query, tenant_id=tenant_id, stores=stores, index=index, zone=zone, meaning_seconds=meaning_seconds)
-    answer = await _page(asking, mark, limit=max(1, min(limit, MOST_FOUND)))
+    answer = await _page(asking, mark, limit=max(1, min(limit, MAX_FOUND)))
     for _ in range(EMPTY_WINDOWS):
         if answer.found or answer.cursor is None:
             break
@@ -104,13 +114,13 @@ async def search(  # noqa: PLR0913 -- who asks, what, how much of it, and what a
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
+class _SearchRequest:
     """One question, with everything that it takes to answer it."""
 
     query: Query
-    limits: Limits
+    limits: SearchFilters
     until: datetime | None
-    scope: Scope
+    scope: SearchScope
     tenant_id: TenantId
     stores: TenantStores
     index: MeaningSearch | None
@@ -120,13 +130,13 @@ class _Asking:
 
 async def _asking(
     query: Query, *, tenant_id: TenantId, stores: TenantStores, index: MeaningSearch | None, meaning_seconds: float, zone: tzinfo
-) -> _Asking:
+) -> _SearchRequest:
     scope = await stores.words.scope()
     channels: tuple[ChannelId, ...] | None = None
     if query.channels:
         followed = await stores.followed.channels()
         channels = tuple(pick(followed, one).channel_id for one in query.channels)
-    limits = Limits(
+    limits = SearchFilters(
         channels=channels,
         since=_midnight(query.since, zone) if query.since else None,
         languages=query.languages,
@@ -136,7 +146,7 @@ async def _asking(
         with_ads=query.with_ads,
     )
     until = _midnight(query.until + timedelta(days=1), zone) if query.until else None
-    return _Asking(query, limits, until, scope, tenant_id, stores, index, meaning_seconds, zone)
+    return _SearchRequest(query, limits, until, scope, tenant_id, stores, index, meaning_seconds, zone)
 
 
 def _midnight(day: date, zone: tzinfo) -> datetime:
@@ -146,12 +156,12 @@ def _midnight(day: date, zone: tzinfo) -> datetime:
 # --- one page --------------------------------------------------------------------------------
 
 
-async def _page(asking: _Asking, mark: Bookmark, *, limit: int) -> Answer:
+async def _page(asking: _SearchRequest, mark: Bookmark, *, limit: int) -> SearchPage:
     words, stores = asking.stores.words, asking.stores
     is_first = mark.place is None and not mark.offset
     newest = min(mark.as_of + (CLOCKS_DIFFER if is_first else timedelta()), asking.until or FAR_FUTURE)
     matches, (near, words_only) = await asyncio.gather(
-        words.find(asking.query.words, asking.limits, before=mark.place or Place(newest)),
+        words.find(asking.query.words, asking.limits, before=mark.place or SearchPosition(newest)),
         nearest_posts(
             asking.query,
             asking.limits,
@@ -181,7 +191,7 @@ async def _page(asking: _Asking, mark: Bookmark, *, limit: int) -> Answer:
         following = Bookmark(mark.as_of, matches.looked_to)
     facets = facets_of(_counted(asking, known.values()))
     named = tuple(replace(one, name=loaded.channels[one.value].title) for one in facets.channels if one.value in loaded.channels)
-    return Answer(
+    return SearchPage(
         query=str(asking.query),
         found=await _found(asking, groups[mark.offset : reached], loaded.channels, known, by_words=set(by_words), near=set(near)),
         facets=replace(facets, channels=named),
@@ -192,8 +202,8 @@ async def _page(asking: _Asking, mark: Bookmark, *, limit: int) -> Answer:
 
 
 async def _gathered(
-    asking: _Asking, ranked: Sequence[PostId], beside: Sequence[PostId], popular: Sequence[ChannelId], *, enough: int
-) -> tuple[Loaded, list[Group], bool]:
+    asking: _SearchRequest, ranked: Sequence[PostId], beside: Sequence[PostId], popular: Sequence[ChannelId], *, enough: int
+) -> tuple[Loaded, list[ResultGroup], bool]:
     """Posts in their order until they make enough groups, and whether that were all; those beside in any case, to be counted."""
     loaded = Loaded({}, {})
     upto = enough + enough // 2
@@ -215,27 +225,27 @@ def _as_match(post: Post, understood: Enrichment | None) -> Match:
     return Match(post.id, post.posted_at, 0.0, post.lang, kind if isinstance(kind, str) else None, named)
 
 
-def _counted(asking: _Asking, known: Iterable[Match]) -> Iterator[Counted]:
+def _counted(asking: _SearchRequest, known: Iterable[Match]) -> Iterator[Counted]:
     for one in known:
         yield Counted(one.post_id.channel_id, one.posted_at.astimezone(asking.zone).date(), one.lang, one.kind, one.tags)
 
 
 async def _found(
-    asking: _Asking,
-    groups: Sequence[Group],
+    asking: _SearchRequest,
+    groups: Sequence[ResultGroup],
     channels: Mapping[ChannelId, Named],
     known: Mapping[PostId, Match],
     *,
     by_words: AbstractSet[PostId],
     near: AbstractSet[PostId],
-) -> tuple[Found, ...]:
+) -> tuple[SearchResult, ...]:
     texts = [group.stored.post.text for group in groups]
     marked = await asking.stores.words.marked(texts, asking.query.words) if asking.query.meaning and texts else texts
     found = []
     for group, text in zip(groups, marked, strict=True):
         post, channel = group.stored.post, channels[group.stored.post.channel_id]
         found.append(
-            Found(
+            SearchResult(
                 post_id=post.id,
                 posted_at=post.posted_at,
                 channel=channel.title,

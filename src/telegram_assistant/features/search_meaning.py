@@ -7,18 +7,18 @@ from enum import StrEnum
 
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.search.query import Query
-from telegram_assistant.domain.understanding.policy import AiPolicy, Reason
+from telegram_assistant.domain.understanding.policy import AiPolicy, FallbackReason
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.postgres.search.search import Limits, Scope
-from telegram_assistant.stores.postgres.understanding.policies_in_force import InForce
+from telegram_assistant.stores.postgres.search.search import SearchFilters, SearchScope
+from telegram_assistant.stores.postgres.understanding.policies_in_force import PoliciesInForce
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.vectors.index import MeaningSearch
-from telegram_assistant.vectors.protocol import Reach, Sought
+from telegram_assistant.vectors.protocol import Reach, VectorQuery
 
 log = get_logger()
 
 NEAREST = 50
-LEAST_SCORE = 0.25
+MIN_SCORE = 0.25
 """What is less alike than that is about something else."""
 MEANING_SECONDS = 2.0
 
@@ -50,14 +50,14 @@ _WHY = {
     WordsOnly.FILLING: "some posts have no vector yet and were found by their words only; `tga rebuild vectors` shows how far it is",
     WordsOnly.NO_MODEL: "only words were searched: no model could read the question (`tga doctor` says more)",
 }
-_BECAUSE = {Reason.POLICY: WordsOnly.POLICY, Reason.NO_BUDGET: WordsOnly.NO_BUDGET, Reason.BUSY: WordsOnly.SLOW}
+_BECAUSE = {FallbackReason.POLICY: WordsOnly.POLICY, FallbackReason.NO_BUDGET: WordsOnly.NO_BUDGET, FallbackReason.BUSY: WordsOnly.SLOW}
 
 
 async def nearest_posts(
     query: Query,
-    limits: Limits,
+    limits: SearchFilters,
     *,
-    scope: Scope,
+    scope: SearchScope,
     until: datetime,
     tenant_id: TenantId,
     index: MeaningSearch | None,
@@ -70,7 +70,7 @@ async def nearest_posts(
     reach = _reach(followed, limits.channels)
     if not reach.channels:
         return (), WordsOnly.POLICY
-    sought = Sought(
+    sought = VectorQuery(
         reach=reach,
         limit=NEAREST,
         since=limits.since,
@@ -89,12 +89,12 @@ async def nearest_posts(
     except Busy as error:
         log.warning("search_without_meaning", why=str(error))
         return (), WordsOnly.AWAY
-    if isinstance(near, Reason):
+    if isinstance(near, FallbackReason):
         return (), _BECAUSE.get(near, WordsOnly.NO_MODEL)
-    return [hit.post_id for hit in near if hit.score >= LEAST_SCORE], None if scope.vectors_are_complete else WordsOnly.FILLING
+    return [hit.post_id for hit in near if hit.score >= MIN_SCORE], None if scope.vectors_are_complete else WordsOnly.FILLING
 
 
-def _reach(followed: InForce, channels: Sequence[ChannelId] | None) -> Reach:
+def _reach(followed: PoliciesInForce, channels: Sequence[ChannelId] | None) -> Reach:
     """A channel whose posts no model may understand for this tenant is not searched by meaning."""
     policies = followed.policies
     among = policies if channels is None else {one: policies[one] for one in channels if one in policies}

@@ -13,7 +13,7 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.posts.near_copies import SAME_LENGTH, Sketch, is_copy, sketch_of
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
-from telegram_assistant.stores.postgres.search.search import Place
+from telegram_assistant.stores.postgres.search.search import SearchPosition
 
 COMPARED_CHARACTERS = 1_000
 """Of each text. Comparing whole ones, made to be slow, would take a search half a second."""
@@ -28,7 +28,7 @@ class Bookmark:
 
     as_of: datetime
     """Posts that came later would move what is on which page."""
-    place: Place | None = None
+    place: SearchPosition | None = None
     """Where the window begins; None: with the newest."""
     offset: int = 0
 
@@ -42,7 +42,7 @@ class Bookmark:
         """Rejected where it is none of ours, or of another question."""
         try:
             digest, as_of, place, offset = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-            found = cls(_moment(as_of), Place(_moment(place[0]), _number(place[1]), _number(place[2])) if place else None, _number(offset))
+            found = cls(_moment(as_of), SearchPosition(_moment(place[0]), _number(place[1]), _number(place[2])) if place else None, _number(offset))
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             raise Rejected("the cursor is not one of ours; ask for the first page again") from error
         if digest != _digest(about):
@@ -51,7 +51,7 @@ class Bookmark:
 
 
 @dataclass(slots=True)
-class Group:
+class ResultGroup:
     """A post, and those after it that say the same."""
 
     stored: StoredPost
@@ -59,10 +59,10 @@ class Group:
     copies: list[PostId] = field(default_factory=list)
 
 
-async def grouped(posts: Iterable[StoredPost]) -> list[Group]:
+async def grouped(posts: Iterable[StoredPost]) -> list[ResultGroup]:
     """In the order of the first of each. Long texts are compared by how they begin and how long they are."""
-    groups: list[Group] = []
-    by_bucket: dict[bytes, list[Group]] = {}
+    groups: list[ResultGroup] = []
+    by_bucket: dict[bytes, list[ResultGroup]] = {}
     key = secrets.token_bytes()
     for stored in posts:
         sketch = sketch_of(stored.post.text[:COMPARED_CHARACTERS], key)
@@ -72,7 +72,7 @@ async def grouped(posts: Iterable[StoredPost]) -> list[Group]:
         if same is not None:
             same.copies.append(stored.post.id)
             continue
-        group = Group(stored, sketch)
+        group = ResultGroup(stored, sketch)
         alike.append(group)
         groups.append(group)
     return groups

@@ -7,16 +7,16 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from telegram_assistant.ai.prices import read_prices
-from telegram_assistant.domain.understanding.spending import MILLION, Budget, UsageLine
+from telegram_assistant.domain.understanding.spending import MILLION, SpendingBudget, UsageLine
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.stores import TenantStores
 
-MOST_MICRO = 10**15
+MAX_MICRO = 10**15
 """A thousand million units: more is a slip of the finger."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class SpendingSummary:
     """The lines of the ledger, the newest day first, and what they come to. Each amount is the tenant's own share."""
 
     lines: tuple[UsageLine, ...]
@@ -27,25 +27,25 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetTold:
+class BudgetStatus:
     """What may be spent this month and was, in millionths of the unit; None where no budget was set, so nothing is paid for."""
 
-    budget: Budget | None
+    budget: SpendingBudget | None
     unit: str
 
 
-async def usage(since: datetime, *, stores: TenantStores, prices: Path | None) -> Spent:
+async def usage(since: datetime, *, stores: TenantStores, prices: Path | None) -> SpendingSummary:
     """What a tenant has spent."""
     return in_sum(await stores.spending.usage(since), unit=read_prices(prices).unit)
 
 
-async def budget(*, stores: TenantStores, prices: Path | None) -> BudgetTold:
+async def budget(*, stores: TenantStores, prices: Path | None) -> BudgetStatus:
     """Of one tenant."""
-    return BudgetTold(await stores.spending.budget(), read_prices(prices).unit)
+    return BudgetStatus(await stores.spending.budget(), read_prices(prices).unit)
 
 
-def in_sum(lines: Sequence[UsageLine], *, unit: str) -> Spent:
-    return Spent(tuple(lines), sum(one.calls for one in lines), sum(one.tokens for one in lines), sum(one.micro for one in lines), unit)
+def in_sum(lines: Sequence[UsageLine], *, unit: str) -> SpendingSummary:
+    return SpendingSummary(tuple(lines), sum(one.calls for one in lines), sum(one.tokens for one in lines), sum(one.micro for one in lines), unit)
 
 
 def micro_of(money: str) -> int:
@@ -54,7 +54,7 @@ def micro_of(money: str) -> int:
         micro = Decimal(money) * MILLION
     except InvalidOperation as error:
         raise Rejected(f"{money!r} is no amount; write it like 500 or 12.50") from error
-    if not micro.is_finite() or not 0 <= micro <= MOST_MICRO or micro != int(micro):
+    if not micro.is_finite() or not 0 <= micro <= MAX_MICRO or micro != int(micro):
         raise Rejected(f"{money!r} is no amount; write it like 500 or 12.50")
     return int(micro)
 

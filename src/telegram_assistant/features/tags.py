@@ -11,12 +11,12 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.understanding.tag_use import TagCount
 from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice
 
-MOST_TAGS = 1000
-LONGEST_WINDOW = timedelta(days=31)
+MAX_TAGS = 1000
+MAX_WINDOW = timedelta(days=31)
 
 
 @dataclass(frozen=True, slots=True)
-class ShownTag:
+class TenantTag:
     """A tag of the vocabulary, and how the tenant wants it shown."""
 
     language: str
@@ -26,18 +26,18 @@ class ShownTag:
     hidden: bool = False
 
 
-async def vocabulary(*, stores: TenantStores, language: str | None = None) -> tuple[ShownTag, ...]:
+async def vocabulary(*, stores: TenantStores, language: str | None = None) -> tuple[TenantTag, ...]:
     """By language and topic, hidden ones included and marked."""
     choices = {(one.language, one.tag): one for one in await stores.tags.choices()}
     found = []
     for one in await stores.tag_use.vocabulary():
         if language in {None, one.language} and not one.is_retired:
             choice = choices.get((one.language, one.tag), TagChoice(one.language, one.tag))
-            found.append(ShownTag(one.language, one.tag, one.topic, choice.shown_as, choice.hidden))
+            found.append(TenantTag(one.language, one.tag, one.topic, choice.shown_as, choice.hidden))
     return tuple(found)
 
 
-async def choose_tag(tag: str, *, stores: TenantStores, shown_as: str | None = None, hidden: bool = False) -> tuple[ShownTag, ...]:
+async def choose_tag(tag: str, *, stores: TenantStores, shown_as: str | None = None, hidden: bool = False) -> tuple[TenantTag, ...]:
     """Hide a tag, call it by another name, or with neither show it as it is; in every language that has it. Missing where none has.
 
     A name that it had is kept while it is hidden.
@@ -52,16 +52,16 @@ async def choose_tag(tag: str, *, stores: TenantStores, shown_as: str | None = N
     chosen = [TagChoice(one.language, one.tag, name or names.get((one.language, one.tag)), hidden) for one in known]
     for choice in chosen:
         await stores.tags.choose(choice)
-    return tuple(ShownTag(one.language, one.tag, one.topic, choice.shown_as, hidden) for one, choice in zip(known, chosen, strict=True))
+    return tuple(TenantTag(one.language, one.tag, one.topic, choice.shown_as, hidden) for one, choice in zip(known, chosen, strict=True))
 
 
 async def most_used(since: datetime, until: datetime, *, stores: TenantStores, limit: int = 50) -> tuple[TagCount, ...]:
     """Of posts in that time, under the tenant's names and without what it hides. Rejected for more than a month at once."""
-    if not timedelta(0) < until - since <= LONGEST_WINDOW:
-        raise Rejected(f"ask for a time of at most {LONGEST_WINDOW.days} days that ends after it begins")
+    if not timedelta(0) < until - since <= MAX_WINDOW:
+        raise Rejected(f"ask for a time of at most {MAX_WINDOW.days} days that ends after it begins")
     names = await _names(stores)
     sums: dict[str, TagCount] = {}
-    for one in await stores.tag_use.most_used(since, until, limit=MOST_TAGS):
+    for one in await stores.tag_use.most_used(since, until, limit=MAX_TAGS):
         shown = names.get(one.tag, one.tag)
         if shown is not None:
             # Two tags under one name: a post or channel that has both counts twice, which is still the right order.

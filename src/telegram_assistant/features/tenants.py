@@ -9,7 +9,7 @@ from telegram_assistant.domain.accounts.account_risk import WORST_LAST, Risk
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.errors import Busy, Conflicting, Missing, Rejected
 from telegram_assistant.features.accounts import AccountHealth, account_health
-from telegram_assistant.features.spending import MOST_MICRO
+from telegram_assistant.features.spending import MAX_MICRO
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantOperations, TenantSummary
 from telegram_assistant.telemetry.logging import get_logger
@@ -84,7 +84,7 @@ async def set_media_quota(public_id: UUID, limit_bytes: int | None, *, tenants: 
 
 async def set_budget(public_id: UUID, *, micro: int, tokens: int | None, tenants: TenantOperations) -> TenantSummary:
     """What a tenant may spend each month: the bill is the operator's. What this month has used stays used."""
-    if not 0 <= micro <= MOST_MICRO:
+    if not 0 <= micro <= MAX_MICRO:
         raise Rejected("a budget is at least 0 and at most a thousand million units")
     if not await tenants.set_budget(public_id, micro=micro, tokens=tokens):
         raise Missing("there is no such tenant")

@@ -11,7 +11,7 @@ from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Reb
 from telegram_assistant.stores.postgres.posts.post_states import PostStates
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health, State
-from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.index import VectorIndex
 from telegram_assistant.vectors.protocol import Space, generation_of, space_in
 
 AT_ONCE = 200
@@ -20,7 +20,7 @@ PART = "vectors"
 
 
 async def rebuild_vectors(
-    *, index: Index, states: PostStates, rebuilds: Rebuilds, model: str, owner: str, stopping: asyncio.Event, batch: int = AT_ONCE
+    *, index: VectorIndex, states: PostStates, rebuilds: Rebuilds, model: str, owner: str, stopping: asyncio.Event, batch: int = AT_ONCE
 ) -> bool:
     """Of all posts, by the model in force."""
     work = _Vectors(index, states, model, batch)
@@ -31,7 +31,7 @@ async def rebuild_vectors(
 class _Vectors:
     """Into a new collection. Empty: there is none of this model yet, so posts make the first one, and it is seen at once."""
 
-    index: Index
+    index: VectorIndex
     states: PostStates
     model: str
     batch: int
@@ -75,7 +75,7 @@ def _space_in_force(collections: Mapping[str, str | None], model: str) -> Space 
 
 
 async def keep_vectors(
-    stopping: asyncio.Event, *, index: Index | None, states: PostStates, rebuilds: Rebuilds, model: str, owner: str, fills: bool
+    stopping: asyncio.Event, *, index: VectorIndex | None, states: PostStates, rebuilds: Rebuilds, model: str, owner: str, fills: bool
 ) -> None:
     """Do what people ask to be made anew; where `fills`, also give vectors to posts that were stored while vectors were off.
 
@@ -92,7 +92,7 @@ async def keep_vectors(
         await sleep_unless(stopping, LOOK_EVERY_SECONDS)
 
 
-async def report_vectors(stopping: asyncio.Event, *, index: Index | None, rebuilds: Rebuilds, model: str, health: Health) -> None:
+async def report_vectors(stopping: asyncio.Event, *, index: VectorIndex | None, rebuilds: Rebuilds, model: str, health: Health) -> None:
     """Tell how the vectors are, also while they are made anew."""
     if index is None:
         health.report(PART, State.OK, used="off")

@@ -6,18 +6,18 @@ from typing import Any, Protocol
 type Row = dict[str, Any]
 
 
-class Run(Protocol):
+class RunStatement(Protocol):
     """One statement within a transaction."""
 
     async def __call__(self, text: str, **values: Any) -> list[Row]: ...  # noqa: ANN401 -- as the driver takes them
 
 
-class Server(Protocol):
+class GraphServer(Protocol):
     """Busy is whatever passes."""
 
     async def read(self, text: str, **values: Any) -> list[Row]: ...  # noqa: ANN401 -- as above
 
-    async def write[T](self, work: Callable[[Run], Awaitable[T]]) -> T:
+    async def write[T](self, work: Callable[[RunStatement], Awaitable[T]]) -> T:
         """In one transaction; what failed for a passing reason is run again, so it may run twice."""
         ...
 

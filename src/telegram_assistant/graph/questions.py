@@ -10,7 +10,7 @@ from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.graph.store import Graph
 
-MOST_SHARED = 300
+MAX_SHARED = 300
 """What a channel speaks of most: the rest says little about whom it is like."""
 EXAMPLES = 5
 
@@ -78,7 +78,7 @@ class GraphQuestions:
             provider=sorted(seen.provider),
             local_sights=[one.value for one in SIGHTS[Tier.LOCAL]],
             provider_sights=[one.value for one in SIGHTS[Tier.PROVIDER]],
-            most=MOST_SHARED,
+            most=MAX_SHARED,
             examples=EXAMPLES,
             limit=limit,
         )

@@ -10,7 +10,7 @@ from neo4j.exceptions import AuthError, ClientError, ConfigurationError, DriverE
 
 from telegram_assistant.domain.diagnosis import Finding, bad, ok
 from telegram_assistant.errors import Busy, CannotStart
-from telegram_assistant.graph.protocol import Row, Run
+from telegram_assistant.graph.protocol import Row, RunStatement
 from telegram_assistant.settings import GraphSettings
 
 SUBJECT = "neo4j"
@@ -45,7 +45,7 @@ class Neo4jServer:
             async with asyncio.timeout(QUESTION_TIMEOUT_SECONDS), self.driver.session(default_access_mode=READ_ACCESS) as session:
                 return await (await session.run(text, **values)).data()
 
-    async def write[T](self, work: Callable[[Run], Awaitable[T]]) -> T:
+    async def write[T](self, work: Callable[[RunStatement], Awaitable[T]]) -> T:
         async def within(transaction: AsyncManagedTransaction) -> T:
             async def run(text: str, **values: Any) -> list[Row]:  # noqa: ANN401 -- as above
                 return await (await transaction.run(text, **values)).data()

@@ -17,7 +17,7 @@ from telegram_assistant.domain.graph.graph_facts import Contribution
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.timestamps import micros
 from telegram_assistant.errors import Busy
-from telegram_assistant.graph.protocol import Row, Run, Server
+from telegram_assistant.graph.protocol import GraphServer, Row, RunStatement
 from telegram_assistant.graph.writing import COUNTED, FORGET, WRITE, Rows, rows_of, without
 
 FORGET_AT_ONCE = 500
@@ -49,7 +49,7 @@ class Graph:
     race, shared pages and names cannot lock each other out, and nobody writes into a generation that is gone.
     """
 
-    def __init__(self, server: Server, *, name: str) -> None:
+    def __init__(self, server: GraphServer, *, name: str) -> None:
         self._server = server
         self._name = name
         self._state = f"(g:{name}_Graph {{name: 'graph'}})"
@@ -66,7 +66,7 @@ class Graph:
         rows["posts"] += [{"id": str(one.uuid)} for one in gone]
         lost = [{"channel": one.channel_id, "message": one.message_id} for one in gone]
 
-        async def work(run: Run) -> None:
+        async def work(run: RunStatement) -> None:
             for number in await self._held(run):
                 if into in {None, number}:
                     found = list(without(await run(self._cypher(COUNTED, number), rows=lost))) if lost else []
@@ -78,7 +78,7 @@ class Graph:
         """Days before this one, in every generation, a few at a time; how many went, with posts that had a node."""
         return sum([await self._forget(number, before) for number in (await self.generations()).written])
 
-    async def _put(self, rows: Rows, run: Run, number: int) -> None:
+    async def _put(self, rows: Rows, run: RunStatement, number: int) -> None:
         for statement in WRITE:
             if wanted := rows[statement.rows]:
                 await run(self._cypher(statement.text, number), rows=wanted)
@@ -88,7 +88,7 @@ class Graph:
         went = 0
         for text in FORGET:
 
-            async def some(run: Run, text: str = text) -> int:
+            async def some(run: RunStatement, text: str = text) -> int:
                 held = await self._held(run)
                 return sum(row["went"] for row in await run(self._cypher(text, number), **values)) if number in held else 0
 
@@ -174,6 +174,6 @@ class Graph:
             text = text.replace(f":{kind} ", f":{self._label(kind, number)} ")
         return text
 
-    async def _held(self, run: Run) -> tuple[int, ...]:
+    async def _held(self, run: RunStatement) -> tuple[int, ...]:
         held = await run(f"MATCH {self._state} SET g.turn = coalesce(g.turn, 0) + 1 RETURN g.shown AS shown, g.building AS building")
         return next((Generations(**row).written for row in held), ())

@@ -14,8 +14,8 @@ from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.errors import AccessLost, AccountRefused, Busy, Flooded, LeaseLost
 from telegram_assistant.ingest.backfill import Backfiller
-from telegram_assistant.ingest.poll import Poller, Run, RunStatus
-from telegram_assistant.ingest.poll_pacing import Pace
+from telegram_assistant.ingest.poll import Poller, PollRun, RunStatus
+from telegram_assistant.ingest.poll_pacing import PollPacing
 from telegram_assistant.ingest.raw_archive import keep_counts, keep_raw
 from telegram_assistant.ingest.run_metrics import tell_known, tell_run
 from telegram_assistant.ingest.runs import RunStarter, attempt_run
@@ -41,14 +41,14 @@ AHEAD = {SchedulerPolicy.FRESH: timedelta(seconds=LOOK_AHEAD_SECONDS), Scheduler
 IDLE_SECONDS = 1.0
 PAST_PER_POLL = 3 / 7
 """The past gets three tenths of the requests."""
-MOST_CREDIT = BATCH * PAST_PER_POLL
+MAX_CREDIT = BATCH * PAST_PER_POLL
 """What a batch of polls earns: less would cut the past's share, more would let it hold up the polls for long."""
 IDLE_PAGES = 4
 """Five seconds of the past, before it is asked again whether a poll is due."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class AccountDependencies:
     """An account at work, and everything it works with."""
 
     account_id: AccountId
@@ -56,7 +56,7 @@ class Desk:
     lease: Lease
     poller: Poller
     backfiller: Backfiller
-    pace: Pace
+    pace: PollPacing
     silence: Silence
     schedule: Schedule
     known_channels: KnownChannels
@@ -70,10 +70,10 @@ class Desk:
     clock: Callable[[], datetime]
 
 
-class Reading:
+class AccountLoop:
     """The loop of one account."""
 
-    def __init__(self, desk: Desk, stopping: asyncio.Event) -> None:
+    def __init__(self, desk: AccountDependencies, stopping: asyncio.Event) -> None:
         self._desk = desk
         self._stopping = stopping
         self._starter = RunStarter(desk.settings)
@@ -130,14 +130,14 @@ class Reading:
                     read += 1
                     succeeded = await self._follow(run)
                 if succeeded:
-                    await self._heed_silence(run)
+                    await self._check_silence(run)
                     await self._look_again(run)
                     if not run.completed:
                         due = await desk.pace.next_poll_at(channel, channel.rhythm, run.newest_posted_at, desk.clock())
                         empties.append(Empty(channel.channel_id, due, channel.is_parked, run.rechecked))
                     raw += run.raw
                     seen += run.seen
-                self._credit = min(MOST_CREDIT, self._credit + PAST_PER_POLL)
+                self._credit = min(MAX_CREDIT, self._credit + PAST_PER_POLL)
         except Flooded as flood:
             read, rest_at = read - 1, desk.clock() + timedelta(seconds=flood.retry_after_seconds)
             raise
@@ -155,13 +155,13 @@ class Reading:
             forget_channel(channel_id)
         self._read.difference_update(tuple(channel_ids))
 
-    def _begin(self, channel: DueChannel, mark: datetime | None) -> Run:
+    def _begin(self, channel: DueChannel, mark: datetime | None) -> PollRun:
         desk, now = self._desk, self._desk.clock()
         desk.pace.came(channel, now)
         self._read.add(channel.channel_id)
         return self._starter.begin(channel, mark, now)
 
-    async def _follow(self, run: Run) -> bool:
+    async def _follow(self, run: PollRun) -> bool:
         """One run with its retries; False when it did not succeed. Flooded, AccountRefused and a lost account end all runs."""
         desk, channel = self._desk, run.channel
         try:
@@ -196,7 +196,7 @@ class Reading:
         self._tell(run, run.status, waits)
         return True
 
-    async def _heed_silence(self, run: Run) -> None:
+    async def _check_silence(self, run: PollRun) -> None:
         """Policy `classic`: a silence longer than usual has the last window read again, once."""
         desk, channel_id, last = self._desk, run.channel.channel_id, run.newest_posted_at
         if desk.settings.policy is not SchedulerPolicy.CLASSIC or last is None:
@@ -207,20 +207,20 @@ class Reading:
         if await desk.backfills.open(channel_id, BackfillKind.SILENCE, since=last):
             BACKFILL_JOBS.add(channel_id, status="enqueued")
 
-    async def _look_again(self, run: Run) -> None:
+    async def _look_again(self, run: PollRun) -> None:
         """Young posts below the newest page are read again as a job of the past; so is, after a while, what seems to be gone."""
         if run.look_back_to is not None:
             await self._desk.backfills.look_back(run.channel.channel_id, run.look_back_to)
         if run.doubtful:
             await self._desk.backfills.look_twice(run.channel.channel_id)
 
-    async def _fail(self, run: Run, why: str, waits: Waits) -> None:
+    async def _fail(self, run: PollRun, why: str, waits: Waits) -> None:
         desk, channel = self._desk, run.channel
         self._tell(run, RunStatus.FAILED, waits)
         again_at = await desk.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=channel.fail_count, why=why, now=desk.clock())
         log.warning("run_failed", channel_id=channel.channel_id, why=why, failures=channel.fail_count + 1, tried_again_at=again_at.isoformat())
 
-    def _tell(self, run: Run, status: RunStatus, waits: Waits) -> None:
+    def _tell(self, run: PollRun, status: RunStatus, waits: Waits) -> None:
         tell_run(run, status, now=self._desk.clock(), waits=waits)
 
     async def _past(self, *, idle: bool) -> bool:
@@ -232,8 +232,8 @@ class Reading:
                 return False
         return True
 
-    async def _step_back(self, most_pages: int) -> bool:
-        step = await self._desk.backfiller.step(most_pages)
+    async def _step_back(self, max_pages: int) -> bool:
+        step = await self._desk.backfiller.step(max_pages)
         if step is None:
             return False
         self._credit = max(0.0, self._credit - max(step.pages, 1))

@@ -18,8 +18,8 @@ from telegram_assistant.errors import AccessLost, AccountRefused, Busy, LeaseLos
 from telegram_assistant.ingest.raw_archive import raw_of
 from telegram_assistant.ingest.run_metrics import tell_waits
 from telegram_assistant.stores.postgres.channels.backfills import LOOKS_BACK, Backfill, BackfillKind, Backfills
-from telegram_assistant.stores.postgres.posts.deletions import Shown
-from telegram_assistant.stores.postgres.posts.landing import BackfillClaim, Landing, Page
+from telegram_assistant.stores.postgres.posts.deletions import ObservedPage
+from telegram_assistant.stores.postgres.posts.landing import BackfillClaim, Landing, PostPage
 from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.telemetry.logging import get_logger
@@ -70,7 +70,7 @@ class Backfiller:
         self._marks = marks
         self._clock = clock
 
-    async def step(self, most_pages: int) -> Step | None:
+    async def step(self, max_pages: int) -> Step | None:
         """Some pages of the job that is due first; None when there is none."""
         job = await self._backfills.claim(self._account_id, self._owner, self._lease_epoch)
         if job is None:
@@ -80,7 +80,7 @@ class Backfiller:
             await self._backfills.pause(job, posts=0, seconds=LOCKED_SECONDS)
             return step
         with noting_waits() as waits:
-            await self._work(job, step, most_pages)
+            await self._work(job, step, max_pages)
         tell_waits(job.channel_id, waits)
         return step
 
@@ -98,9 +98,9 @@ class Backfiller:
         await self._marks.note_backfill_job(job.channel_id, self._window_start(job))
         return True
 
-    async def _work(self, job: Backfill, step: Step, most_pages: int) -> None:
+    async def _work(self, job: Backfill, step: Step, max_pages: int) -> None:
         try:
-            await self._read(job, step, most_pages)
+            await self._read(job, step, max_pages)
         except Busy as busy:
             step.busy = busy
             await self._backfills.pause(job, posts=step.inserted, seconds=busy.retry_after_seconds)
@@ -114,19 +114,19 @@ class Backfiller:
         else:
             await (self._finish(job, step) if step.done else self._backfills.pause(job, posts=step.inserted))
 
-    async def _read(self, job: Backfill, step: Step, most_pages: int) -> None:
+    async def _read(self, job: Backfill, step: Step, max_pages: int) -> None:
         if job.newest_id is None or job.floor_id is None:
             step.done = True  # nothing was ever read here: the first poll comes before any history
         elif job.kind not in LOOKS_BACK and job.since is not None and (job.floor_at is None or job.since < job.floor_at):
             await self._find_floor(job, step, job.since, job.floor_id)
         elif job.kind is BackfillKind.VERIFY or job.kind in LOOKS_BACK:
-            await self._read_again(job, step, most_pages, job.floor_id)
+            await self._read_again(job, step, max_pages, job.floor_id)
         else:
-            await self._fill(job, step, most_pages)
+            await self._fill(job, step, max_pages)
 
-    async def _fill(self, job: Backfill, step: Step, most_pages: int) -> None:
+    async def _fill(self, job: Backfill, step: Step, max_pages: int) -> None:
         gaps = job.gaps
-        while gaps and step.pages < most_pages:
+        while gaps and step.pages < max_pages:
             page = await self._reader.below(_readable(job), MessageId(gaps[0].high + 1))
             await self._land(job, step, page, below=None)
             gaps = without(gaps, page.proven)
@@ -141,15 +141,15 @@ class Backfiller:
         await self._backfills.lower_floor(job, MessageId(last + 1), since)
         step.done = last + 1 >= floor_id and not job.gaps and job.kind is not BackfillKind.VERIFY
 
-    async def _read_again(self, job: Backfill, step: Step, most_pages: int, floor_id: MessageId) -> None:
+    async def _read_again(self, job: Backfill, step: Step, max_pages: int, floor_id: MessageId) -> None:
         below = job.below
-        while not step.done and step.pages < most_pages:
+        while not step.done and step.pages < max_pages:
             asked_at = self._clock()
             page = await (self._reader.newest(_readable(job)) if below is None else self._reader.below(_readable(job), below))
             if page.proven is None:
                 step.done = True
                 return
-            shown = Shown(page.posts, asked_at, is_newest=below is None)
+            shown = ObservedPage(page.posts, asked_at, is_newest=below is None)
             below = page.proven.low
             await self._land(job, step, page, below=below, shown=shown)
             step.seen += page.posts
@@ -157,11 +157,11 @@ class Backfiller:
             too_old = since is not None and page.oldest_at is not None and page.oldest_at <= since
             step.done = too_old or below <= floor_id
 
-    async def _land(self, job: Backfill, step: Step, page: HistoryPage, *, below: MessageId | None, shown: Shown | None = None) -> None:
+    async def _land(self, job: Backfill, step: Step, page: HistoryPage, *, below: MessageId | None, shown: ObservedPage | None = None) -> None:
         now = self._clock()
         claim = BackfillClaim(job.channel_id, job.backfill_id, job.lease_epoch, below)
         landed = await self._landing.land(
-            Page(
+            PostPage(
                 posts=page.posts,
                 proven=page.proven,
                 read_at=now,

@@ -15,8 +15,8 @@ from telegram_assistant.ingest.joining import Joiner
 from telegram_assistant.stores.postgres.channels.hints import Hints
 from telegram_assistant.stores.postgres.channels.push_states import PushStates
 from telegram_assistant.supervision import either, sleep_unless
-from telegram_assistant.telegram.account_client import Line
-from telegram_assistant.telegram.updates import Ear, missed_since, seen_now
+from telegram_assistant.telegram.account_client import AccountClient
+from telegram_assistant.telegram.updates import UpdateBuffer, missed_since, seen_now
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import PUSH_GAPS
 
@@ -26,13 +26,13 @@ EVERY_SECONDS, JITTER = 60.0, 0.2
 
 
 @dataclass(slots=True, kw_only=True)
-class CatchingUp:
+class CatchUp:
     """The loop of one account. How far it has seen is kept in PostgreSQL, written after the channels were made due: a crash asks again."""
 
     account_id: AccountId
     lease_epoch: int
-    ear: Ear
-    line: Line
+    ear: UpdateBuffer
+    line: AccountClient
     states: PushStates
     hints: Hints
     joiner: Joiner

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from telegram_assistant.domain.accounts.budget import Budget, Cost, budget_of, meter_of
+from telegram_assistant.domain.accounts.budget import Cost, MethodBudget, budget_of, meter_of
 from telegram_assistant.domain.channels.channel import Channel, FoundChannel
 from telegram_assistant.domain.channels.channel_requests import METHODS, RequestKind, RequestState
 from telegram_assistant.domain.ids import AccountId, ChannelId
@@ -14,10 +14,10 @@ from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.ingest.folders import FolderFollower
 from telegram_assistant.stores.postgres.channels.channels import Channels
 from telegram_assistant.stores.postgres.channels.planning import Planning
-from telegram_assistant.stores.postgres.channels.request_queue import RequestQueue, TakenRequest
+from telegram_assistant.stores.postgres.channels.request_queue import ClaimedRequest, RequestQueue
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telegram.account_client import Clock
-from telegram_assistant.telegram.reader import DialogCursor, Listing, Reader
+from telegram_assistant.telegram.reader import ChannelReader, DialogCursor, Listing
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -30,7 +30,7 @@ LOOK_UP_SECONDS = 1.0
 STORED_NAMES_SECONDS = 15.0
 """How often names are compared with what is stored, while there are no look-ups."""
 LOOK_UPS = budget_of(METHODS[RequestKind.USERNAME])
-NAMES = Budget("names", LOOK_UPS.limits[:1])
+NAMES = MethodBudget("names", LOOK_UPS.limits[:1])
 """Names are answered no faster than an account with budget left may look them up: the limit for a minute."""
 
 
@@ -54,7 +54,7 @@ class ChannelResolver:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: ChannelReader,
         *,
         account_id: AccountId,
         queue: RequestQueue,
@@ -103,7 +103,7 @@ class ChannelResolver:
             self._stored_names_at = now + STORED_NAMES_SECONDS
         return request is not None
 
-    async def serve(self, request: TakenRequest) -> None:
+    async def serve(self, request: ClaimedRequest) -> None:
         """Answer a request, or give it back where its kind has to wait; what was found so far is kept."""
         try:
             resolved = await self._resolve(request)
@@ -132,7 +132,7 @@ class ChannelResolver:
         except Busy as busy:
             log.info("folders_wait", account_id=self._account_id, why=str(busy), seconds=round(busy.retry_after_seconds))
 
-    async def _resolve(self, request: TakenRequest) -> Resolved:
+    async def _resolve(self, request: ClaimedRequest) -> Resolved:
         match request.kind:
             case RequestKind.USERNAME:
                 return await self._name(request)
@@ -149,7 +149,7 @@ class ChannelResolver:
                 listing = await self.folders.begin(request)
                 return Resolved([one.channel for one in listing.channels], _left_out(listing))
 
-    async def _name(self, request: TakenRequest) -> Resolved:
+    async def _name(self, request: ClaimedRequest) -> Resolved:
         """A stored name needs no look-up. It takes as long as one, or a tenant would learn what others follow."""
         await self._wait_for_turn()
         begun = self._waits.now()
@@ -167,7 +167,7 @@ class ChannelResolver:
             await self._waits.sleep(wait)
         self._names = self._names.take(self._waits.now(), Cost())
 
-    async def _joined(self, request: TakenRequest) -> Resolved:
+    async def _joined(self, request: ClaimedRequest) -> Resolved:
         """Page by page; a page that Telegram makes us wait for is the one that is asked for next time."""
         cursor, found = _cursor(request.progress), list[Channel]()
         while True:
@@ -177,13 +177,13 @@ class ChannelResolver:
                 return Resolved(found)
             await self._queue.keep_progress(request.request_id, _text(cursor))
 
-    async def _follow(self, request: TakenRequest, found: Sequence[FoundChannel]) -> Resolved:
+    async def _follow(self, request: ClaimedRequest, found: Sequence[FoundChannel]) -> Resolved:
         for one in found:
             await self._channels.open_to(self._account_id, one.channel, one.access_hash, joined=one.joined, read_at=self._clock())
             await self._subscribe(request, one.channel.channel_id)
         return Resolved([one.channel for one in found])
 
-    async def _subscribe(self, request: TakenRequest, channel_id: ChannelId) -> None:
+    async def _subscribe(self, request: ClaimedRequest, channel_id: ChannelId) -> None:
         if request.tenant_id is not None:
             await self._channels.subscribe(request.tenant_id, replace(request.subscription, channel_id=channel_id))
 

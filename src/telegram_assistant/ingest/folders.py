@@ -10,8 +10,8 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.channels.channels import Channels
 from telegram_assistant.stores.postgres.channels.folders import FollowedFolder, FollowedFolders
 from telegram_assistant.stores.postgres.channels.planning import Planning
-from telegram_assistant.stores.postgres.channels.request_queue import TakenRequest
-from telegram_assistant.telegram.reader import DialogCursor, Listing, Reader, TelegramFolder
+from telegram_assistant.stores.postgres.channels.request_queue import ClaimedRequest
+from telegram_assistant.telegram.reader import ChannelReader, DialogCursor, Listing, TelegramFolder
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -25,7 +25,7 @@ class FolderFollower:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: ChannelReader,
         *,
         account_id: AccountId,
         folders: FollowedFolders,
@@ -40,7 +40,7 @@ class FolderFollower:
         self._planning = planning
         self._clock = clock
 
-    async def begin(self, request: TakenRequest) -> Listing:
+    async def begin(self, request: ClaimedRequest) -> Listing:
         """Follow the folder that a person has named; Rejected when the account has none of that name."""
         found = await self._reader.folders()
         title = request.reference.strip()

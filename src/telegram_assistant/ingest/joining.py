@@ -13,7 +13,7 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.accounts.limits import AccountLimits
 from telegram_assistant.stores.postgres.channels.joins import Joins
 from telegram_assistant.telegram.login import whoami
-from telegram_assistant.telegram.reader import NoPlace, Reader
+from telegram_assistant.telegram.reader import ChannelReader, NoPlace
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -25,7 +25,7 @@ class Joiner:
 
     account_id: AccountId
     per_day: int
-    reader: Reader
+    reader: ChannelReader
     joins: Joins
     limits: AccountLimits
     clock: Callable[[], datetime]

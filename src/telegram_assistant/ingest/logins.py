@@ -10,10 +10,10 @@ from telegram_assistant.domain.accounts.login import LoginState, LoginWay
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import AccountRefused, Busy, CannotStart, Rejected
 from telegram_assistant.stores.postgres.accounts.accounts import AccountSessions
-from telegram_assistant.stores.postgres.accounts.logins import Logins, Owner, TakenLogin
+from telegram_assistant.stores.postgres.accounts.logins import ClaimedLogin, Logins, Owner
 from telegram_assistant.supervision import end, sleep_unless
-from telegram_assistant.telegram.login import Login, Me, QrCode, WrongAnswer
-from telegram_assistant.telegram.sealed_answers import Asker, seal
+from telegram_assistant.telegram.login import AccountProfile, LoginDialog, QrCode, WrongAnswer
+from telegram_assistant.telegram.sealed_answers import AnswerReceiver, seal
 from telegram_assistant.telegram.vault import Vault
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
@@ -25,13 +25,13 @@ LOOK_SECONDS, ANSWER_SECONDS = 1.0, 0.2
 """How often a login is looked for, and an answer while a person is at the door."""
 SCAN_SECONDS = 1.0
 """How often it is looked whether the person is still there, while a code waits to be scanned."""
-MOST_WRONG_ANSWERS = 5
-FEWEST_DIGITS, MOST_DIGITS = 7, 15
+MAX_WRONG_ANSWERS = 5
+MIN_DIGITS, MAX_DIGITS = 7, 15
 
-type OpenLogin = Callable[[AccountId], AbstractAsyncContextManager[Login]]
+type OpenLogin = Callable[[AccountId], AbstractAsyncContextManager[LoginDialog]]
 
 
-class LoginDesk:
+class LoginWorker:
     """Serves every login that is wanted, each in a task of its own. Who is served here can be served by nobody else."""
 
     def __init__(
@@ -69,7 +69,7 @@ class LoginDesk:
         finally:
             await end(list(serving))
 
-    async def _serve(self, taken: TakenLogin) -> None:
+    async def _serve(self, taken: ClaimedLogin) -> None:
         """Whatever happens, the person is told how it ended."""
         attempt_id, log_in = taken.attempt_id, self._by_qr_code if taken.way is LoginWay.QR else self._by_phone
         try:
@@ -96,9 +96,9 @@ class LoginDesk:
 
     async def _by_phone(self, questions: "Questions") -> AccountId:
         wrong: str | None = None
-        for _ in range(MOST_WRONG_ANSWERS):
+        for _ in range(MAX_WRONG_ANSWERS):
             phone = await questions.ask(LoginState.PHONE_WANTED, wrong)
-            if not FEWEST_DIGITS <= sum(character.isdecimal() for character in phone) <= MOST_DIGITS:
+            if not MIN_DIGITS <= sum(character.isdecimal() for character in phone) <= MAX_DIGITS:
                 wrong = "that is no phone number; write it with + and the country code"
                 continue
             prints = self._vault.prints(phone)
@@ -139,7 +139,7 @@ class LoginDesk:
         await self._accounts.set_state(account_id, AccountState.ACTIVE)
         return account_id
 
-    async def _keep_stranger(self, made: AccountId, login: Login, me: Me, attempt_id: UUID) -> AccountId:
+    async def _keep_stranger(self, made: AccountId, login: LoginDialog, me: AccountProfile, attempt_id: UUID) -> AccountId:
         """Now it is known whose account it is, and so whether it was here before."""
         prints = self._vault.prints(me.phone)
         try:
@@ -150,7 +150,7 @@ class LoginDesk:
         await self._keep(account_id, login, Owner(me.user_id, masked(me.phone), prints[0]))
         return account_id
 
-    async def _keep(self, account_id: AccountId, login: Login, owner: Owner) -> None:
+    async def _keep(self, account_id: AccountId, login: LoginDialog, owner: Owner) -> None:
         try:
             await self._logins.identify(account_id, owner)
         except Rejected:
@@ -160,7 +160,7 @@ class LoginDesk:
         await self._accounts.save_session(account_id, key_id=sealed.key_id, session=sealed.content)
 
 
-async def _until_scanned(login: Login, questions: "Questions") -> Me | None:
+async def _until_scanned(login: LoginDialog, questions: "Questions") -> AccountProfile | None:
     """A code after the other, as each is good for half a minute only. None: a password is wanted too."""
     clock = asyncio.get_running_loop().time
     while isinstance(code := await login.qr_code(), QrCode):
@@ -174,11 +174,11 @@ async def _until_scanned(login: Login, questions: "Questions") -> Me | None:
 class Questions:
     """Asks the person of one login."""
 
-    def __init__(self, taken: TakenLogin, *, logins: Logins) -> None:
+    def __init__(self, taken: ClaimedLogin, *, logins: Logins) -> None:
         self.attempt_id = taken.attempt_id
         self._door_key = taken.door_key
         self._logins = logins
-        self._asker = Asker()
+        self._asker = AnswerReceiver()
         self._shown = 0
 
     async def show(self, link: str) -> None:
@@ -202,7 +202,7 @@ class Questions:
 
     async def until_right[T](self, wanted: LoginState, give: Callable[[str], Awaitable[T]]) -> T:
         wrong: str | None = None
-        for _ in range(MOST_WRONG_ANSWERS):
+        for _ in range(MAX_WRONG_ANSWERS):
             try:
                 return await give(await self.ask(wanted, wrong))
             except WrongAnswer as error:

@@ -21,7 +21,7 @@ from telegram_assistant.ingest.spool import Spool, Spooled
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.media.files import MediaJob, MediaQueue
 from telegram_assistant.supervision import sleep_unless
-from telegram_assistant.telegram.account_client import Line
+from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.download import Located, ReferenceExpired, locate, part_bytes, read_part
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import MEDIA_BYTES, MEDIA_QUEUE
@@ -34,16 +34,16 @@ FIRST_PAUSE_SECONDS = 0.5
 COUNT_SECONDS = 30.0
 AWAY_SECONDS = 10.0
 """So long a data centre that does not answer is left alone, while files of others are fetched."""
-MOST_RENEWALS = 3
+MAX_RENEWALS = 3
 """So often a reference may expire within one file."""
 
 type Places = Mapping[tuple[int, int], Located]
 
 
-class Fetcher:
+class MediaFetcher:
     """The loop of one account."""
 
-    def __init__(self, line: Line, *, account_id: AccountId, media: MediaQueue, files: Files, spool: Spool, stopping: asyncio.Event) -> None:
+    def __init__(self, line: AccountClient, *, account_id: AccountId, media: MediaQueue, files: Files, spool: Spool, stopping: asyncio.Event) -> None:
         self._line = line
         self._account_id = account_id
         self._media = media
@@ -148,7 +148,7 @@ class Fetcher:
                 piece = await read_part(self._line, place, spooled.size_bytes)
             except ReferenceExpired as error:
                 renewals += 1
-                if renewals > MOST_RENEWALS:
+                if renewals > MAX_RENEWALS:
                     raise Rejected("the reference to the file expires at once, again and again") from error
                 place = _place_of(job, await self._locate([job]))
                 continue

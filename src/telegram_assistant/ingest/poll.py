@@ -14,20 +14,20 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from telegram_assistant.domain.channels.coverage import IdRange, closes, is_unread
-from telegram_assistant.domain.channels.parsing import LONGEST_OVERLAP, Mode, start_of
+from telegram_assistant.domain.channels.parsing import MAX_OVERLAP, Mode, start_of
 from telegram_assistant.domain.channels.rhythm import Rhythm, after_posts, begun
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.posts.history import HistoryPage, HistoryReader, Readable
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.domain.posts.rechecking import FRESH, depth_due
 from telegram_assistant.errors import Busy
-from telegram_assistant.ingest.poll_pacing import Pace
+from telegram_assistant.ingest.poll_pacing import PollPacing
 from telegram_assistant.ingest.raw_archive import raw_of
 from telegram_assistant.ingest.silence import Silence
 from telegram_assistant.settings import ParserSettings
 from telegram_assistant.stores.postgres.channels.schedule import DueChannel
-from telegram_assistant.stores.postgres.posts.deletions import Shown
-from telegram_assistant.stores.postgres.posts.landing import Claim, Landing, Page, RunEnds
+from telegram_assistant.stores.postgres.posts.deletions import ObservedPage
+from telegram_assistant.stores.postgres.posts.landing import Claim, Landing, PostPage, RunEnds
 from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
 from telegram_assistant.stores.redis.marks import Marks
 
@@ -47,7 +47,7 @@ class RunStatus(StrEnum):
 
 
 @dataclass(slots=True)
-class Run:
+class PollRun:
     """A run over a channel: what it knows at its start, and what it brings."""
 
     channel: DueChannel
@@ -102,7 +102,7 @@ class Poller:
         landing: Landing,
         marks: Marks,
         silence: Silence,
-        pace: Pace,
+        pace: PollPacing,
         stopping: asyncio.Event,
         clock: Callable[[], datetime],
     ) -> None:
@@ -115,7 +115,7 @@ class Poller:
         self._stopping = stopping
         self._clock = clock
 
-    async def run(self, run: Run) -> None:
+    async def run(self, run: PollRun) -> None:
         """Read and land what is new."""
         channel = run.channel
         newest = await self._reader.newest(_readable(channel))
@@ -139,23 +139,23 @@ class Poller:
         if run.has_news:
             await self._silence.forget(channel.channel_id)
 
-    async def _edge(self, run: Run, newest: HistoryPage) -> "tuple[MessageId, _Floor | None]":
+    async def _edge(self, run: PollRun, newest: HistoryPage) -> "tuple[MessageId, _Floor | None]":
         """The id below which nothing is to be read in this run; and the floor, where this run is the one that sets it."""
         assert newest.proven is not None and newest.oldest_at is not None  # noqa: PT018 -- a page with a message
         channel, known, low = run.channel, run.channel.known, newest.proven.low
         if known is None:
             return await self._first_edge(run, newest)
         connected = known.meets(newest.proven)
-        if connected and (low == 1 or newest.oldest_at <= self._since(run, LONGEST_OVERLAP)):
+        if connected and (low == 1 or newest.oldest_at <= self._since(run, MAX_OVERLAP)):
             return MessageId(low - 1), None
         since = self._since(run, await self._silence.overlap(channel.channel_id, run.started_at))
         if connected and newest.oldest_at <= since:
             return MessageId(low - 1), None
         return known.edge(await self._silence.last_before(channel.channel_id, since)), None
 
-    async def _first_edge(self, run: Run, newest: HistoryPage) -> "tuple[MessageId, _Floor]":
+    async def _first_edge(self, run: PollRun, newest: HistoryPage) -> "tuple[MessageId, _Floor]":
         assert newest.proven is not None and newest.oldest_at is not None  # noqa: PT018 -- a page with a message
-        since, low = self._since(run, LONGEST_OVERLAP), newest.proven.low
+        since, low = self._since(run, MAX_OVERLAP), newest.proven.low
         if low == 1:
             return MessageId(0), _Floor(MessageId(1), EVERYTHING)
         if newest.oldest_at <= since:
@@ -163,7 +163,7 @@ class Poller:
         edge = await self._reader.last_before(_readable(run.channel), since)
         return edge, _Floor(MessageId(edge + 1), since)
 
-    async def _recheck(self, run: Run, newest: HistoryPage) -> Shown | None:
+    async def _recheck(self, run: PollRun, newest: HistoryPage) -> ObservedPage | None:
         """When it is time to look at young posts again: the page, if something on it is gone, back, or otherwise than it is stored."""
         channel, proven = run.channel, newest.proven
         by_preview = channel.username is not None  # a preview does not show everything that is there
@@ -177,27 +177,27 @@ class Poller:
             run.seen += newest.posts
         elif not channel.was_asked and not _has_unheard_news(run):
             return None
-        shown = Shown(newest.posts, run.started_at, is_newest=True)
+        shown = ObservedPage(newest.posts, run.started_at, is_newest=True)
         return shown if await self._landing.differs(channel.channel_id, proven, shown) else None
 
-    async def _news(self, run: Run, posts: Sequence[Post], edge: MessageId) -> Sequence[Post]:
+    async def _news(self, run: PollRun, posts: Sequence[Post], edge: MessageId) -> Sequence[Post]:
         late = await self._late(run, posts)
         return [post for post in posts if post.message_id in late or _is_news(run, post, edge)]
 
-    async def _late(self, run: Run, posts: Sequence[Post]) -> set[MessageId]:
+    async def _late(self, run: PollRun, posts: Sequence[Post]) -> set[MessageId]:
         """Young posts that the last poll did not see, although it saw newer ones: a post may become visible late."""
         channel = run.channel
         if channel.last_polled_at is None:
             return set()
-        settled_at = channel.last_polled_at - LONGEST_OVERLAP
+        settled_at = channel.last_polled_at - MAX_OVERLAP
         young = [post.message_id for post in posts if post.posted_at >= settled_at and not is_unread(post.message_id, channel.known)]
         return set(young) - await self._silence.stored_among(channel.channel_id, young) if young else set()
 
-    def _since(self, run: Run, overlap: timedelta) -> datetime:
+    def _since(self, run: PollRun, overlap: timedelta) -> datetime:
         window = timedelta(hours=self._settings.historical_hours)
         return start_of(run.mode, mark=run.mark, last_parsed_at=run.channel.last_parsed_at, overlap=overlap, now=run.started_at, window=window)
 
-    async def _fill(self, run: Run, edge: MessageId, newest: IdRange) -> None:
+    async def _fill(self, run: PollRun, edge: MessageId, newest: IdRange) -> None:
         """Upward from the edge to the newest page, each page landed before the next is read."""
         while not closes(newest, edge):
             if self._stopping.is_set():
@@ -212,12 +212,12 @@ class Poller:
                 await self._marks.raise_high_water(run.channel.channel_id, max(post.posted_at for post in page.posts))
 
     async def _land(
-        self, run: Run, page: HistoryPage, posts: Sequence[Post], floor: "_Floor | None", *, ends: bool, shown: Shown | None = None
+        self, run: PollRun, page: HistoryPage, posts: Sequence[Post], floor: "_Floor | None", *, ends: bool, shown: ObservedPage | None = None
     ) -> None:
         channel, now = run.channel, self._clock()
         run.fresh += [post for post in posts if channel.known is None or post.message_id > channel.known.top.high]
         landed = await self._landing.land(
-            Page(
+            PostPage(
                 posts=tuple(posts),
                 proven=page.proven,
                 read_at=now,
@@ -234,7 +234,7 @@ class Poller:
         run.doubtful = run.doubtful or landed.doubtful > 0
         run.raw += raw_of(posts, page, now)
 
-    async def _end_of(self, run: Run, now: datetime) -> RunEnds:
+    async def _end_of(self, run: PollRun, now: datetime) -> RunEnds:
         rhythm = _rhythm_after(run, now.timestamp())
         next_poll_at = await self._pace.next_poll_at(run.channel, rhythm, run.newest_posted_at, now)
         return RunEnds(
@@ -252,13 +252,13 @@ def _readable(channel: DueChannel) -> Readable:
     return Readable(channel.channel_id, channel.access_hash, channel.username)
 
 
-def _has_unheard_news(run: Run) -> bool:
+def _has_unheard_news(run: PollRun) -> bool:
     """Whether something young is stored that nobody would tell us the end of."""
     newest_at = run.channel.newest_posted_at
     return not run.channel.joined and newest_at is not None and run.started_at - newest_at <= FRESH
 
 
-def _is_news(run: Run, post: Post, edge: MessageId) -> bool:
+def _is_news(run: PollRun, post: Post, edge: MessageId) -> bool:
     """Unread, in a hole, or edited since the last poll: what is known and unchanged is not written again."""
     channel = run.channel
     if is_unread(post.message_id, channel.known) or (run.mark is not None and post.message_id > edge):
@@ -270,7 +270,7 @@ def _is_news(run: Run, post: Post, edge: MessageId) -> bool:
     return post.edited_at is not None and channel.last_polled_at is not None and post.edited_at >= channel.last_polled_at - EDITS_OVERLAP
 
 
-def _rhythm_after(run: Run, now: float) -> Rhythm:
+def _rhythm_after(run: PollRun, now: float) -> Rhythm:
     posted = sorted({post.posted_at.timestamp() for post in run.fresh})  # an album is one post
     if run.channel.rhythm is None:
         return begun(posted, now, since=posted[0] if posted else now)

@@ -15,7 +15,7 @@ SHORTEST_THRESHOLD = timedelta(minutes=30)
 """No silence is worth a look before that."""
 
 
-class Pace:
+class PollPacing:
     """Holds the account's plan, and learns from how late its polls come whether the plan asks for too much."""
 
     def __init__(self, account_id: AccountId, *, settings: ParserSettings, schedule: Schedule, silence: Silence) -> None:
@@ -68,6 +68,6 @@ class Pace:
             now=now.timestamp(),
             price=self._plan.price * self._plan.trim,
             weight=channel.weight or 1.0,
-            longest_seconds=self._plan.longest_seconds,
+            max_seconds=self._plan.max_seconds,
         )
         return timedelta(seconds=seconds)

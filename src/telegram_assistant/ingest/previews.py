@@ -13,8 +13,8 @@ from telegram_assistant.domain.channels.channel_requests import PREVIEW_SECONDS,
 from telegram_assistant.domain.channels.parsing import PARKED_AFTER_FAILURES
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import AccessLost, Busy, Flooded, LeaseLost, Rejected, UnknownMarkup
-from telegram_assistant.ingest.poll import Poller, Run, RunStatus
-from telegram_assistant.ingest.poll_pacing import Pace
+from telegram_assistant.ingest.poll import Poller, PollRun, RunStatus
+from telegram_assistant.ingest.poll_pacing import PollPacing
 from telegram_assistant.ingest.run_metrics import tell_known, tell_run
 from telegram_assistant.ingest.runs import RunStarter, attempt_run
 from telegram_assistant.previews.reader import PreviewReader
@@ -23,7 +23,7 @@ from telegram_assistant.stores.postgres.channels.channels import Channels
 from telegram_assistant.stores.postgres.channels.known_channels import KnownChannels
 from telegram_assistant.stores.postgres.channels.planning import Planning
 from telegram_assistant.stores.postgres.channels.previews import NO_ACCOUNT, Previews
-from telegram_assistant.stores.postgres.channels.request_queue import RequestQueue, TakenRequest
+from telegram_assistant.stores.postgres.channels.request_queue import ClaimedRequest, RequestQueue
 from telegram_assistant.stores.postgres.channels.schedule import DueChannel, Empty, Schedule
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.supervision import sleep_unless
@@ -63,13 +63,13 @@ class PreviewTurns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreviewDesk:
+class PreviewWorker:
     """Everything that previews are read with."""
 
     turns: PreviewTurns
     reader: PreviewReader
     poller: Poller
-    pace: Pace
+    pace: PollPacing
     previews: Previews
     schedule: Schedule
     known_channels: KnownChannels
@@ -82,10 +82,10 @@ class PreviewDesk:
     clock: Callable[[], datetime]
 
 
-class PreviewReading:
+class PreviewLoop:
     """The loop of the one process that reads previews; in the others it waits for its lease."""
 
-    def __init__(self, desk: PreviewDesk, stopping: asyncio.Event) -> None:
+    def __init__(self, desk: PreviewWorker, stopping: asyncio.Event) -> None:
         self._desk = desk
         self._stopping = stopping
         self._starter = RunStarter(desk.settings)
@@ -169,7 +169,7 @@ class PreviewReading:
             forget_channel(channel_id)
             self._read.discard(channel_id)
 
-    async def serve(self, request: TakenRequest) -> None:
+    async def serve(self, request: ClaimedRequest) -> None:
         """Follow a public name by its preview, stored or not, or say why not."""
         desk = self._desk
         try:
@@ -226,10 +226,10 @@ class PreviewReading:
             desk.health.report(PART, State.OK, "reads what no account can")
         return True
 
-    def _tell(self, run: Run, status: RunStatus, waits: Waits) -> None:
+    def _tell(self, run: PollRun, status: RunStatus, waits: Waits) -> None:
         tell_run(run, status, now=self._desk.clock(), waits=waits)
 
-    async def _fail(self, run: Run, waits: Waits, why: str, *, failures_before: int) -> None:
+    async def _fail(self, run: PollRun, waits: Waits, why: str, *, failures_before: int) -> None:
         desk, channel = self._desk, run.channel
         self._tell(run, RunStatus.FAILED, waits)
         again_at = await desk.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=failures_before, why=why, now=desk.clock())

@@ -17,10 +17,10 @@ from telegram_assistant.ingest.raw_archive import keep_raw, raw_of_pushed
 from telegram_assistant.ingest.run_metrics import tell_pushed
 from telegram_assistant.stores.postgres.channels.backfills import Backfills
 from telegram_assistant.stores.postgres.channels.hints import Hints, ReadChannel
-from telegram_assistant.stores.postgres.posts.landing import Landing, Page, PushClaim
+from telegram_assistant.stores.postgres.posts.landing import Landing, PostPage, PushClaim
 from telegram_assistant.stores.postgres.posts.raw_messages import RawArchive, RawMessages
 from telegram_assistant.supervision import either, sleep_unless
-from telegram_assistant.telegram.updates import Ear, Heard
+from telegram_assistant.telegram.updates import ChannelUpdates, UpdateBuffer
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import PUSH_GAPS
 
@@ -33,13 +33,13 @@ RAW_SECONDS = 2.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Listening:
+class PushWorker:
     """The loop of one account that takes from its ear. What could not be stored is read from history instead."""
 
     account_id: AccountId
     lease_epoch: int
     lease: Lease
-    ear: Ear
+    ear: UpdateBuffer
     landing: Landing
     backfills: Backfills
     hints: Hints
@@ -56,7 +56,7 @@ class Listening:
         kept_at = time.monotonic()
         while not stopping.is_set():
             await either(self.ear.something, stopping, seconds=RAW_SECONDS if self._raw else None)
-            unread |= await self.take_in()
+            unread |= await self.process_updates()
             if stopping.is_set() or time.monotonic() - kept_at >= RAW_SECONDS:
                 await self.keep_raw()
                 kept_at = time.monotonic()
@@ -67,7 +67,7 @@ class Listening:
                 await sleep_unless(stopping, busy.retry_after_seconds)
                 self.ear.something.set()
 
-    async def take_in(self) -> set[ChannelId]:
+    async def process_updates(self) -> set[ChannelId]:
         """Land what was heard; the channels that have to be read, because of a gap or because it could not be landed."""
         heard = self.ear.take()
         try:
@@ -102,12 +102,12 @@ class Listening:
             ours = await self.hints.read_by(self.account_id, self.lease_epoch, unknown)
             self._channels |= {one: ours.get(one) for one in unknown}
 
-    async def _store(self, channel: ReadChannel, heard: Heard) -> bool:
+    async def _store(self, channel: ReadChannel, heard: ChannelUpdates) -> bool:
         """False when it must be read instead. What is wrong with one channel is not the others' business."""
         claim, now = PushClaim(heard.channel_id, self.account_id, self.lease_epoch), self.clock()
         try:
             if heard.posts:
-                landed = await self.landing.land(Page(posts=heard.posts, proven=None, read_at=now), claim)
+                landed = await self.landing.land(PostPage(posts=heard.posts, proven=None, read_at=now), claim)
                 tell_pushed(channel, (post for post in heard.posts if post.message_id in landed.new_ids), now=now)
                 newest = [post.posted_at for post in heard.posts] + [one for one in (channel.newest_posted_at,) if one]
                 self._channels[heard.channel_id] = replace(channel, newest_posted_at=max(newest))

@@ -10,7 +10,7 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.stores.postgres.posts.counts import Counts
 from telegram_assistant.stores.postgres.posts.raw_messages import RawArchive, RawMessages
 from telegram_assistant.telegram.raw_messages import LAYER, packed
-from telegram_assistant.telegram.updates import Heard
+from telegram_assistant.telegram.updates import ChannelUpdates
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -24,7 +24,7 @@ def raw_of(posts: Sequence[Post], page: HistoryPage, read_at: datetime) -> list[
     return [RawMessages(posts[0].channel_id, ids[0], ids[-1], read_at, LAYER, page.pack(ids))]
 
 
-def raw_of_pushed(heard: Heard, read_at: datetime) -> list[RawMessages]:
+def raw_of_pushed(heard: ChannelUpdates, read_at: datetime) -> list[RawMessages]:
     """What was told of a channel."""
     if not heard.messages:
         return []

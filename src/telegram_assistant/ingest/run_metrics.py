@@ -6,7 +6,7 @@ from datetime import datetime
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.posts.post import Post, PostKind
-from telegram_assistant.ingest.poll import Run, RunStatus
+from telegram_assistant.ingest.poll import PollRun, RunStatus
 from telegram_assistant.stores.postgres.channels.hints import ReadChannel
 from telegram_assistant.stores.postgres.channels.known_channels import KnownChannel
 from telegram_assistant.telemetry.metrics import (
@@ -42,7 +42,7 @@ def tell_waits(channel_id: ChannelId, waits: Waits) -> None:
     PARSER_RETRIES.labels("floodwait").inc(waits.retries)
 
 
-def tell_run(run: Run, status: RunStatus, *, now: datetime, waits: Waits) -> None:
+def tell_run(run: PollRun, status: RunStatus, *, now: datetime, waits: Waits) -> None:
     """A run has ended."""
     channel_id = run.channel.channel_id
     PARSER_RUNS.labels(run.mode.value, status.value).inc()

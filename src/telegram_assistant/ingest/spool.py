@@ -14,7 +14,7 @@ from pathlib import Path
 
 from telegram_assistant.errors import Busy
 
-MOST_BYTES = 1024 * 1024 * 1024
+MAX_BYTES = 1024 * 1024 * 1024
 """While the store is away, so much is fetched ahead."""
 FULL_SECONDS = 15.0
 FORGOTTEN_AFTER_SECONDS = 2 * 86_400
@@ -49,9 +49,9 @@ class Spooled:
 class Spool:
     """The folder. Names are made from Telegram's numbers, never from what a sender has called a file."""
 
-    def __init__(self, folder: Path, *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, folder: Path, *, max_bytes: int = MAX_BYTES) -> None:
         self._folder = folder
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
 
     @contextmanager
     def opened(self, media_id: int, *, is_photo: bool) -> Iterator[Spooled]:
@@ -80,7 +80,7 @@ class Spool:
     def require_room(self, size_bytes: int) -> None:
         """Busy when the folder holds as much as it may."""
         held = sum(size for _, size, _ in self._held())
-        if held + size_bytes > self._most_bytes and held:
+        if held + size_bytes > self._max_bytes and held:
             raise Busy("as much is fetched as may wait for the store", retry_after_seconds=FULL_SECONDS)
 
     def tidy(self) -> int:

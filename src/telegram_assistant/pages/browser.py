@@ -13,7 +13,7 @@ from telegram_assistant.errors import CannotStart
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.proxy import FilteringProxy, filtering_proxy
 from telegram_assistant.sandbox.launching import probe, start
-from telegram_assistant.sandbox.rules import DEVICES, NOBODY, SYSTEM_LIBRARIES, TIME_ZONES, Caller, Rules
+from telegram_assistant.sandbox.rules import DEVICES, NOBODY, SYSTEM_LIBRARIES, TIME_ZONES, Rules, SandboxedProgram
 
 STARTING_SECONDS = 30.0
 LEAVING_SECONDS = 5.0
@@ -54,7 +54,7 @@ def browser_rules(program: str, *, profile: Path, proxy_port: int) -> Rules:
         folder=str(profile),
         connect_ports=(proxy_port,),
         bind_ports=(0,),
-        caller=Caller.BROWSER,
+        caller=SandboxedProgram.BROWSER,
         unprivileged_user_id=NOBODY,
     )
 

@@ -21,15 +21,15 @@ from telegram_assistant.settings import CrawlSettings, read_group
 
 WHERE = "127.0.0.1:8013"
 """Where it listens when CRAWLER_ADDRESS is empty."""
-MOST_PAGES = 300
-LONGEST_REASON = 200
+MAX_PAGES = 300
+MAX_REASON_LENGTH = 200
 PAGE_MILLISECONDS = 15_000
 SETTLE_SECONDS = 0.5
 """What scripts get after the page has loaded."""
 
 
 async def run(settings: CrawlSettings, guard: Guard, stopping: asyncio.Event) -> None:
-    """Serve until told to stop, with a fresh browser every MOST_PAGES pages."""
+    """Serve until told to stop, with a fresh browser every MAX_PAGES pages."""
     while not stopping.is_set():
         await _with_one_browser(settings, guard, stopping)
 
@@ -50,14 +50,14 @@ async def _with_one_browser(settings: CrawlSettings, guard: Guard, stopping: asy
                     result = await crawler.arun(url, config=once)
                 finally:
                     pages += 1
-                    if pages >= MOST_PAGES:
+                    if pages >= MAX_PAGES:
                         worn.set()
                 if not result.html:  # small pages are called unsuccessful too: whether there is something on them is judged elsewhere
-                    raise Unreadable(PageStatus.FAILED, f"the browser could not open it: {str(result.error_message)[:LONGEST_REASON]}")
+                    raise Unreadable(PageStatus.FAILED, f"the browser could not open it: {str(result.error_message)[:MAX_REASON_LENGTH]}")
                 return result.redirected_url or url, result.html
 
             async with serving(
-                load, settings.crawler_address or WHERE, guard=guard, most_bytes=settings.most_bytes, protection=browser.protection
+                load, settings.crawler_address or WHERE, guard=guard, max_bytes=settings.max_bytes, protection=browser.protection
             ) as port:
                 print(f"reading pages on port {port}; {browser.protection}", file=sys.stderr, flush=True)  # noqa: T201 -- the only thing it ever says
                 waits = [asyncio.create_task(event.wait()) for event in (worn, stopping)]

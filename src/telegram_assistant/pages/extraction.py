@@ -16,12 +16,12 @@ from urllib.parse import urljoin
 import trafilatura
 
 from telegram_assistant.domain.posts.language import language_of
-from telegram_assistant.domain.posts.links import LONGEST_URL, normal_url
+from telegram_assistant.domain.posts.links import MAX_URL_LENGTH, normal_url
 from telegram_assistant.domain.understanding.pages import Extracted
 
-MOST_MEMORY_BYTES = 1_500_000_000
-LONGEST_TEXT = 100_000
-LONGEST_LINE = 500
+MAX_MEMORY_BYTES = 1_500_000_000
+MAX_TEXT_LENGTH = 100_000
+MAX_LINE_LENGTH = 500
 ENOUGH_TEXT = 200
 """A page with less text and with scripts is probably built by them."""
 SCRIPTED = ("<script", "<noscript")
@@ -31,14 +31,14 @@ def extract(body: bytes, charset: str | None, url: str) -> Extracted:
     """Read a page. `charset` is what the server says; without it the page's own word and a guess."""
     html = _decoded(body, charset)
     if "<" not in html:  # plain text is read as it is
-        text = _clean(html)[:LONGEST_TEXT]
+        text = _clean(html)[:MAX_TEXT_LENGTH]
         return Extracted(text=text, lang=language_of(text))
     given: Any = trafilatura.bare_extraction(html, url=url, with_metadata=True, include_comments=False, include_images=False)
     scripted = any(sign in html.lower() for sign in SCRIPTED)
     if given is None:
         metadata: Any = trafilatura.extract_metadata(html, default_url=url)
         return _found("", metadata, url, needs_browser=scripted)
-    return _found(_clean(given.text or "")[:LONGEST_TEXT], given, url, needs_browser=scripted and len(given.text or "") < ENOUGH_TEXT)
+    return _found(_clean(given.text or "")[:MAX_TEXT_LENGTH], given, url, needs_browser=scripted and len(given.text or "") < ENOUGH_TEXT)
 
 
 def _found(text: str, metadata: Any, url: str, *, needs_browser: bool) -> Extracted:  # noqa: ANN401 -- trafilatura's Document has no types
@@ -69,7 +69,7 @@ def _clean(text: str) -> str:
 
 
 def _line(text: object) -> str | None:
-    return " ".join(_clean(text)[:LONGEST_LINE].split()) or None if isinstance(text, str) else None
+    return " ".join(_clean(text)[:MAX_LINE_LENGTH].split()) or None if isinstance(text, str) else None
 
 
 def _past_day(text: object) -> str | None:
@@ -83,7 +83,7 @@ def _past_day(text: object) -> str | None:
 
 def _address(address: object, url: str) -> str | None:
     """A web address; what it leads to is not asked for."""
-    if not isinstance(address, str) or not address or len(address) > LONGEST_URL:
+    if not isinstance(address, str) or not address or len(address) > MAX_URL_LENGTH:
         return None
     try:
         return normal_url(_clean(urljoin(url, address)))
@@ -93,7 +93,7 @@ def _address(address: object, url: str) -> str | None:
 
 def main() -> None:
     """Page after page from standard input: a line of JSON, then so many bytes. A line when it is ready, then a line of JSON for each."""
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     logging.disable(logging.CRITICAL)
     sys.stdout.write("ready\n")

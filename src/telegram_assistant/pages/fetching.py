@@ -19,8 +19,8 @@ from telegram_assistant.pages.guard import Guard, Target
 NAME = "telegram-assistant"
 """What robots.txt may call us."""
 USER_AGENT = f"{NAME}/{__version__} (reads linked pages; obeys robots.txt)"
-MOST_REDIRECTS = 5
-MOST_CONNECTIONS = 100
+MAX_REDIRECTS = 5
+MAX_CONNECTIONS = 100
 SILENCE_SECONDS = 10.0
 """A server that says nothing for so long is given up."""
 READABLE = ("text/html", "application/xhtml+xml", "text/plain")
@@ -33,7 +33,7 @@ type Before = Callable[[Target], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FetchedResponse:
     """What a server said."""
 
     target: Target
@@ -44,58 +44,58 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Elsewhere:
+class _Redirected:
     url: str
 
 
-class Fetcher:
+class PageFetcher:
     """One per process; nothing is kept between two requests, neither cookies nor connections."""
 
-    def __init__(self, guard: Guard, *, most_bytes: int, ssl_context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, guard: Guard, *, max_bytes: int, ssl_context: ssl.SSLContext | None = None) -> None:
         self.guard = guard
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=ssl_context,
-            max_connections=MOST_CONNECTIONS,
+            max_connections=MAX_CONNECTIONS,
             max_keepalive_connections=0,
             network_backend=_GuardedNetwork(guard),
         )
 
     async def get(
         self, url: str, *, before: Before, accept: str = ACCEPT, kinds: tuple[str, ...] = READABLE, first_bytes: int | None = None
-    ) -> Answer:
+    ) -> FetchedResponse:
         """The page, after at most five redirects; each hop is checked like the first. Unreadable where it cannot be had.
 
         With `first_bytes` the rest of a larger answer is left; without, such an answer is refused.
         """
-        for _ in range(MOST_REDIRECTS + 1):
+        for _ in range(MAX_REDIRECTS + 1):
             target = self.guard.target(url)
             await before(target)
             found = await self._once(target, accept, kinds, first_bytes)
-            if isinstance(found, Answer):
+            if isinstance(found, FetchedResponse):
                 return found
             url = found.url
-        raise Unreadable(PageStatus.FAILED, f"it redirects more than {MOST_REDIRECTS} times")
+        raise Unreadable(PageStatus.FAILED, f"it redirects more than {MAX_REDIRECTS} times")
 
     async def close(self) -> None:
         await self._pool.aclose()
 
-    async def _once(self, target: Target, accept: str, kinds: tuple[str, ...], first_bytes: int | None) -> Answer | _Elsewhere:
+    async def _once(self, target: Target, accept: str, kinds: tuple[str, ...], first_bytes: int | None) -> FetchedResponse | _Redirected:
         async with self._asked(target, accept) as response:
             headers = {name.decode("ascii").lower(): value.decode("utf-8", "replace") for name, value in response.headers}
             if response.status in REDIRECTS and "location" in headers:
-                return _Elsewhere(_joined(target.url, headers["location"]))
+                return _Redirected(_joined(target.url, headers["location"]))
             content_type, _, parameters = headers.get("content-type", "text/html").lower().partition(";")
             if response.status >= HTTPStatus.BAD_REQUEST:
-                return Answer(target, response.status, content_type, None, b"")
+                return FetchedResponse(target, response.status, content_type, None, b"")
             if content_type.strip() not in kinds:
                 raise Unreadable(PageStatus.NOT_A_PAGE, f"it is {content_type.strip()[:80] or 'of no kind'}")
-            max_bytes = self._most_bytes if first_bytes is None else first_bytes
+            max_bytes = self._max_bytes if first_bytes is None else first_bytes
             body = await _body(response.aiter_stream(), headers.get("content-encoding", ""), max_bytes)
             if len(body) > max_bytes and first_bytes is None:
                 raise Unreadable(PageStatus.TOO_LARGE, f"it is larger than {max_bytes} bytes")
             body = body[:max_bytes]
-            return Answer(target, response.status, content_type.strip(), _charset(parameters), body)
+            return FetchedResponse(target, response.status, content_type.strip(), _charset(parameters), body)
 
     @asynccontextmanager
     async def _asked(self, target: Target, accept: str) -> AsyncIterator[httpcore.Response]:

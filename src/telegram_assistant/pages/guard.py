@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import quote, urlsplit
 
-from telegram_assistant.domain.posts.links import LONGEST_URL
+from telegram_assistant.domain.posts.links import MAX_URL_LENGTH
 from telegram_assistant.domain.understanding.pages import PageStatus
 from telegram_assistant.errors import Unreadable
 
@@ -22,7 +22,7 @@ type Resolve = Callable[[str], Awaitable[Sequence[str]]]
 
 PORTS = {"http": 80, "https": 443}
 RESOLVE_SECONDS = 5.0
-LONGEST_HOST = 253
+MAX_HOST_LENGTH = 253
 
 NOT_PUBLIC = tuple(
     IPv4Network(network)
@@ -131,7 +131,7 @@ class Guard:
 
     def target(self, url: str) -> Target:
         """The address in its parts, or Unreadable: only http and https, no user, no odd characters, no other ports."""
-        if len(url) > LONGEST_URL or _ODD.search(url):
+        if len(url) > MAX_URL_LENGTH or _ODD.search(url):
             raise _blocked("the address is too long or holds characters that no address has")
         try:
             parts = urlsplit(url)
@@ -194,7 +194,7 @@ def known_host(host: str) -> str:
         name = host.encode("idna").decode("ascii").lower().removesuffix(".")
     except UnicodeError as error:
         raise _blocked("this is no host") from error
-    if len(name) > LONGEST_HOST or not _HOST.fullmatch(name):
+    if len(name) > MAX_HOST_LENGTH or not _HOST.fullmatch(name):
         raise _blocked("this is no host of the public web")
     if _NUMBER.fullmatch(name.rpartition(".")[2]) and _as_address(name) is None:
         raise _blocked("this is an address written in an odd way")

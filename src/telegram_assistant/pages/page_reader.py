@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Protocol
 
-from telegram_assistant.domain.understanding.pages import Extracted, Page, PageStatus
+from telegram_assistant.domain.understanding.pages import Extracted, LinkedPage, PageStatus
 from telegram_assistant.errors import Unreadable
-from telegram_assistant.pages.fetching import Answer, Fetcher
+from telegram_assistant.pages.fetching import FetchedResponse, PageFetcher
 from telegram_assistant.pages.guard import Target
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.robots import Robots
@@ -18,25 +18,33 @@ from telegram_assistant.telemetry.metrics import PAGES_READ
 
 log = get_logger()
 
-LONGEST_INTERVAL_SECONDS = 60.0
+MAX_INTERVAL_SECONDS = 60.0
 """A site that asks for more between two requests gets this."""
 NOT_NOW = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
-type Render = Callable[[Answer], Awaitable[Answer]]
+type Render = Callable[[FetchedResponse], Awaitable[FetchedResponse]]
 """The same page as a browser shows it; Unreadable when the browser is away or the page is too much for it."""
 
 
 class Turn(Protocol):
     """Take the next turn at a site: seconds until it, or None when it is too far away."""
 
-    async def __call__(self, site: str, *, every_seconds: float, most_seconds: float) -> float | None: ...
+    async def __call__(self, site: str, *, every_seconds: float, max_seconds: float) -> float | None: ...
 
 
 class PageReader:
     """One per process. `render` is missing where there is no browser."""
 
     def __init__(
-        self, *, fetcher: Fetcher, robots: Robots, readers: Readers, turn: Turn, render: Render | None, every_seconds: float, longest_seconds: float
+        self,
+        *,
+        fetcher: PageFetcher,
+        robots: Robots,
+        readers: Readers,
+        turn: Turn,
+        render: Render | None,
+        every_seconds: float,
+        max_seconds: float,
     ) -> None:
         self._fetcher = fetcher
         self._robots = robots
@@ -44,25 +52,25 @@ class PageReader:
         self._turn = turn
         self._render = render
         self._every_seconds = every_seconds
-        self.longest_seconds = longest_seconds
+        self.max_seconds = max_seconds
 
-    async def read(self, url: str) -> Page:
-        """The page, or why it cannot be had; always within `longest_seconds`. Busy when a store of ours is away."""
+    async def read(self, url: str) -> LinkedPage:
+        """The page, or why it cannot be had; always within `max_seconds`. Busy when a store of ours is away."""
         try:
-            async with asyncio.timeout(self.longest_seconds) as limit:
+            async with asyncio.timeout(self.max_seconds) as limit:
                 page = await self._read(url, limit)
         except Unreadable as error:
-            page = Page(url=url, status=PageStatus(error.status), why=str(error))
+            page = LinkedPage(url=url, status=PageStatus(error.status), why=str(error))
         except TimeoutError:
-            page = Page(url=url, status=PageStatus.TOO_SLOW, why=f"it took longer than {self.longest_seconds:g} s")
+            page = LinkedPage(url=url, status=PageStatus.TOO_SLOW, why=f"it took longer than {self.max_seconds:g} s")
         PAGES_READ.labels(page.status.value).inc()
         return page
 
-    async def _read(self, url: str, limit: asyncio.Timeout) -> Page:
+    async def _read(self, url: str, limit: asyncio.Timeout) -> LinkedPage:
         async def before(target: Target) -> None:
             asked_seconds = await self._robots.allow(target)
-            every_seconds = min(max(self._every_seconds, asked_seconds), LONGEST_INTERVAL_SECONDS)
-            wait_seconds = await self._turn(target.host, every_seconds=every_seconds, most_seconds=_left(limit) / 2)
+            every_seconds = min(max(self._every_seconds, asked_seconds), MAX_INTERVAL_SECONDS)
+            wait_seconds = await self._turn(target.host, every_seconds=every_seconds, max_seconds=_left(limit) / 2)
             if wait_seconds is None:
                 raise Unreadable(PageStatus.WAITING, "many pages of its site wait to be read")
             await asyncio.sleep(wait_seconds)
@@ -86,15 +94,15 @@ def _left(limit: asyncio.Timeout) -> float:
     return max(deadline - asyncio.get_running_loop().time(), 0.0)
 
 
-def _refuse_errors(answer: Answer) -> None:
+def _refuse_errors(answer: FetchedResponse) -> None:
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status in NOT_NOW:
         raise Unreadable(PageStatus.FAILED, f"its server answers {answer.status}")
     if answer.status >= HTTPStatus.BAD_REQUEST:
         raise Unreadable(PageStatus.GONE, f"its server answers {answer.status}")
 
 
-def _page(answer: Answer, found: Extracted) -> Page:
-    return Page(
+def _page(answer: FetchedResponse, found: Extracted) -> LinkedPage:
+    return LinkedPage(
         url=answer.target.url,
         status=PageStatus.READ if found.text else PageStatus.EMPTY,
         title=found.title,

@@ -15,13 +15,13 @@ from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
 
-LONGEST_HEAD_BYTES = 65_536
+MAX_HEAD_BYTES = 65_536
 HEAD_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 30.0
-MOST_BYTES = 20_000_000
+MAX_BYTES = 20_000_000
 """One connection carries so much, and is closed."""
-MOST_CONNECTIONS = 256
+MAX_CONNECTIONS = 256
 PIECE_BYTES = 65_536
 HOP_BY_HOP = (b"proxy-", b"connection:", b"keep-alive:")
 
@@ -35,7 +35,7 @@ class FilteringProxy:
     guard: Guard
     port: int = 0
     refused: int = 0
-    _free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MOST_CONNECTIONS))
+    _free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONNECTIONS))
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -92,7 +92,7 @@ async def _open(address: str, port: int) -> Streams:
 
 
 async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    left = MOST_BYTES
+    left = MAX_BYTES
     try:
         while left > 0:
             async with asyncio.timeout(SILENCE_SECONDS):
@@ -112,7 +112,7 @@ async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> 
 async def filtering_proxy(guard: Guard, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[FilteringProxy]:
     """The proxy while the block lasts. It asks nobody who they are: listen where only the browser can reach it."""
     proxy = FilteringProxy(guard)
-    server = await asyncio.start_server(proxy.serve, host, port, limit=LONGEST_HEAD_BYTES)
+    server = await asyncio.start_server(proxy.serve, host, port, limit=MAX_HEAD_BYTES)
     proxy.port = server.sockets[0].getsockname()[1]
     try:
         yield proxy

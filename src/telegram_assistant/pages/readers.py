@@ -5,27 +5,27 @@ import json
 from telegram_assistant.domain.understanding.pages import Extracted, PageStatus
 from telegram_assistant.errors import Unreadable
 from telegram_assistant.isolation import Isolated
-from telegram_assistant.pages.fetching import Answer
+from telegram_assistant.pages.fetching import FetchedResponse
 
 AT_ONCE = 2
-LONGEST_SECONDS = 5.0
-MOST_PAGES = 500
+MAX_SECONDS = 5.0
+MAX_PAGES = 500
 
 
 class Readers:
     """One per process."""
 
-    def __init__(self, *, at_once: int = AT_ONCE, longest_seconds: float = LONGEST_SECONDS, most_pages: int = MOST_PAGES) -> None:
-        self._longest_seconds = longest_seconds
-        self._isolated = Isolated("telegram_assistant.pages.extraction", at_once=at_once, longest_seconds=longest_seconds, most_uses=most_pages)
+    def __init__(self, *, at_once: int = AT_ONCE, max_seconds: float = MAX_SECONDS, max_pages: int = MAX_PAGES) -> None:
+        self._max_seconds = max_seconds
+        self._isolated = Isolated("telegram_assistant.pages.extraction", at_once=at_once, max_seconds=max_seconds, max_uses=max_pages)
 
-    async def extract(self, answer: Answer) -> Extracted:
+    async def extract(self, answer: FetchedResponse) -> Extracted:
         """What is on the page; Unreadable when it takes too long or kills its reader."""
         asked = {"url": answer.target.url, "charset": answer.charset, "size": len(answer.body)}
         try:
             found, _ = await self._isolated.ask(json.dumps(asked), answer.body)
         except TimeoutError as error:
-            raise Unreadable(PageStatus.FAILED, f"taking it apart takes longer than {self._longest_seconds:g} s") from error
+            raise Unreadable(PageStatus.FAILED, f"taking it apart takes longer than {self._max_seconds:g} s") from error
         except (OSError, EOFError, ValueError) as error:
             raise Unreadable(PageStatus.FAILED, "its reader died over it") from error
         if found is None:

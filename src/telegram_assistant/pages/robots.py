@@ -14,7 +14,7 @@ from http import HTTPStatus
 from telegram_assistant.domain.understanding.pages import PageStatus
 from telegram_assistant.errors import Unreadable
 from telegram_assistant.isolation import Isolated
-from telegram_assistant.pages.fetching import NAME, Fetcher
+from telegram_assistant.pages.fetching import NAME, PageFetcher
 from telegram_assistant.pages.guard import Target
 
 KEPT_SECONDS = 86_400.0
@@ -47,7 +47,7 @@ class Robots:
 
     def __init__(
         self,
-        fetcher: Fetcher,
+        fetcher: PageFetcher,
         *,
         clock: Callable[[], float] = time.monotonic,
         max_cache_bytes: int = MAX_CACHE_BYTES,
@@ -57,7 +57,7 @@ class Robots:
         self._clock = clock
         self._max_cache_bytes = max_cache_bytes
         self._sites: OrderedDict[str, _Site] = OrderedDict()
-        self._parser = Isolated("telegram_assistant.pages.robots_parser", at_once=1, longest_seconds=max_judging_seconds, most_uses=MAX_USES)
+        self._parser = Isolated("telegram_assistant.pages.robots_parser", at_once=1, max_seconds=max_judging_seconds, max_uses=MAX_USES)
 
     async def allow(self, target: Target) -> float:
         """How many seconds the site wants between two requests; Unreadable where it wants none of ours."""

@@ -9,8 +9,8 @@ from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.post import Facts, Json, Post, PostKind, fingerprint
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.errors import UnknownMarkup
-from telegram_assistant.previews.media import Shown, poll_in, shown_by, shown_in, web_page_in
-from telegram_assistant.previews.text import Written, written_in
+from telegram_assistant.previews.media import PreviewMedia, poll_in, shown_by, shown_in, web_page_in
+from telegram_assistant.previews.text import PreviewText, written_in
 from telegram_assistant.previews.tree import Node
 
 QUOTED = frozenset({"tgme_widget_message_reply", "tgme_widget_message_link_preview"})
@@ -19,27 +19,27 @@ LINK = re.compile(r"^https?://[^/]+/(?:s/)?(?P<name>\w+)/(?P<id>\d{1,10})(?:\?si
 POST = re.compile(r"^(?P<name>\w{1,64})/(?P<id>\d{1,10})$", re.ASCII)
 COUNT = re.compile(r"^(?P<number>\d{1,12}(?:\.\d{1,3})?)(?P<unit>[KM]?)$", re.ASCII)
 UNITS = {"": 1, "K": 10**3, "M": 10**6}
-MOST_ID = 2**31 - 1
+MAX_ID = 2**31 - 1
 
 NO_SUCH_FILE = -1
 """In the fingerprint, so that what a preview shows is never taken for what an account has read: files have no id there."""
 SOURCE: Facts = {"source": "preview"}
-NOTHING = Written("", ())
-NOT_SHOWN = Shown(PostKind.UNREADABLE, {"media": {"kind": "unsupported"}})
+NOTHING = PreviewText("", ())
+NOT_SHOWN = PreviewMedia(PostKind.UNREADABLE, {"media": {"kind": "unsupported"}})
 
 
-class Address(NamedTuple):
+class PreviewLink(NamedTuple):
     """Where a link of the page leads."""
 
     name: str
     message_id: MessageId
 
 
-def address_of(text: str, pattern: re.Pattern[str] = LINK) -> Address | None:
+def address_of(text: str, pattern: re.Pattern[str] = LINK) -> PreviewLink | None:
     found = pattern.match(text)
-    if found is None or not 1 <= int(found["id"]) <= MOST_ID:
+    if found is None or not 1 <= int(found["id"]) <= MAX_ID:
         return None
-    return Address(found["name"], MessageId(int(found["id"])))
+    return PreviewLink(found["name"], MessageId(int(found["id"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class _Bubble:
     author: str | None
     facts: Facts
 
-    def post(self, message_id: MessageId, shown: Shown, written: Written, *, more: Facts, group: MessageId | None = None) -> Post:
+    def post(self, message_id: MessageId, shown: PreviewMedia, written: PreviewText, *, more: Facts, group: MessageId | None = None) -> Post:
         return Post(
             channel_id=self.channel_id,
             message_id=message_id,
@@ -78,7 +78,7 @@ def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
     text = node.first("js-message_text", leave_out=QUOTED)
     written = written_in(text) if text is not None else NOTHING
     if "service_message" in node.classes:
-        return [bubble.post(own.message_id, Shown(PostKind.SERVICE, {}), NOTHING, more={"service": {"shown": " ".join(written.text.split())}})]
+        return [bubble.post(own.message_id, PreviewMedia(PostKind.SERVICE, {}), NOTHING, more={"service": {"shown": " ".join(written.text.split())}})]
     items, counted = _items(node), _counted(node)
     if not items:
         return [bubble.post(own.message_id, _shown(node, has_text=bool(written.text)), written, more=counted)]
@@ -89,9 +89,9 @@ def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
     ]
 
 
-def _items(node: Node) -> dict[MessageId, Shown]:
+def _items(node: Node) -> dict[MessageId, PreviewMedia]:
     group = node.first("tgme_widget_message_grouped_wrap", leave_out=QUOTED)
-    found: dict[MessageId, Shown] = {}
+    found: dict[MessageId, PreviewMedia] = {}
     for inside in group.inside() if group is not None else ():
         where = address_of(inside.get("href")) if inside.get("href").endswith("?single") else None
         if where is not None:
@@ -99,12 +99,12 @@ def _items(node: Node) -> dict[MessageId, Shown]:
     return found
 
 
-def _shown(node: Node, *, has_text: bool) -> Shown:
+def _shown(node: Node, *, has_text: bool) -> PreviewMedia:
     """What a browser cannot show is unreadable; where there are words, they are the post."""
     shown = shown_in(node, leave_out=QUOTED) or poll_in(node) or web_page_in(node)
     if shown is None and node.first("message_media_not_supported_wrap", leave_out=QUOTED) is not None:
-        return NOT_SHOWN if not has_text else Shown(PostKind.TEXT, NOT_SHOWN.facts)
-    return shown or Shown(PostKind.TEXT, {})
+        return NOT_SHOWN if not has_text else PreviewMedia(PostKind.TEXT, NOT_SHOWN.facts)
+    return shown or PreviewMedia(PostKind.TEXT, {})
 
 
 def _posted_at(node: Node) -> datetime:
@@ -119,7 +119,7 @@ def _posted_at(node: Node) -> datetime:
     raise UnknownMarkup("a post has a date without its zone")
 
 
-def _around(node: Node, own: Address) -> tuple[MessageId | None, Facts]:
+def _around(node: Node, own: PreviewLink) -> tuple[MessageId | None, Facts]:
     """The post of this channel that is answered; and where the bubble comes from, or what else it answers."""
     facts: Facts = {}
     forwarded = node.first("tgme_widget_message_forwarded_from_name", leave_out=QUOTED)
@@ -132,7 +132,7 @@ def _around(node: Node, own: Address) -> tuple[MessageId | None, Facts]:
     return None, {**facts, "reply": _named(answered)}
 
 
-def _named(where: Address | None) -> Facts:
+def _named(where: PreviewLink | None) -> Facts:
     return {"username": where.name, "message_id": where.message_id} if where else {}
 
 

@@ -12,25 +12,25 @@ DURATION = re.compile(r"^(?:(\d{1,3}):)?(\d{1,2}):(\d{2})$", re.ASCII)
 PERCENT = re.compile(r"^(\d{1,3})%$", re.ASCII)
 
 
-class Shown(NamedTuple):
+class PreviewMedia(NamedTuple):
     """`facts` are the post's, under `media` and `poll`."""
 
     kind: PostKind
     facts: Facts
 
 
-def shown_in(node: Node, *, leave_out: Collection[str]) -> Shown | None:
+def shown_in(node: Node, *, leave_out: Collection[str]) -> PreviewMedia | None:
     """The first picture, film or file below an element."""
     return next((shown for one in node.inside(leave_out=leave_out) if (shown := shown_by(one)) is not None), None)
 
 
-def shown_by(node: Node) -> Shown | None:
+def shown_by(node: Node) -> PreviewMedia | None:
     """What an element is, by its class."""
     for name in node.classes:
         if name in _SHOWN:
             kind, say = _SHOWN[name]
             facts = say(node)
-            return Shown(PostKind.AUDIO if facts["kind"] == "audio" else kind, {"media": facts})
+            return PreviewMedia(PostKind.AUDIO if facts["kind"] == "audio" else kind, {"media": facts})
     return None
 
 
@@ -84,7 +84,7 @@ _SHOWN: dict[str, tuple[PostKind, Callable[[Node], Facts]]] = {
 }
 
 
-def poll_in(node: Node) -> Shown | None:
+def poll_in(node: Node) -> PreviewMedia | None:
     poll = node.first("tgme_widget_message_poll")
     if poll is None:
         return None
@@ -92,7 +92,7 @@ def poll_in(node: Node) -> Shown | None:
     facts["answers"] = [_answer(one) for one in poll.all("tgme_widget_message_poll_option")]
     if "Quiz" in _said(poll, "tgme_widget_message_poll_type"):
         facts["quiz"] = True
-    return Shown(PostKind.POLL, {"poll": facts})
+    return PreviewMedia(PostKind.POLL, {"poll": facts})
 
 
 def _answer(option: Node) -> Facts:
@@ -101,11 +101,11 @@ def _answer(option: Node) -> Facts:
     return {**text, "percent": int(percent[1])} if percent else text
 
 
-def web_page_in(node: Node) -> Shown | None:
+def web_page_in(node: Node) -> PreviewMedia | None:
     """The preview of a link: the post is still a text."""
     page = node.first("tgme_widget_message_link_preview")
     if page is None:
         return None
     facts: Facts = {"kind": "web_page", "url": storable(page.get("href"))}
     facts |= {name: said for name in ("site_name", "title", "description") if (said := _said(page, f"link_preview_{name}"))}
-    return Shown(PostKind.TEXT, {"media": facts})
+    return PreviewMedia(PostKind.TEXT, {"media": facts})

@@ -12,7 +12,7 @@ from telegram_assistant.errors import AccessLost, UnknownMarkup
 from telegram_assistant.previews.bubbles import POST, address_of, posts_in
 from telegram_assistant.previews.tree import Node, tree_of
 
-LONGEST_TITLE = 256
+MAX_TITLE_LENGTH = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _title(root: Node) -> str:
     header = root.first("tgme_channel_info_header_title")
     if header is None:
         raise UnknownMarkup("it does not say what the channel is called")
-    return storable(header.words())[:LONGEST_TITLE]
+    return storable(header.words())[:MAX_TITLE_LENGTH]
 
 
 def _leads_on(history: Node, attribute: str) -> bool:

@@ -14,11 +14,11 @@ from telegram_assistant.settings import PreviewSettings
 from telegram_assistant.telemetry.metrics import PREVIEW_REQUESTS
 from telegram_assistant.telemetry.waits import note_wait
 
-MOST_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 """Pages are a tenth of it."""
 ANSWER_SECONDS = 20.0
 USUAL_WAIT_SECONDS = 300.0
-LONGEST_WAIT_SECONDS = 86_400.0
+MAX_WAIT_SECONDS = 86_400.0
 HEADERS = {
     "User-Agent": f"telegram-assistant/{__version__} (self-hosted reader of public previews)",
     "Accept": "text/html",
@@ -88,7 +88,7 @@ async def _body(answer: httpx.Response) -> str:
     body = bytearray()
     async for piece in answer.aiter_raw():
         body += piece
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_BYTES:
             raise UnknownMarkup("the page is larger than any preview")
     return body.decode("utf-8", "replace")
 
@@ -102,4 +102,4 @@ def _reason(error: Exception) -> str:
 def _seconds(retry_after: str) -> float:
     """Other forms than a number of seconds mean as much as none."""
     wait = float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else USUAL_WAIT_SECONDS
-    return min(max(wait, 1.0), LONGEST_WAIT_SECONDS)
+    return min(max(wait, 1.0), MAX_WAIT_SECONDS)

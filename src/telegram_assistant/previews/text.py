@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from telegram_assistant.domain.posts.post import Entity
+from telegram_assistant.domain.posts.post import TextEntity
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.previews.tree import UNREAD, Node
 
-LONGEST_ADDRESS = 4096
+MAX_ADDRESS_LENGTH = 4096
 SCHEMES = frozenset({"http", "https", "tg", "ton"})
 SOURCE_LINES = re.compile(r"[ \t]*[\r\n]\s*")
 """A line of the source is no line of the text: those are `<br/>`."""
@@ -28,28 +28,28 @@ _MARKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class PreviewText:
     """A text and its marks; offsets count UTF-16 units and lie inside the text."""
 
     text: str
-    entities: tuple[Entity, ...]
+    entities: tuple[TextEntity, ...]
 
 
-def written_in(node: Node) -> Written:
+def written_in(node: Node) -> PreviewText:
     pen = _Pen()
     pen.write(node)
     text = "".join(pen.pieces)
     before, kept = _units(text) - _units(text.lstrip()), text.strip()
-    return Written(kept, tuple(_within(sorted(pen.entities, key=lambda one: (one.offset, -one.length)), before, _units(kept))))
+    return PreviewText(kept, tuple(_within(sorted(pen.entities, key=lambda one: (one.offset, -one.length)), before, _units(kept))))
 
 
-def _within(entities: list[Entity], before: int, size: int) -> list[Entity]:
+def _within(entities: list[TextEntity], before: int, size: int) -> list[TextEntity]:
     """After `before` units were taken from the beginning of the text, which has `size` units now."""
     kept = []
     for one in entities:
         start, end = max(0, one.offset - before), min(size, one.offset - before + one.length)
         if start < end:
-            kept.append(Entity(one.kind, start, end - start, one.url, one.detail))
+            kept.append(TextEntity(one.kind, start, end - start, one.url, one.detail))
     return kept
 
 
@@ -62,7 +62,7 @@ class _Pen:
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
-        self.entities: list[Entity] = []
+        self.entities: list[TextEntity] = []
         self._at = 0
 
     def write(self, node: Node, *, as_it_is: bool = False) -> None:
@@ -84,7 +84,7 @@ class _Pen:
         mark = _mark_of(node, inside, "".join(self.pieces[first:]))
         if mark is not None and self._at > start:
             kind, url, detail = mark
-            self.entities.append(Entity(kind, start, self._at - start, url, detail))
+            self.entities.append(TextEntity(kind, start, self._at - start, url, detail))
 
     def _say(self, text: str) -> None:
         written = storable(text)
@@ -135,7 +135,7 @@ def _link(address: str, words: str) -> Mark | None:
         return None
     if scheme in {"mailto", "tel"}:
         return ("email" if scheme == "mailto" else "phone"), None, None
-    if scheme not in SCHEMES or len(address) > LONGEST_ADDRESS:
+    if scheme not in SCHEMES or len(address) > MAX_ADDRESS_LENGTH:
         return None
     if shown.startswith("@") and path.lower() == shown[1:].lower():
         return "mention", None, None

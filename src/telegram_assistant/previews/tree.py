@@ -7,8 +7,8 @@ from typing import override
 
 from telegram_assistant.errors import UnknownMarkup
 
-MOST_NODES = 60_000
-MOST_DEPTH = 100
+MAX_NODES = 60_000
+MAX_DEPTH = 100
 EMPTY = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"})
 """Elements that have no end tag."""
 UNREAD = frozenset({"script", "style"})
@@ -96,7 +96,7 @@ class _Builder(HTMLParser):
 
     def _add(self, tag: str, attrs: list[tuple[str, str | None]], *, stays_open: bool) -> None:
         self._nodes += 1
-        if self._nodes > MOST_NODES or len(self._open) > MOST_DEPTH:
+        if self._nodes > MAX_NODES or len(self._open) > MAX_DEPTH:
             raise UnknownMarkup("the page is larger or deeper than any preview")
         node = Node(tag, {name: value or "" for name, value in attrs})
         self._open[-1].children.append(node)

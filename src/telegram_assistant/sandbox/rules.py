@@ -13,7 +13,7 @@ TIME_ZONES = ("/usr/share/zoneinfo", "/etc/localtime")
 NOBODY = 65534
 
 
-class Caller(StrEnum):
+class SandboxedProgram(StrEnum):
     """Who asks the kernel."""
 
     PARSER = "parser"
@@ -37,7 +37,7 @@ class Rules:
     """The working directory; None: an empty one that is already deleted."""
     connect_ports: tuple[int, ...] = ()
     bind_ports: tuple[int, ...] = ()
-    caller: Caller = Caller.PARSER
+    caller: SandboxedProgram = SandboxedProgram.PARSER
     """Which system calls it needs."""
     unprivileged_user_id: int | None = None
     """Becomes this user where it is started as root."""

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.posts.links import urls_of
 from telegram_assistant.domain.posts.post import Json
-from telegram_assistant.domain.understanding.crawling import CrawlRules, Decision, Verdict, decide
-from telegram_assistant.domain.understanding.pages import Page
+from telegram_assistant.domain.understanding.crawling import CrawlDecision, CrawlRules, Decision, decide
+from telegram_assistant.domain.understanding.pages import LinkedPage
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostCrawlRequested, PostTagged, Trigger
 from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
-from telegram_assistant.stores.postgres.understanding.pages import Pages
+from telegram_assistant.stores.postgres.understanding.pages import LinkedPages
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.telemetry.logging import get_logger
 
@@ -19,7 +19,7 @@ log = get_logger()
 
 
 @stage(consumes=PostTagged, emits=PostCrawlRequested, batch=100, concurrency=2, timeout_seconds=60)
-async def crawl_trigger(events: list[PostTagged], *, posts: Posts, pages: Pages, crawl_rules: CrawlRules) -> list[PostCrawlRequested]:
+async def crawl_trigger(events: list[PostTagged], *, posts: Posts, pages: LinkedPages, crawl_rules: CrawlRules) -> list[PostCrawlRequested]:
     """Total: one event for each. A post that was tagged again for its pictures has had its links read."""
     wanted = {event.post: event.revision for event in events if event.trigger is Trigger.INITIAL}
     to_read = await _judged(wanted, posts=posts, pages=pages, crawl_rules=crawl_rules) if wanted else {}
@@ -35,13 +35,13 @@ async def crawl_trigger(events: list[PostTagged], *, posts: Posts, pages: Pages,
     ]
 
 
-async def _judged(wanted: Mapping[PostId, int], *, posts: Posts, pages: Pages, crawl_rules: CrawlRules) -> Mapping[PostId, tuple[str, ...]]:
+async def _judged(wanted: Mapping[PostId, int], *, posts: Posts, pages: LinkedPages, crawl_rules: CrawlRules) -> Mapping[PostId, tuple[str, ...]]:
     """What is still to be read for each post; whatever goes wrong, the post goes on without its pages."""
     try:
         done = await pages.read_for(list(wanted.items()))
         stored = [one for one in await posts.load([post for post in wanted if post not in done]) if one.deleted_at is None]
         decisions = {one.post.id: decisions for one in stored if (decisions := _decide(one, crawl_rules))}
-        to_read = {post: urls for post, found in decisions.items() if (urls := tuple(one.url for one in found if one.verdict is Verdict.READ))}
+        to_read = {post: urls for post, found in decisions.items() if (urls := tuple(one.url for one in found if one.verdict is CrawlDecision.READ))}
         known = await pages.known(list({url for urls in to_read.values() for url in urls})) if to_read else {}
         read_before = {post: urls for post, urls in to_read.items() if all(url in known for url in urls)}
         if decisions:
@@ -54,7 +54,7 @@ async def _judged(wanted: Mapping[PostId, int], *, posts: Posts, pages: Pages, c
     return {post: urls for post, urls in to_read.items() if post not in read_before}
 
 
-def _facts(found: Sequence[Decision], urls: Sequence[str], known: Mapping[str, Page]) -> dict[str, Json]:
+def _facts(found: Sequence[Decision], urls: Sequence[str], known: Mapping[str, LinkedPage]) -> dict[str, Json]:
     """Why each link is read or not; and the pages, where all of them were read for another post."""
     links: dict[str, Json] = {"links": {one.url: one.verdict.value for one in found}}
     return links | ({"pages": [known[url].as_json(url) for url in urls]} if urls else {})

@@ -5,11 +5,11 @@ import uuid
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from telegram_assistant.domain.understanding.pages import Page, PageStatus
+from telegram_assistant.domain.understanding.pages import LinkedPage, PageStatus
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostCrawlRequested, PostEnriched, Trigger
 from telegram_assistant.pages.page_reader import PageReader
-from telegram_assistant.stores.postgres.understanding.pages import Claimed, Pages
+from telegram_assistant.stores.postgres.understanding.pages import LinkedPages, PageClaim
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.telemetry.logging import get_logger
 
@@ -20,7 +20,7 @@ LEASE_MARGIN_SECONDS = 30.0
 
 
 @stage(consumes=PostCrawlRequested, emits=PostEnriched, concurrency=32, timeout_seconds=150)
-async def enrichment(event: PostCrawlRequested, *, pages: Pages, page_reader: PageReader) -> PostEnriched:
+async def enrichment(event: PostCrawlRequested, *, pages: LinkedPages, page_reader: PageReader) -> PostEnriched:
     """Total. Every page is read once, however many posts link to it and however often this event is delivered."""
     if event.urls and event.trigger is Trigger.INITIAL:
         try:
@@ -33,11 +33,11 @@ async def enrichment(event: PostCrawlRequested, *, pages: Pages, page_reader: Pa
     return PostEnriched.about(event.post, event.revision, occurred_at=event.occurred_at, trigger=event.trigger)
 
 
-async def _read_all(urls: Sequence[str], *, pages: Pages, page_reader: PageReader) -> Mapping[str, Page]:
+async def _read_all(urls: Sequence[str], *, pages: LinkedPages, page_reader: PageReader) -> Mapping[str, LinkedPage]:
     """Each page from the cache, from its server, or from whoever reads it now. What takes too long is left."""
-    owner, deadline = uuid.uuid4().hex, asyncio.get_running_loop().time() + page_reader.longest_seconds
-    lease = timedelta(seconds=page_reader.longest_seconds + LEASE_MARGIN_SECONDS)
-    found: dict[str, Page] = {}
+    owner, deadline = uuid.uuid4().hex, asyncio.get_running_loop().time() + page_reader.max_seconds
+    lease = timedelta(seconds=page_reader.max_seconds + LEASE_MARGIN_SECONDS)
+    found: dict[str, LinkedPage] = {}
     while True:
         claims = await pages.claim([url for url in urls if url not in found], owner=owner, lease=lease)
         found |= {url: claimed.known for url, claimed in claims.items() if claimed.known is not None}
@@ -45,13 +45,13 @@ async def _read_all(urls: Sequence[str], *, pages: Pages, page_reader: PageReade
         if len(found) == len(set(urls)):
             return {url: found[url] for url in urls}
         if asyncio.get_running_loop().time() >= deadline:
-            return {url: found.get(url) or Page(url=url, status=PageStatus.WAITING, why="it is being read for another post") for url in urls}
+            return {url: found.get(url) or LinkedPage(url=url, status=PageStatus.WAITING, why="it is being read for another post") for url in urls}
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 
-async def _read_ours(ours: Mapping[str, Claimed], owner: str, *, pages: Pages, page_reader: PageReader) -> Mapping[str, Page]:
+async def _read_ours(ours: Mapping[str, PageClaim], owner: str, *, pages: LinkedPages, page_reader: PageReader) -> Mapping[str, LinkedPage]:
     """Whoever is interrupted gives back what it has claimed."""
-    found: dict[str, Page] = {}
+    found: dict[str, LinkedPage] = {}
     try:
         reading = (_read(url, one, owner, pages=pages, page_reader=page_reader) for url, one in ours.items())
         for url, page in zip(ours, await asyncio.gather(*reading, return_exceptions=True), strict=True):
@@ -64,7 +64,7 @@ async def _read_ours(ours: Mapping[str, Claimed], owner: str, *, pages: Pages, p
     return found
 
 
-async def _read(url: str, claimed: Claimed, owner: str, *, pages: Pages, page_reader: PageReader) -> Page:
+async def _read(url: str, claimed: PageClaim, owner: str, *, pages: LinkedPages, page_reader: PageReader) -> LinkedPage:
     page = await page_reader.read(url)
     if page.status is PageStatus.WAITING:
         await pages.release([url], owner=owner)

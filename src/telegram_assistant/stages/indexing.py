@@ -1,15 +1,15 @@
 """indexing: make posts findable by meaning. posts.enriched, album.assembled -> posts.indexed, for every post."""
 
 from telegram_assistant.events import AlbumAssembled, PostEnriched, PostIndexed
-from telegram_assistant.stores.postgres.posts.post_states import PostStates, Version
+from telegram_assistant.stores.postgres.posts.post_states import PostStates, StateVersion
 from telegram_assistant.streams.stage import stage
-from telegram_assistant.vectors.index import Index
+from telegram_assistant.vectors.index import VectorIndex
 
-UNKNOWN = Version(1, ())
+UNKNOWN = StateVersion(1, ())
 
 
 @stage(consumes=(PostEnriched, AlbumAssembled), emits=PostIndexed, batch=100, concurrency=2, timeout_seconds=120)
-async def indexing(events: list[PostEnriched | AlbumAssembled], *, post_states: PostStates, index: Index | None) -> list[PostIndexed]:
+async def indexing(events: list[PostEnriched | AlbumAssembled], *, post_states: PostStates, index: VectorIndex | None) -> list[PostIndexed]:
     """Whatever the events say, posts are indexed as they are now. Without vectors words find them, so they pass."""
     posts = list({event.post for event in events})
     versions = await post_states.versions(posts) if index is None else await index.write(posts)

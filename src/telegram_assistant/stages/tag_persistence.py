@@ -1,7 +1,7 @@
 """tag_persistence: keep what a replayed or foreign event says about a post that has no tags. posts.tagged -> saved, nothing told."""
 
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
-from telegram_assistant.domain.understanding.vocabulary import MOST_TAGS, language_for
+from telegram_assistant.domain.understanding.vocabulary import MAX_TAGS, language_for
 from telegram_assistant.events import PostTagged
 from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.stores.postgres.understanding.ai_policies import AiPolicies
@@ -34,7 +34,7 @@ async def tag_persistence(
         if one is None or one.revision != event.revision or allowed[event.post.channel_id].policy is AiPolicy.OFF:
             continue
         ours = vocabulary.of(language_for(one.post.text))
-        tags = [tag for tag in dict.fromkeys(event.tags) if tag in ours][:MOST_TAGS]
+        tags = [tag for tag in dict.fromkeys(event.tags) if tag in ours][:MAX_TAGS]
         if tags:
             rows.append(Enrichment(event.post, event.revision, Kind.TAGS, Tier.LOCAL, {"tags": tags, "topic": ours[tags[0]]}, provider="event"))
     await enrichments.save(rows)

@@ -7,13 +7,13 @@ from telegram_assistant.events import PostVisionAnalyzed, PostVisionUploaded, Vi
 from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.understanding.post_pictures import Looker
+from telegram_assistant.understanding.post_pictures import PictureAnalyzer
 
 log = get_logger()
 
 
 @stage(consumes=PostVisionUploaded, emits=PostVisionAnalyzed, concurrency=8, timeout_seconds=150)
-async def vision_analysis(event: PostVisionUploaded, *, posts: Posts, looker: Looker) -> PostVisionAnalyzed:
+async def vision_analysis(event: PostVisionUploaded, *, posts: Posts, looker: PictureAnalyzer) -> PostVisionAnalyzed:
     """Total. A file is looked at once, however many posts show it and however often this event is delivered."""
     stored = next(iter(await posts.load([event.post])), None)
     status, grouped_id = VisionStatus.SKIPPED, None if stored is None else stored.post.grouped_id

@@ -26,7 +26,7 @@ OURS = re.compile(r"media/([0-9a-f]{2})/([0-9a-f]{2})/(\1\2[0-9a-f]{60})")
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedFile:
     """A file in the store."""
 
     sha256: bytes
@@ -74,13 +74,13 @@ class Files:
                 except (NotFoundError, FileNotFoundError):
                     continue
 
-    async def listed(self, first_byte: int) -> AsyncIterator[Listed]:
+    async def listed(self, first_byte: int) -> AsyncIterator[ListedFile]:
         """All files whose hash begins with this byte, in no particular order. What else lies about is not ours."""
         with _busy(self.where):
             async for some in self._store.list(f"media/{first_byte:02x}/"):
                 for one in some:
                     if named := OURS.fullmatch(one["path"]):
-                        yield Listed(bytes.fromhex(named[3]), int(one["size"]), one["last_modified"])
+                        yield ListedFile(bytes.fromhex(named[3]), int(one["size"]), one["last_modified"])
 
 
 def _path(sha256: bytes) -> str:

@@ -18,7 +18,7 @@ from telegram_assistant.streams.keys import dead_key, stream_of_channel
 
 RESTING = "__retry__"
 """The consumer that owns entries between a failure and their next attempt."""
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 RAW = {"parse_justid": True}
 """redis-py must not look for fields in what XCLAIM JUSTID answers."""
 
@@ -31,7 +31,7 @@ class DeadLetters(Protocol):
     async def bury(self, stage: str, letters: Iterable[Buried]) -> None: ...
 
 
-class Settler:
+class Acknowledger:
     """One per stage and process."""
 
     def __init__(self, stage: str, *, redis: Redis, partitions: int, dead_letters: DeadLetters) -> None:
@@ -55,7 +55,7 @@ class Settler:
         """Wait for outcomes and write them; `settled` is told which are safe. What could not be written stays."""
         await self._wake.wait()
         while self._waiting:
-            some, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
+            some, self._waiting = self._waiting[:MAX_AT_ONCE], self._waiting[MAX_AT_ONCE:]
             try:
                 await self._write(some)
             except BaseException:

@@ -13,7 +13,7 @@ class _Next[T]:
     task: asyncio.Task[None] | None = None
 
 
-class Gathering[T]:
+class Coalescer[T]:
     """One act for many callers; each of them hears how it ended."""
 
     def __init__(self, act: Callable[[Sequence[T]], Awaitable[None]]) -> None:

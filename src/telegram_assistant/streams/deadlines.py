@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 
-MOST_SECONDS_BETWEEN_LOOKS = 1.0
+MAX_SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class Deadlines:
@@ -35,7 +35,7 @@ class Deadlines:
 
     async def watch(self) -> None:
         """One look, and the pause before it."""
-        await asyncio.sleep(min(self._seconds / 4, MOST_SECONDS_BETWEEN_LOOKS))
+        await asyncio.sleep(min(self._seconds / 4, MAX_SECONDS_BETWEEN_LOOKS))
         now = asyncio.get_running_loop().time()
         for task, begun in list(self._begun.items()):
             if now - begun > self._seconds and task not in self._late:

@@ -10,7 +10,7 @@ ONLY = b"only"
 """A replayed entry names the stage it is for; all others pass over it."""
 
 
-class Source(NamedTuple):
+class StreamSource(NamedTuple):
     """One stream that a stage reads: its key, its lane, its partition, and the class of its events."""
 
     key: str
@@ -22,7 +22,7 @@ class Source(NamedTuple):
 class Entry(NamedTuple):
     """One delivery. `deliveries` is Redis's own count, this one included."""
 
-    source: Source
+    source: StreamSource
     entry_id: bytes
     payload: bytes
     only: bytes | None

@@ -5,19 +5,19 @@ from collections.abc import Iterable, Iterator
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from telegram_assistant.streams.entries import Source
+from telegram_assistant.streams.entries import StreamSource
 from telegram_assistant.streams.keys import stream_keys
 from telegram_assistant.streams.stage import Stage
 
 
-def sources_of(stage: Stage, partitions: int) -> Iterator[Source]:
+def sources_of(stage: Stage, partitions: int) -> Iterator[StreamSource]:
     """Every stream that the stage reads."""
     for event in stage.consumes:
         for lane, partition, key in stream_keys(event, partitions):
-            yield Source(key, lane, partition, event)
+            yield StreamSource(key, lane, partition, event)
 
 
-async def ensure_groups(redis: Redis, stage: str, sources: Iterable[Source]) -> None:
+async def ensure_groups(redis: Redis, stage: str, sources: Iterable[StreamSource]) -> None:
     """Groups start at 0: what was published before a stage's first start is for it too."""
     for source in sources:
         try:

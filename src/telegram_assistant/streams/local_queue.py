@@ -17,17 +17,17 @@ BULK_SHARE = 8
 """A portion of history is this part of a batch of news."""
 NEWS_ARE_RECENT_SECONDS = 1.0
 GATHER_SECONDS = 0.05
-LONGEST_REST_SECONDS = 1.0
+MAX_REST_SECONDS = 1.0
 """A portion that took longer has waited for a server, not used one."""
 
 
-class Ready:
+class LocalQueue:
     """Between those who read and those who work."""
 
     def __init__(self, stage: Stage) -> None:
         batch = stage.batch or 1
         self._portions = {Lane.LIVE: batch, Lane.BULK: max(batch // BULK_SHARE, 1)}
-        self._most_at_bulk = max(stage.concurrency // 2, 1)
+        self._max_at_bulk = max(stage.concurrency // 2, 1)
         self._at_bulk = 0
         self._lanes: dict[Lane, deque[Entry]] = {lane: deque() for lane in Lane}
         self._at_work = 0
@@ -75,7 +75,7 @@ class Ready:
             self._news_at = time.monotonic()
             return
         if time.monotonic() - self._news_at < NEWS_ARE_RECENT_SECONDS and not self._closed:
-            await asyncio.sleep(min(seconds, LONGEST_REST_SECONDS))
+            await asyncio.sleep(min(seconds, MAX_REST_SECONDS))
         self._at_bulk -= 1
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ class Ready:
     def _next_lane(self) -> Lane | None:
         if self._lanes[Lane.LIVE]:
             return Lane.LIVE
-        return Lane.BULK if self._lanes[Lane.BULK] and self._at_bulk < self._most_at_bulk else None
+        return Lane.BULK if self._lanes[Lane.BULK] and self._at_bulk < self._max_at_bulk else None
 
     def _gathers(self, lane: Lane) -> bool:
         """Whether it is worth to wait for more; somebody is woken when it no longer is."""

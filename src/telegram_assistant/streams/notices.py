@@ -49,12 +49,12 @@ class Notices(Protocol):
 class NoticeRelay:
     """One per worker; many are safe together. What Redis has lost, the outbox relay has announced again for both."""
 
-    def __init__(self, notices: Notices, stages: Sequence[Stage], *, redis: Redis, health: Health, partitions: int, most_entries: int) -> None:
+    def __init__(self, notices: Notices, stages: Sequence[Stage], *, redis: Redis, health: Health, partitions: int, max_entries: int) -> None:
         self._notices = notices
         self._redis = redis
         self._health = health
         self._partitions = partitions
-        self._most_entries = most_entries
+        self._max_entries = max_entries
         read = {event for stage in stages for event in stage.consumes}
         self._read_keys = tuple(key for event in read for _, _, key in stream_keys(event, partitions))
 
@@ -90,4 +90,4 @@ class NoticeRelay:
         pipeline: Any = self._redis.pipeline(transaction=False)
         for key in self._read_keys:
             pipeline.execute_command("XLEN", key)
-        return max(await pipeline.execute(), default=0) >= self._most_entries
+        return max(await pipeline.execute(), default=0) >= self._max_entries

@@ -10,15 +10,15 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from telegram_assistant.streams.acknowledging import RAW, RESTING, hand_back
-from telegram_assistant.streams.entries import ONLY, PAYLOAD, Entry, Source
+from telegram_assistant.streams.entries import ONLY, PAYLOAD, Entry, StreamSource
 from telegram_assistant.streams.groups import ensure_groups, is_missing_group
 from telegram_assistant.streams.stage import Stage
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
 
-MOST_SCANNED = 1000
-MOST_PAGES = 20
+MAX_SCANNED = 1000
+MAX_PAGES = 20
 TIDY_EVERY_SECONDS = 60
 FORGOTTEN_AFTER_MS = 300_000
 """Consumers that own nothing and were not seen for so long are removed."""
@@ -56,7 +56,7 @@ return found
 """
 
 
-class Reader:
+class StreamReader:
     """Reads new entries, as many as there is room for."""
 
     def __init__(self, redis: Redis, stage: Stage, consumer: str, *, block_seconds: float) -> None:
@@ -66,7 +66,7 @@ class Reader:
         self._block_ms = int(block_seconds * 1000)
         self._read_now = redis.register_script(READ_NOW)
 
-    async def read(self, sources: Sequence[Source], room: int) -> list[Entry]:
+    async def read(self, sources: Sequence[StreamSource], room: int) -> list[Entry]:
         """New entries of one lane; where there are none, wait for the first ones."""
         try:
             there = await self._now(sources, room) if len(sources) > 1 else []
@@ -78,7 +78,7 @@ class Reader:
             await ensure_groups(self._redis, self._stage.name, sources)
             return []
 
-    async def _now(self, sources: Sequence[Source], room: int) -> list[Entry]:
+    async def _now(self, sources: Sequence[StreamSource], room: int) -> list[Entry]:
         """Now one stream comes first, now another: none waits for ever."""
         by_key = {source.key.encode(): source for source in random.sample(sources, len(sources))}
         answer: Any = await self._read_now(keys=list(by_key), args=[self._stage.name, self._consumer, room])
@@ -88,19 +88,19 @@ class Reader:
             for entry_id, fields in entries
         ]
 
-    async def _soon(self, sources: Sequence[Source], each: int) -> list[Entry]:
+    async def _soon(self, sources: Sequence[StreamSource], each: int) -> list[Entry]:
         """Of streams that were empty a moment ago the first to get something answers; so there is hardly ever more than `each`."""
         by_key = {source.key.encode(): source for source in sources}
         streams: Any = {source.key: ">" for source in sources}
         answer: Any = await self._redis.xreadgroup(self._stage.name, self._consumer, streams, count=each, block=self._block_ms)
         return [entry_of(by_key[key], entry_id, fields, 1) for key, entries in answer or () for entry_id, fields in entries]
 
-    async def leave(self, sources: Iterable[Source]) -> None:
+    async def leave(self, sources: Iterable[StreamSource]) -> None:
         """Hand back what Redis gave us and we never saw, and take our name off the list."""
         redis: Any = self._redis
         name = self._stage.name
         for source in sources:
-            while left := await redis.xpending_range(source.key, name, "-", "+", MOST_SCANNED, consumername=self._consumer):
+            while left := await redis.xpending_range(source.key, name, "-", "+", MAX_SCANNED, consumername=self._consumer):
                 for one in left:
                     await redis.execute_command(*hand_back(source.key, name, one["message_id"], one["times_delivered"]), **RAW)
             await self._redis.xgroup_delconsumer(source.key, name, self._consumer)
@@ -114,7 +114,7 @@ class Alone(Enum):
     YES = "it is alone: one suspect may be taken, and nothing but a suspect"
 
 
-class Claimed(NamedTuple):
+class ReclaimedEntries(NamedTuple):
     """What was taken over; and whether there are entries that nobody may share a process with."""
 
     entries: list[Entry]
@@ -131,15 +131,15 @@ class Reclaimer:
         self._lease_ms = int(lease_seconds * 1000)
         self._tidied_at = time.monotonic()
 
-    async def claim(self, source: Source, room: int, held: Mapping[tuple[str, bytes], Entry], *, alone: Alone) -> Claimed:
+    async def claim(self, source: StreamSource, room: int, held: Mapping[tuple[str, bytes], Entry], *, alone: Alone) -> ReclaimedEntries:
         """What is due now, at most as much as there is room for."""
         entries: list[Entry] = []
         suspects_wait = False
         async for one in self._left_alone(source):
             owner, entry_id, delivered = one["consumer"].decode(), one["message_id"], one["times_delivered"]
             ours = owner == self._consumer
-            least_ms = self._due_after_ms(owner, entry_id, delivered)
-            if one["time_since_delivered"] < least_ms or (ours and (source.key, entry_id) in held):
+            min_ms = self._due_after_ms(owner, entry_id, delivered)
+            if one["time_since_delivered"] < min_ms or (ours and (source.key, entry_id) in held):
                 continue
             suspect = not ours and owner != RESTING and self._is_suspect(delivered + 1)
             suspects_wait = suspects_wait or suspect
@@ -147,25 +147,25 @@ class Reclaimer:
             if not may_be_taken or len(entries) >= room:
                 continue
             # an answer that never arrived was no attempt
-            entries += await self._take(source, entry_id, delivered if ours else delivered + 1, least_ms)
+            entries += await self._take(source, entry_id, delivered if ours else delivered + 1, min_ms)
             if suspect and entries:
                 break
-        return Claimed(entries, suspects_wait)
+        return ReclaimedEntries(entries, suspects_wait)
 
-    async def _left_alone(self, source: Source) -> AsyncIterator[Mapping[str, Any]]:
+    async def _left_alone(self, source: StreamSource) -> AsyncIterator[Mapping[str, Any]]:
         """Pending entries that nobody has touched for a while, oldest first, in pages."""
         idle_ms = int(min(self._stage.backoff_seconds * 500, self._lease_ms))
         start = "-"
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             try:
-                page: list[Any] = await self._redis.xpending_range(source.key, self._stage.name, start, "+", MOST_SCANNED, idle=idle_ms)
+                page: list[Any] = await self._redis.xpending_range(source.key, self._stage.name, start, "+", MAX_SCANNED, idle=idle_ms)
             except ResponseError as error:
                 if is_missing_group(error):
                     return
                 raise
             for one in page:
                 yield one
-            if len(page) < MOST_SCANNED:
+            if len(page) < MAX_SCANNED:
                 return
             start = f"({page[-1]['message_id'].decode()}"
 
@@ -182,12 +182,12 @@ class Reclaimer:
             return int(rest * 1000 * (0.75 + 0.5 * random.Random(entry_id).random()))  # noqa: S311 -- jitter, the same for every process
         return min(self._lease_ms, LOST_ANSWER_MS) if owner == self._consumer else self._lease_ms
 
-    async def _take(self, source: Source, entry_id: bytes, deliveries: int, least_ms: int) -> list[Entry]:
+    async def _take(self, source: StreamSource, entry_id: bytes, deliveries: int, min_ms: int) -> list[Entry]:
         """Atomic: of several processes that try, one gets it."""
-        claimed: Any = await self._redis.xclaim(source.key, self._stage.name, self._consumer, least_ms, [entry_id], retrycount=deliveries)
+        claimed: Any = await self._redis.xclaim(source.key, self._stage.name, self._consumer, min_ms, [entry_id], retrycount=deliveries)
         return [entry_of(source, one, fields, deliveries) for one, fields in claimed if fields is not None]
 
-    async def tidy(self, sources: Iterable[Source]) -> None:
+    async def tidy(self, sources: Iterable[StreamSource]) -> None:
         """Now and then take the names of processes that have died off the lists. One that lives gets its name back by reading."""
         if time.monotonic() - self._tidied_at < TIDY_EVERY_SECONDS:
             return
@@ -216,5 +216,5 @@ async def renew_leases(redis: Redis, stage: str, consumer: str, held: Iterable[t
     return lost
 
 
-def entry_of(source: Source, entry_id: bytes, fields: Mapping[bytes, bytes], deliveries: int) -> Entry:
+def entry_of(source: StreamSource, entry_id: bytes, fields: Mapping[bytes, bytes], deliveries: int) -> Entry:
     return Entry(source, entry_id, fields.get(PAYLOAD, b""), fields.get(ONLY), deliveries)

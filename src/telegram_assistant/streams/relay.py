@@ -38,7 +38,7 @@ BULK_POLL_SECONDS = 0.2
 CHECK_SECONDS = 10.0
 BATCH = 500
 BULK_BATCH = 50
-MOST_BULK_UNFINISHED = 2000
+MAX_BULK_UNFINISHED = 2000
 BACKLOG_EXPLAINS = 1000
 """A lag above this explains why a post is late."""
 
@@ -86,13 +86,13 @@ class Outbox(Protocol):
 class Relay:
     """One per worker; many are safe together."""
 
-    def __init__(self, outbox: Outbox, stages: Sequence[Stage], *, redis: Redis, health: Health, partitions: int, most_entries: int) -> None:
+    def __init__(self, outbox: Outbox, stages: Sequence[Stage], *, redis: Redis, health: Health, partitions: int, max_entries: int) -> None:
         self._outbox = outbox
         self._stages = stages
         self._redis = redis
         self._health = health
         self._partitions = partitions
-        self._most_entries = most_entries
+        self._max_entries = max_entries
         self._checked_at = 0.0
         read = {event for stage in stages for event in stage.consumes}
         self._read_keys = tuple(key for event in read for _, _, key in stream_keys(event, partitions))
@@ -132,7 +132,7 @@ class Relay:
 
     async def step_bulk(self) -> int:
         """The same for history, as much as may be on its way at once."""
-        room = MOST_BULK_UNFINISHED - await self._outbox.unfinished_bulk()
+        room = MAX_BULK_UNFINISHED - await self._outbox.unfinished_bulk()
         if room <= 0 or await self._pauses(BULK_PART):
             return 0
         return await self._announce(Lane.BULK, min(room, BULK_BATCH))
@@ -202,7 +202,7 @@ class Relay:
         for key in self._read_keys:
             pipeline.execute_command("XLEN", key)
         longest: int = max(await pipeline.execute(), default=0)
-        if longest < self._most_entries:
+        if longest < self._max_entries:
             return None
         states = await look(self._redis, self._stages, self._partitions)
         slowest = max(states, key=lambda state: state.lag + state.pending)

@@ -14,14 +14,14 @@ from redis.exceptions import RedisError
 
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Busy
-from telegram_assistant.streams.acknowledging import DeadLetters, Settler
+from telegram_assistant.streams.acknowledging import Acknowledger, DeadLetters
 from telegram_assistant.streams.deadlines import Deadlines
 from telegram_assistant.streams.entries import Buried, Done, Entry, Outcome
 from telegram_assistant.streams.groups import ensure_groups, sources_of
 from telegram_assistant.streams.handling import Finished, Handling
 from telegram_assistant.streams.keys import stopped_key, text_of
-from telegram_assistant.streams.local_queue import Ready
-from telegram_assistant.streams.reading import Alone, Reader, Reclaimer, renew_leases
+from telegram_assistant.streams.local_queue import LocalQueue
+from telegram_assistant.streams.reading import Alone, Reclaimer, StreamReader, renew_leases
 from telegram_assistant.streams.stage import Stage, part_of
 from telegram_assistant.supervision import Loop, end, sleep_unless
 from telegram_assistant.telemetry.health import Health, State, iso
@@ -44,8 +44,8 @@ class Options:
     block_seconds: float = 2.0
     outage_pause_seconds: float = 0.5
     partitions: int = 1
-    most_buried_in_a_row: int = 10
-    longest_busy_seconds: float = 30.0
+    max_consecutive_dead_letters: int = 10
+    max_busy_seconds: float = 30.0
 
 
 class Runner:
@@ -74,12 +74,12 @@ class Runner:
         self._deadlines = Deadlines(stage.timeout_seconds)
         self._handling = Handling(stage, collaborators, deadlines=self._deadlines, hold=self._hold, metrics=self._metrics, finished=finished)
         self._sources = tuple(sources_of(stage, options.partitions))
-        self._reader = Reader(redis, stage, instance, block_seconds=options.block_seconds)
+        self._reader = StreamReader(redis, stage, instance, block_seconds=options.block_seconds)
         self._reclaimer = Reclaimer(redis, stage, instance, lease_seconds=options.lease_seconds)
         self._held: dict[tuple[str, bytes], Entry] = {}
         """Everything this process owns: waiting, being worked on, or being settled."""
         self._bulk_held = 0
-        self._ready = Ready(stage)
+        self._ready = LocalQueue(stage)
         self._making_way_since: float | None = None
         """Nothing new is read: an entry that may kill its process waits to be alone in it."""
         self._room = asyncio.Event()
@@ -101,7 +101,7 @@ class Runner:
         while not stopping.is_set():
             await self._wait_while_stopped(stopping)
             self._held.clear()
-            self._ready = Ready(self.stage)
+            self._ready = LocalQueue(self.stage)
             self._making_way_since = None
             self._waiting_for_servers.clear()
             self._bulk_held = self._buried_in_a_row = 0
@@ -114,17 +114,17 @@ class Runner:
 
     async def _run_once(self) -> None:
         await ensure_groups(self._redis, self.stage.name, self._sources)
-        settler = Settler(self.stage.name, redis=self._redis, partitions=self._options.partitions, dead_letters=self._dead_letters)
+        settler = Acknowledger(self.stage.name, redis=self._redis, partitions=self._options.partitions, dead_letters=self._dead_letters)
         try:
             async with asyncio.TaskGroup() as group:
                 keeping = [
-                    group.create_task(self._again_and_again(lambda: settler.settle_some(self._settled))),
-                    group.create_task(self._again_and_again(self._renew)),
-                    group.create_task(self._again_and_again(self._deadlines.watch)),
+                    group.create_task(self._retry_forever(lambda: settler.settle_some(self._settled))),
+                    group.create_task(self._retry_forever(self._renew)),
+                    group.create_task(self._retry_forever(self._deadlines.watch)),
                 ]
                 workers = [group.create_task(self._work(self._ready, settler)) for _ in range(self.stage.concurrency)]
-                readers = [group.create_task(self._again_and_again(self._reading(lane))) for lane in Lane]
-                readers.append(group.create_task(self._again_and_again(self._reclaim)))
+                readers = [group.create_task(self._retry_forever(self._reading(lane))) for lane in Lane]
+                readers.append(group.create_task(self._retry_forever(self._reclaim)))
                 self._report(State.OK)
                 await self._ending.wait()
                 await end(readers)
@@ -135,7 +135,7 @@ class Runner:
         finally:
             async with asyncio.timeout(LEAVING_SECONDS):
                 await self._reader.leave(self._sources)
-        if self._buried_in_a_row >= self._options.most_buried_in_a_row:
+        if self._buried_in_a_row >= self._options.max_consecutive_dead_letters:
             why = f"{self._buried_in_a_row} dead letters in a row"
             log.error("stage_stopped", stage=self.stage.name, why=why)
             await self._redis.set(stopped_key(self.stage.name), why)
@@ -147,7 +147,7 @@ class Runner:
             self._report(State.FAILING, f"stopped: {text_of(why)}; {remedy}")
             await sleep_unless(stopping, self._options.block_seconds)
 
-    async def _again_and_again(self, step: Callable[[], Awaitable[None]]) -> None:
+    async def _retry_forever(self, step: Callable[[], Awaitable[None]]) -> None:
         """Until cancelled. An outage is waited for; the work in hand goes on meanwhile."""
         while True:
             try:
@@ -168,7 +168,7 @@ class Runner:
         sources = [source for source in self._sources if source.lane is lane]
 
         async def step() -> None:
-            self._take_in(lane, await self._reader.read(sources, await self._room_for(lane)))
+            self._enqueue(lane, await self._reader.read(sources, await self._room_for(lane)))
 
         return step
 
@@ -194,9 +194,9 @@ class Runner:
         suspects_wait = False
         for source in self._sources:
             claimed = await self._reclaimer.claim(source, self._room_for_claims(source.lane), self._held, alone=self._alone())
-            self._take_in(source.lane, claimed.entries)
+            self._enqueue(source.lane, claimed.entries)
             suspects_wait = suspects_wait or claimed.suspects_wait
-        self._make_way(suspects_wait=suspects_wait)
+        self._isolate_entry(suspects_wait=suspects_wait)
         await self._reclaimer.tidy(self._sources)
 
     def _room_for_claims(self, lane: Lane) -> int:
@@ -210,7 +210,7 @@ class Runner:
         read_ended = time.monotonic() - self._making_way_since > self._options.block_seconds + MAKING_WAY_SECONDS
         return Alone.YES if read_ended and not self._held else Alone.SOON
 
-    def _make_way(self, *, suspects_wait: bool) -> None:
+    def _isolate_entry(self, *, suspects_wait: bool) -> None:
         """For an entry that may kill its process: while one waits, or is in hand, nothing new is read."""
         if suspects_wait or (self._making_way_since is not None and self._held):
             self._making_way_since = self._making_way_since or time.monotonic()
@@ -222,7 +222,7 @@ class Runner:
         await asyncio.sleep(self._options.lease_seconds / 3)
         await renew_leases(self._redis, self.stage.name, self._instance, self._held)
 
-    def _take_in(self, lane: Lane, entries: Sequence[Entry]) -> None:
+    def _enqueue(self, lane: Lane, entries: Sequence[Entry]) -> None:
         for entry in entries:
             self._held[entry.source.key, entry.entry_id] = entry
             if entry.deliveries > 1:
@@ -233,7 +233,7 @@ class Runner:
 
     # --- working on them ---
 
-    async def _work(self, ready: Ready, settler: Settler) -> None:
+    async def _work(self, ready: LocalQueue, settler: Acknowledger) -> None:
         while taken := await ready.take():
             began = time.perf_counter()
             outcomes = await self._handling.decide(taken)
@@ -246,7 +246,7 @@ class Runner:
         """The whole stage pauses: the other side is busy for all of us."""
         if self._ending.is_set():
             return False
-        seconds = min(max(busy.retry_after_seconds, 0.05), self._options.longest_busy_seconds)
+        seconds = min(max(busy.retry_after_seconds, 0.05), self._options.max_busy_seconds)
         if time.monotonic() >= self._paused_until:
             log.info("stage_waits", stage=self.stage.name, why=str(busy), seconds=seconds)
             self._report(State.FAILING, f"waits: {busy}")
@@ -277,7 +277,7 @@ class Runner:
             self._metrics.processed.inc(done)
             self._note_success()
         self._room.set()
-        if self._buried_in_a_row >= self._options.most_buried_in_a_row:
+        if self._buried_in_a_row >= self._options.max_consecutive_dead_letters:
             self._ending.set()
 
     def _note_success(self) -> None:

@@ -1,4 +1,4 @@
-"""One account's line to Telegram. Every request of ours goes through `Line.ask`, so that no account is ever harmed.
+"""One account's line to Telegram. Every request of ours goes through `AccountClient.ask`, so that no account is ever harmed.
 
 A request waits until Telegram wants to hear it (floods), until its budget allows it, and until the one before it is
 answered; it is sent only while the account is ours. Floods and budgets outlive the process. Telethon neither sleeps nor
@@ -17,11 +17,11 @@ from telethon import errors
 from telethon.tl import functions
 
 from telegram_assistant.domain.accounts.account import AccountState, Lease
-from telegram_assistant.domain.accounts.budget import CONNECT, Budget, Cost, Kept, Meter, budget_of, meter_of
+from telegram_assistant.domain.accounts.budget import CONNECT, Cost, Meter, MethodBudget, SavedMeter, budget_of, meter_of
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import AccountRefused, Busy, Flooded
-from telegram_assistant.telegram.connection import ToldToWait, Wire
-from telegram_assistant.telegram.data_centers import Abroad
+from telegram_assistant.telegram.connection import Connection, WaitRequired
+from telegram_assistant.telegram.data_centers import DataCenterConnections
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import ACCOUNT_BLOCKED
 from telegram_assistant.telemetry.waits import note_wait
@@ -33,16 +33,16 @@ PATIENCE_SECONDS = 10.0
 ALERT_SECONDS = 300.0
 CAREFUL_ABOVE_SECONDS, CAREFUL = 60.0, 1.2
 JITTER_SECONDS = 3.0
-MOST_FLOODS = 5
+MAX_FLOODS = 5
 """So many short waits in one request; then it is told to come back."""
 IDS_PER_UNIT = 10
 
 
-class Limits(Protocol):
+class LimitStore(Protocol):
     """Where floods and budgets are kept between processes."""
 
-    async def of(self, account_id: AccountId) -> Mapping[str, Kept]: ...
-    async def keep(self, account_id: AccountId, method: str, kept: Kept) -> None: ...
+    async def of(self, account_id: AccountId) -> Mapping[str, SavedMeter]: ...
+    async def keep(self, account_id: AccountId, method: str, kept: SavedMeter) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,19 @@ class _Turn:
     costs: list[Cost] = field(default_factory=list)
 
 
-class Line:
+class AccountClient:
     """Connects when it is first used, and again when the connection was lost. `open_line` makes it."""
 
     def __init__(
-        self, wire: Wire, abroad: Abroad, *, account_id: AccountId, lease: Lease, limits: Limits, kept: Mapping[str, Kept], clock: Clock
+        self,
+        wire: Connection,
+        abroad: DataCenterConnections,
+        *,
+        account_id: AccountId,
+        lease: Lease,
+        limits: LimitStore,
+        kept: Mapping[str, SavedMeter],
+        clock: Clock,
     ) -> None:
         self.floods = 0
         """How often Telegram has asked to wait."""
@@ -102,25 +110,25 @@ class Line:
         finally:
             turn.costs.remove(cost)
 
-    async def _insist(self, request: Any, budget: Budget, cost: Cost, dc_id: int | None) -> Any:  # noqa: ANN401 -- as above
+    async def _insist(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int | None) -> Any:  # noqa: ANN401 -- as above
         """Until it is answered, through waits that are short."""
-        for attempt in range(1, MOST_FLOODS + 1):
+        for attempt in range(1, MAX_FLOODS + 1):
             await self._until_allowed(budget, cost)
             try:
                 if dc_id is not None and not self._abroad.is_home(dc_id):
                     return await self._ask_abroad(request, budget, cost, dc_id)
                 async with self._in_flight:
                     return await self._send(request, budget, cost, self._wire)
-            except ToldToWait as told:
-                pause = await self._heed(budget, told.seconds)
-                if told.seconds > PATIENCE_SECONDS or attempt == MOST_FLOODS:
+            except WaitRequired as told:
+                pause = await self._record_flood(budget, told.seconds)
+                if told.seconds > PATIENCE_SECONDS or attempt == MAX_FLOODS:
                     note_wait(pause)
                     raise _flooded(budget, pause) from told
                 note_wait(0.0, retries=1)
-                await self._sit_out(pause)
+                await self._wait_out(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _ask_abroad(self, request: Any, budget: Budget, cost: Cost, dc_id: int) -> Any:  # noqa: ANN401 -- as above
+    async def _ask_abroad(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int) -> Any:  # noqa: ANN401 -- as above
         wire = await self._abroad.wire(dc_id, self.ask)
         try:
             async with self._in_flight:
@@ -135,7 +143,7 @@ class Line:
         """Hang up everywhere but at home."""
         await self._abroad.leave()
 
-    async def _send(self, request: Any, budget: Budget, cost: Cost, wire: Wire) -> Any:  # noqa: ANN401 -- as above
+    async def _send(self, request: Any, budget: MethodBudget, cost: Cost, wire: Connection) -> Any:  # noqa: ANN401 -- as above
         self._require_accepted()
         if not wire.is_up:
             await self._connect(wire.connect)
@@ -156,14 +164,14 @@ class Line:
         await self._spend(CONNECT, Cost())
         try:
             await connect()
-        except ToldToWait as told:
-            pause = await self._heed(CONNECT, told.seconds)
+        except WaitRequired as told:
+            pause = await self._record_flood(CONNECT, told.seconds)
             note_wait(pause)
             raise _flooded(CONNECT, pause) from told
 
     # --- floods and budgets ---
 
-    def _check(self, budget: Budget, *costs: Cost) -> None:
+    def _check(self, budget: MethodBudget, *costs: Cost) -> None:
         """Whether the last of these requests may be sent within our patience."""
         self._require_accepted()
         self._lease.check()
@@ -179,22 +187,22 @@ class Line:
         if self._wire.refused is not None:
             raise AccountRefused(str(self._wire.refused), state=self._wire.refused.state)
 
-    async def _until_allowed(self, budget: Budget, cost: Cost) -> None:
+    async def _until_allowed(self, budget: MethodBudget, cost: Cost) -> None:
         self._check(budget, cost)
         blocked = self._meter(budget).blocked_seconds(self._clock.now())
         if blocked:
-            await self._sit_out(blocked)
+            await self._wait_out(blocked)
         while (wait := self._meter(budget).seconds_until(self._clock.now(), cost)) > 0:
             await self._clock.sleep(wait)
         self._lease.check()
 
-    async def _sit_out(self, seconds: float) -> None:
+    async def _wait_out(self, seconds: float) -> None:
         """A wait that Telegram has asked for."""
         await self._clock.sleep(seconds)
         note_wait(seconds)
         self._lease.check()
 
-    async def _heed(self, budget: Budget, asked: float) -> float:
+    async def _record_flood(self, budget: MethodBudget, asked: float) -> float:
         """Leave the method alone from now on, in this process and the next; how long."""
         careful = CAREFUL if asked > CAREFUL_ABOVE_SECONDS else 1.0
         pause = asked * careful + random.uniform(0, JITTER_SECONDS)  # noqa: S311 -- jitter
@@ -215,23 +223,23 @@ class Line:
         if blocked:
             ACCOUNT_BLOCKED.labels(self._account_id, method).set(time.time() + blocked)
 
-    def _meter(self, budget: Budget) -> Meter:
+    def _meter(self, budget: MethodBudget) -> Meter:
         meter = self._meters.get(budget.method)
         if meter is None:
             meter = self._meters[budget.method] = meter_of(budget, None, self._clock.now())
         return meter
 
-    async def _spend(self, budget: Budget, cost: Cost) -> None:
+    async def _spend(self, budget: MethodBudget, cost: Cost) -> None:
         """Written down before the request is sent: a crash must not give it back."""
         self._meters[budget.method] = self._meter(budget).take(self._clock.now(), cost)
         if budget.is_kept:
             await self._keep(budget)
 
-    async def _keep(self, budget: Budget) -> None:
+    async def _keep(self, budget: MethodBudget) -> None:
         await self._limits.keep(self._account_id, budget.method, self._meter(budget).kept(self._clock.now()))
 
 
-def _flooded(budget: Budget, seconds: float) -> Flooded:
+def _flooded(budget: MethodBudget, seconds: float) -> Flooded:
     return Flooded(f"Telegram asks to leave {budget.method} alone for {seconds:.0f} s", retry_after_seconds=seconds)
 
 

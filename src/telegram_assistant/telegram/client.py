@@ -15,12 +15,12 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.supervision import end
-from telegram_assistant.telegram.account_client import Clock, Limits, Line
-from telegram_assistant.telegram.connection import Wire
-from telegram_assistant.telegram.data_centers import Abroad, Elsewhere, Place
-from telegram_assistant.telegram.history import HistoryRequest, Unheard
+from telegram_assistant.telegram.account_client import AccountClient, Clock, LimitStore
+from telegram_assistant.telegram.connection import Connection
+from telegram_assistant.telegram.data_centers import DataCenter, DataCenterClient, DataCenterConnections
+from telegram_assistant.telegram.history import HistoryRequest, WithoutUpdates
 from telegram_assistant.telegram.session import FIRST_DC, LoginSession, session_of
-from telegram_assistant.telegram.updates import Hearing
+from telegram_assistant.telegram.updates import UpdateReceiver
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -33,10 +33,10 @@ async def open_line(
     lease: Lease,
     *,
     account_id: AccountId,
-    limits: Limits,
-    ear: Hearing | None = None,
+    limits: LimitStore,
+    ear: UpdateReceiver | None = None,
     clock: Clock | None = None,
-) -> AsyncIterator[Line]:
+) -> AsyncIterator[AccountClient]:
     """The line of one account. It is closed at the end, and in any case before the lease is over.
 
     Who has an ear is told what is new in the account's channels, while the line is connected.
@@ -52,20 +52,20 @@ async def line_over(
     lease: Lease,
     *,
     account_id: AccountId,
-    limits: Limits,
-    ear: Hearing | None = None,
+    limits: LimitStore,
+    ear: UpdateReceiver | None = None,
     clock: Clock | None = None,
-) -> AsyncIterator[Line]:
+) -> AsyncIterator[AccountClient]:
     """The same for who wants to know what becomes of the session. CannotStart when the settings do not allow a line."""
     prepare(session, settings)
     clock = clock or Clock()
-    wire = Wire(lambda: make_client(session, settings, ear), lease, answer_seconds=clock.answer_seconds)
+    wire = Connection(lambda: make_client(session, settings, ear), lease, answer_seconds=clock.answer_seconds)
 
-    def wire_to(place: Place) -> Wire:
-        return Wire(lambda: Elsewhere(make_client(session, settings, None), place), lease, answer_seconds=clock.answer_seconds)
+    def wire_to(place: DataCenter) -> Connection:
+        return Connection(lambda: DataCenterClient(make_client(session, settings, None), place), lease, answer_seconds=clock.answer_seconds)
 
-    abroad = Abroad(wire_to, home=lambda: int(session.dc_id), only_at=settings.dc_addr)
-    line = Line(wire, abroad, account_id=account_id, lease=lease, limits=limits, kept=await limits.of(account_id), clock=clock)
+    abroad = DataCenterConnections(wire_to, home=lambda: int(session.dc_id), only_at=settings.dc_addr)
+    line = AccountClient(wire, abroad, account_id=account_id, lease=lease, limits=limits, kept=await limits.of(account_id), clock=clock)
     watching = asyncio.create_task(wire.hang_up_in_time())
     try:
         yield line
@@ -88,7 +88,7 @@ def prepare(session: LoginSession, settings: TelegramSettings) -> None:
             raise CannotStart("TELEGRAM_DC_PUBLIC_KEY is no key", remedy="Set it to what the simulator answers at /key") from error
 
 
-def make_client(session: LoginSession, settings: TelegramSettings, ear: Hearing | None = None) -> "Client":
+def make_client(session: LoginSession, settings: TelegramSettings, ear: UpdateReceiver | None = None) -> "Client":
     """Telethon neither sleeps nor repeats nor reconnects by itself; the line decides about all of it."""
     return Client(
         session,
@@ -116,7 +116,7 @@ class Client(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
     long it loses what was missed without a word. It remembers no flood, which it would answer in Telegram's place.
     """
 
-    def __init__(self, session: LoginSession, api_id: int, api_hash: str, *, ear: Hearing | None, only_at: str, **options: object) -> None:
+    def __init__(self, session: LoginSession, api_id: int, api_hash: str, *, ear: UpdateReceiver | None, only_at: str, **options: object) -> None:
         super().__init__(session, api_id, api_hash, **options)
         self._ear = ear
         self._only_at = only_at
@@ -127,7 +127,7 @@ class Client(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
 
     def ask_for_history(self, request: HistoryRequest) -> Awaitable[TLObject]:
         """Straight to the sender: nothing is looked up, remembered, slept over or tried again on the way."""
-        answer: Awaitable[TLObject] = self._sender.send(Unheard(request))
+        answer: Awaitable[TLObject] = self._sender.send(WithoutUpdates(request))
         return answer
 
     async def move_to(self, dc_id: int) -> None:

@@ -20,10 +20,10 @@ from telegram_assistant.telemetry.logging import get_logger
 log = get_logger()
 
 HANG_UP_SECONDS = 10.0
-LONGEST_LOOK_SECONDS = 60.0
+MAX_LOOK_SECONDS = 60.0
 
 
-class ToldToWait(Exception):
+class WaitRequired(Exception):
     """Telegram's answer is to wait so long. A line never lets it out."""
 
     def __init__(self, seconds: float) -> None:
@@ -31,7 +31,7 @@ class ToldToWait(Exception):
         self.seconds = seconds
 
 
-class Wire:
+class Connection:
     """Speaks our errors: ToldToWait, Unanswered, LeaseLost, AccountRefused. Errors about the request itself stay Telethon's."""
 
     def __init__(self, make_client: Callable[[], TelegramClient], lease: Lease, *, answer_seconds: float) -> None:
@@ -88,7 +88,7 @@ class Wire:
             if left <= 0 and self._client is not None:
                 log.warning("line_hung_up", why="the lease of the account is over")
                 await self.hang_up()
-            await asyncio.sleep(min(left, LONGEST_LOOK_SECONDS) if left > 0 else 1.0)
+            await asyncio.sleep(min(left, MAX_LOOK_SECONDS) if left > 0 else 1.0)
 
     async def _answer(self, call: Awaitable[Any]) -> Any:  # noqa: ANN401 -- as above
         try:
@@ -97,7 +97,7 @@ class Wire:
         except errors.RPCError as error:
             seconds = wait_in(error)
             if seconds is not None:
-                raise ToldToWait(seconds) from error
+                raise WaitRequired(seconds) from error
             self._raise_verdict(error)
             raise
         except asyncio.CancelledError:

@@ -17,13 +17,13 @@ from telethon.tl.alltlobjects import LAYER
 
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.supervision import end
-from telegram_assistant.telegram.connection import Wire
+from telegram_assistant.telegram.connection import Connection
 
 type Ask = Callable[[Any], Awaitable[Any]]
 
 
 @dataclass(slots=True)
-class Place:
+class DataCenter:
     """A data centre, and the account's login there: a token until it is used, then a key."""
 
     dc_id: int
@@ -33,10 +33,10 @@ class Place:
     key: AuthKey | None = None
 
 
-class Elsewhere:
+class DataCenterClient:
     """A connection to another data centre, with as much of a client as a wire needs. Nothing but files is asked there."""
 
-    def __init__(self, client: TelegramClient, place: Place) -> None:
+    def __init__(self, client: TelegramClient, place: DataCenter) -> None:
         self._client = client
         self._place = place
         # As the client's own sender: it neither reconnects nor tries again by itself.
@@ -70,20 +70,20 @@ class Elsewhere:
         return over
 
 
-class Abroad:
+class DataCenterConnections:
     """The wires of one line to other data centres."""
 
-    def __init__(self, make_wire: Callable[[Place], Wire], *, home: Callable[[], int], only_at: str = "") -> None:
+    def __init__(self, make_wire: Callable[[DataCenter], Connection], *, home: Callable[[], int], only_at: str = "") -> None:
         self._make_wire = make_wire
         self._home = home
         self._only_at = only_at
-        self._wires: dict[int, tuple[Wire, asyncio.Task[None]]] = {}
+        self._wires: dict[int, tuple[Connection, asyncio.Task[None]]] = {}
         self._finding = asyncio.Lock()
 
     def is_home(self, dc_id: int) -> bool:
         return dc_id == self._home()
 
-    async def wire(self, dc_id: int, ask: Ask) -> Wire:
+    async def wire(self, dc_id: int, ask: Ask) -> Connection:
         """The wire to a data centre. What has to be asked at home for it is asked through `ask`, once."""
         async with self._finding:
             if dc_id not in self._wires:
@@ -92,13 +92,13 @@ class Abroad:
                 self._wires[dc_id] = wire, asyncio.create_task(wire.hang_up_in_time())
             return self._wires[dc_id][0]
 
-    async def _place(self, dc_id: int, ask: Ask) -> Place:
+    async def _place(self, dc_id: int, ask: Ask) -> DataCenter:
         config = await ask(functions.help.GetConfigRequest())
         options = [one for one in config.dc_options if one.id == dc_id and not (one.ipv6 or one.cdn or one.tcpo_only)]
         if not options or (self._only_at and options[0].ip_address != self._only_at):
             raise CannotStart(f"there is no way to data centre {dc_id}", remedy="Set TELEGRAM_DC_ADDR to the simulator's IPv4 address")
         token = await ask(functions.auth.ExportAuthorizationRequest(dc_id))
-        return Place(dc_id, options[0].ip_address, options[0].port, token)
+        return DataCenter(dc_id, options[0].ip_address, options[0].port, token)
 
     async def forget(self, dc_id: int) -> None:
         """The login there is of no use: the next request takes it there anew."""

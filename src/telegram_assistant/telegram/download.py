@@ -10,11 +10,11 @@ from telethon.tl import functions, types
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.errors import AccessLost, AssistantError, Rejected
-from telegram_assistant.telegram.account_client import Line
-from telegram_assistant.telegram.files import largest_size, size_in_bytes
+from telegram_assistant.telegram.account_client import AccountClient
+from telegram_assistant.telegram.files import max_size, size_in_bytes
 from telegram_assistant.telegram.reader import CLOSED
 
-MOST_MESSAGES = 100
+MAX_MESSAGES = 100
 SMALL_PART, LARGE_PART = 512 * 1024, 1024 * 1024
 """Pieces begin at a multiple of their own size, so none crosses a megabyte, which Telegram would refuse."""
 LARGE_PARTS_ABOVE = 10 * 1024 * 1024
@@ -40,9 +40,9 @@ def part_bytes(size_bytes: int) -> int:
     return LARGE_PART if size_bytes > LARGE_PARTS_ABOVE else SMALL_PART
 
 
-async def locate(line: Line, channel: Readable, message_ids: Sequence[MessageId]) -> Mapping[tuple[int, int], Located]:
+async def locate(line: AccountClient, channel: Readable, message_ids: Sequence[MessageId]) -> Mapping[tuple[int, int], Located]:
     """The files of these messages, by message and ordinal, in one request. What is missing has vanished."""
-    ids = sorted(set(message_ids))[:MOST_MESSAGES]
+    ids = sorted(set(message_ids))[:MAX_MESSAGES]
     peer = types.InputChannel(channel.channel_id, channel.access_hash)
     try:
         answer = await line.ask(functions.channels.GetMessagesRequest(peer, [types.InputMessageID(one) for one in ids]))
@@ -56,7 +56,7 @@ async def locate(line: Line, channel: Readable, message_ids: Sequence[MessageId]
     }
 
 
-async def read_part(line: Line, file: Located, offset: int) -> bytes:
+async def read_part(line: AccountClient, file: Located, offset: int) -> bytes:
     """The next piece: shorter than asked for only at the end. It goes straight to the data centre that has the file.
 
     ReferenceExpired: locate it anew. Rejected: Telegram does not give this file.
@@ -85,7 +85,7 @@ def _shown(media: Any) -> list[Any]:  # noqa: ANN401 -- one of Telethon's media
 
 def _located(media: Any) -> Located | None:  # noqa: ANN401 -- as above
     photo, document = getattr(media, "photo", None), getattr(media, "document", None)
-    if isinstance(media, types.MessageMediaPhoto) and isinstance(photo, types.Photo) and (size := largest_size(photo)) is not None:
+    if isinstance(media, types.MessageMediaPhoto) and isinstance(photo, types.Photo) and (size := max_size(photo)) is not None:
         place = types.InputPhotoFileLocation(photo.id, photo.access_hash, photo.file_reference, thumb_size=size.type)
         return Located(photo.id, size_in_bytes(size), photo.dc_id, place)
     if isinstance(media, types.MessageMediaDocument) and isinstance(document, types.Document):

@@ -5,7 +5,7 @@ from typing import Any
 
 from telethon.tl import types
 
-from telegram_assistant.domain.posts.post import Entity
+from telegram_assistant.domain.posts.post import TextEntity
 from telegram_assistant.domain.posts.text import storable
 
 _KINDS = {
@@ -44,10 +44,10 @@ _DETAILS: dict[type, Callable[[Any], str | int | None]] = {
 }
 
 
-def entity_of(one: types.TypeMessageEntity) -> Entity:
+def entity_of(one: types.TypeMessageEntity) -> TextEntity:
     kind = type(one)
     name = _KINDS.get(kind, "other")
     if kind is types.MessageEntityTextUrl:
-        return Entity(name, one.offset, one.length, storable(one.url))
+        return TextEntity(name, one.offset, one.length, storable(one.url))
     detail = _DETAILS.get(kind)
-    return Entity(name, one.offset, one.length) if detail is None else Entity(name, one.offset, one.length, None, detail(one))
+    return TextEntity(name, one.offset, one.length) if detail is None else TextEntity(name, one.offset, one.length, None, detail(one))

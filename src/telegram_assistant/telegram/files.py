@@ -16,13 +16,13 @@ def photo_facts(photo: types.TypePhoto) -> Facts:
     if type(photo) is not types.Photo:
         return facts
     facts["dc_id"] = photo.dc_id
-    largest = largest_size(photo)
+    largest = max_size(photo)
     if largest is not None:
         facts["width"], facts["height"], facts["size_bytes"] = largest.w, largest.h, size_in_bytes(largest)
     return facts
 
 
-def largest_size(photo: types.Photo) -> Any | None:  # noqa: ANN401 -- Telethon ships no types
+def max_size(photo: types.Photo) -> Any | None:  # noqa: ANN401 -- Telethon ships no types
     """The size of the photo that is kept."""
     largest, area = None, -1
     for size in photo.sizes:

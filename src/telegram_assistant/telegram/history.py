@@ -10,7 +10,7 @@ class HistoryRequest(functions.messages.GetHistoryRequest):  # type: ignore[misc
     answer: bytes = b""
 
 
-class Unheard(functions.InvokeWithoutUpdatesRequest):  # type: ignore[misc]  # as above
+class WithoutUpdates(functions.InvokeWithoutUpdatesRequest):  # type: ignore[misc]  # as above
     """Around a HistoryRequest: the session that asks wants no updates. It is what Telethon hands the answer to."""
 
     def read_result(self, reader: BinaryReader) -> TLObject:

@@ -16,12 +16,12 @@ from telegram_assistant.domain.accounts.account import Lease
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import AccountRefused, Rejected
 from telegram_assistant.settings import TelegramSettings
-from telegram_assistant.telegram.account_client import Clock, Limits, Line
+from telegram_assistant.telegram.account_client import AccountClient, Clock, LimitStore
 from telegram_assistant.telegram.client import line_over
 from telegram_assistant.telegram.session import LoginSession, session_of
 
 FOR_EVER = float("inf")
-SHORTEST_CODE_SECONDS, LONGEST_CODE_SECONDS = 1.0, 60.0
+SHORTEST_CODE_SECONDS, MAX_CODE_SECONDS = 1.0, 60.0
 """Telegram says until when a code is good, by its own clock; half a minute is usual."""
 TOO_LATE = (errors.AuthTokenExpiredError, errors.AuthTokenInvalidError, errors.AuthTokenAlreadyAcceptedError)
 NO_APPLICATION = (errors.ApiIdInvalidError, errors.ApiIdPublishedFloodError)
@@ -32,7 +32,7 @@ class WrongAnswer(Rejected):
 
 
 @dataclass(frozen=True, slots=True)
-class Me:
+class AccountProfile:
     """Who is logged in."""
 
     user_id: int
@@ -48,10 +48,10 @@ class QrCode:
     good_for_seconds: float
 
 
-class Login:
+class LoginDialog:
     """One login over a line that nobody else uses. `open_login` makes it."""
 
-    def __init__(self, line: Line, session: LoginSession, settings: TelegramSettings, *, scanned: asyncio.Event) -> None:
+    def __init__(self, line: AccountClient, session: LoginSession, settings: TelegramSettings, *, scanned: asyncio.Event) -> None:
         self._line = line
         self._session = session
         self._settings = settings
@@ -80,7 +80,7 @@ class Login:
             raise Rejected("Telegram sends no code to this number")
         self._phone, self._code_hash = phone, sent.phone_code_hash
 
-    async def give_code(self, code: str) -> Me | None:
+    async def give_code(self, code: str) -> AccountProfile | None:
         """None: the code is right, and a password is wanted too."""
         try:
             answer = await self._line.ask(functions.auth.SignInRequest(self._phone, self._code_hash, code))
@@ -96,7 +96,7 @@ class Login:
             raise Rejected("nobody has a Telegram account with this number")
         return _me(answer.user)
 
-    async def qr_code(self) -> QrCode | Me | None:
+    async def qr_code(self) -> QrCode | AccountProfile | None:
         """A new code; or who has scanned the last one. None: it was scanned, and a password is wanted too."""
         self._scanned.clear()
         request = functions.auth.ExportLoginTokenRequest(self._settings.api_id, self._settings.api_hash.get_secret_value(), except_ids=[])
@@ -112,7 +112,7 @@ class Login:
             return _me(answer.authorization.user)
         token = base64.urlsafe_b64encode(answer.token).decode().rstrip("=")
         left = answer.expires.timestamp() - time.time()
-        return QrCode(f"tg://login?token={token}", min(max(left, SHORTEST_CODE_SECONDS), LONGEST_CODE_SECONDS))
+        return QrCode(f"tg://login?token={token}", min(max(left, SHORTEST_CODE_SECONDS), MAX_CODE_SECONDS))
 
     async def _follow_there(self, answer: Any, request: Any) -> Any:  # noqa: ANN401 -- Telethon ships no types
         """Whoever has scanned it lives in another data centre. Too late, there is a new code of that one."""
@@ -131,7 +131,7 @@ class Login:
             return False
         return True
 
-    async def give_password(self, password: str) -> Me:
+    async def give_password(self, password: str) -> AccountProfile:
         try:
             puzzle = await self._line.ask(functions.account.GetPasswordRequest())
             solved = await asyncio.to_thread(compute_check, puzzle, password)
@@ -148,14 +148,16 @@ class Login:
 
 
 @asynccontextmanager
-async def open_login(settings: TelegramSettings, *, account_id: AccountId, limits: Limits, clock: Clock | None = None) -> AsyncIterator[Login]:
+async def open_login(
+    settings: TelegramSettings, *, account_id: AccountId, limits: LimitStore, clock: Clock | None = None
+) -> AsyncIterator[LoginDialog]:
     """A line with a key of its own that nobody else has, so it needs no lease. It hears when a code was scanned."""
-    session, scanned = session_of(""), Scanned()
+    session, scanned = session_of(""), QrScanned()
     async with line_over(session, settings, Lease(begun=FOR_EVER), account_id=account_id, limits=limits, ear=scanned, clock=clock) as line:
-        yield Login(line, session, settings, scanned=scanned.event)
+        yield LoginDialog(line, session, settings, scanned=scanned.event)
 
 
-class Scanned:
+class QrScanned:
     """Hears only that a QR code was scanned."""
 
     def __init__(self) -> None:
@@ -170,12 +172,12 @@ class Scanned:
         """A code that was scanned unheard is found when the next one is asked for."""
 
 
-async def whoami(line: Line) -> Me:
+async def whoami(line: AccountClient) -> AccountProfile:
     (user,) = await line.ask(functions.users.GetUsersRequest([types.InputUserSelf()]))
     return _me(user)
 
 
-async def log_out(line: Line) -> None:
+async def log_out(line: AccountClient) -> None:
     """End the session at Telegram. One that has ended already is no mistake."""
     try:
         await line.ask(functions.auth.LogOutRequest())
@@ -183,8 +185,8 @@ async def log_out(line: Line) -> None:
         return
 
 
-def _me(user: Any) -> Me:  # noqa: ANN401 -- Telethon ships no types
-    return Me(user.id, str(user.phone or ""), bool(user.premium))
+def _me(user: Any) -> AccountProfile:  # noqa: ANN401 -- Telethon ships no types
+    return AccountProfile(user.id, str(user.phone or ""), bool(user.premium))
 
 
 def _refusal(error: errors.RPCError) -> Rejected:

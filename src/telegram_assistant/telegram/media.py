@@ -11,7 +11,7 @@ from telegram_assistant.telegram.files import document_facts, photo_facts
 from telegram_assistant.telegram.values import facts_of, named_facts, spelled
 
 
-class Shown(NamedTuple):
+class MessageMedia(NamedTuple):
     """`facts` are the post's, under `media` and `poll`."""
 
     kind: PostKind
@@ -30,28 +30,28 @@ _KINDS = {
 }
 
 
-def shown_by(media: types.TypeMessageMedia | None) -> Shown:
+def shown_by(media: types.TypeMessageMedia | None) -> MessageMedia:
     if media is None:
-        return Shown(PostKind.TEXT, {})
+        return MessageMedia(PostKind.TEXT, {})
     return _SHOWN.get(type(media), _other)(media)
 
 
-def _photo(media: types.MessageMediaPhoto) -> Shown:
+def _photo(media: types.MessageMediaPhoto) -> MessageMedia:
     facts: Facts = {"kind": "photo"}
     if media.photo is not None:
         facts |= photo_facts(media.photo)
     if media.live_photo:
         facts["live"] = True
-    return Shown(PostKind.PHOTO, {"media": _hidden(facts, media)}, () if media.photo is None else (media.photo.id,))
+    return MessageMedia(PostKind.PHOTO, {"media": _hidden(facts, media)}, () if media.photo is None else (media.photo.id,))
 
 
-def _document(media: types.MessageMediaDocument) -> Shown:
+def _document(media: types.MessageMediaDocument) -> MessageMedia:
     document = media.document
     if document is None:
         kind = "round" if media.round else "voice" if media.voice else "video" if media.video else "document"
-        return Shown(_KINDS[kind], {"media": _hidden({"kind": kind}, media)})
+        return MessageMedia(_KINDS[kind], {"media": _hidden({"kind": kind}, media)})
     facts = document_facts(document)
-    return Shown(_KINDS[str(facts["kind"])], {"media": _hidden(facts, media)}, (document.id,))
+    return MessageMedia(_KINDS[str(facts["kind"])], {"media": _hidden(facts, media)}, (document.id,))
 
 
 def _hidden(facts: Facts, media: types.MessageMediaPhoto | types.MessageMediaDocument) -> Facts:
@@ -62,17 +62,17 @@ def _hidden(facts: Facts, media: types.MessageMediaPhoto | types.MessageMediaDoc
     return facts
 
 
-def _web_page(media: types.MessageMediaWebPage) -> Shown:
+def _web_page(media: types.MessageMediaWebPage) -> MessageMedia:
     """A preview that Telegram is still making is `pending`; one that it could not make has an address at most."""
     page = media.webpage
     facts: Facts = {"kind": "web_page"}
     if type(page) is types.WebPagePending:
         facts["pending"] = True
     facts |= named_facts(page, ("url", "type", "site_name", "title", "description", "author", "photo", "document"))
-    return Shown(PostKind.TEXT, {"media": facts})
+    return MessageMedia(PostKind.TEXT, {"media": facts})
 
 
-def _poll(media: types.MessageMediaPoll) -> Shown:
+def _poll(media: types.MessageMediaPoll) -> MessageMedia:
     poll, results = media.poll, media.results
     votes = {one.option: one for one in results.results or ()}
     facts: Facts = {
@@ -82,7 +82,7 @@ def _poll(media: types.MessageMediaPoll) -> Shown:
     }
     facts |= named_facts(poll, ("quiz", "closed", "multiple_choice", "public_voters", "close_period", "close_date"))
     facts |= named_facts(results, ("total_voters", "solution"))
-    return Shown(PostKind.POLL, {**shown_by(media.attached_media).facts, "poll": facts}, (poll.id,))
+    return MessageMedia(PostKind.POLL, {**shown_by(media.attached_media).facts, "poll": facts}, (poll.id,))
 
 
 def _answer(answer: types.TypePollAnswer, votes: types.PollAnswerVoters | None) -> Facts:
@@ -94,13 +94,13 @@ def _answer(answer: types.TypePollAnswer, votes: types.PollAnswerVoters | None) 
     return facts
 
 
-def _for_pay(media: types.MessageMediaPaidMedia | types.MessageMediaInvoice) -> Shown:
+def _for_pay(media: types.MessageMediaPaidMedia | types.MessageMediaInvoice) -> MessageMedia:
     """Until it is paid for, only previews are known of what it shows."""
     facts, extended = _named(media), media.extended_media
     items = [_item(one) for one in (extended if isinstance(extended, list) else [extended]) if one is not None]
     if items:
         facts["items"] = items
-    return Shown(PostKind.OTHER, {"media": facts})
+    return MessageMedia(PostKind.OTHER, {"media": facts})
 
 
 def _item(extended: types.TypeMessageExtendedMedia) -> Json:
@@ -109,18 +109,18 @@ def _item(extended: types.TypeMessageExtendedMedia) -> Json:
     return {"kind": "preview", **facts_of(extended)}
 
 
-def _unsupported(_: types.MessageMediaUnsupported) -> Shown:
+def _unsupported(_: types.MessageMediaUnsupported) -> MessageMedia:
     """Newer than our layer: kept as unreadable, so that it can be read again later."""
-    return Shown(PostKind.UNREADABLE, {"media": {"kind": "unsupported"}})
+    return MessageMedia(PostKind.UNREADABLE, {"media": {"kind": "unsupported"}})
 
 
-def _nothing(_: types.MessageMediaEmpty) -> Shown:
-    return Shown(PostKind.TEXT, {})
+def _nothing(_: types.MessageMediaEmpty) -> MessageMedia:
+    return MessageMedia(PostKind.TEXT, {})
 
 
-def _other(media: types.TypeMessageMedia) -> Shown:
+def _other(media: types.TypeMessageMedia) -> MessageMedia:
     """Geo, venue, contact, game, dice, story, giveaway and whatever comes."""
-    return Shown(PostKind.OTHER, {"media": _named(media)})
+    return MessageMedia(PostKind.OTHER, {"media": _named(media)})
 
 
 def _named(media: types.TypeMessageMedia) -> Facts:
@@ -131,7 +131,7 @@ def _named(media: types.TypeMessageMedia) -> Facts:
 
 _NAMES = {types.MessageMediaGeoLive: "live_geo", types.MessageMediaToDo: "todo"}
 
-_SHOWN: dict[type, Callable[[Any], Shown]] = {
+_SHOWN: dict[type, Callable[[Any], MessageMedia]] = {
     types.MessageMediaPhoto: _photo,
     types.MessageMediaDocument: _document,
     types.MessageMediaWebPage: _web_page,

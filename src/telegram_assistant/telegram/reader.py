@@ -14,7 +14,7 @@ from telegram_assistant.domain.channels.coverage import IdRange, proven_by
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.history import HistoryPage, Readable
 from telegram_assistant.errors import AccessLost, Rejected
-from telegram_assistant.telegram.account_client import Line
+from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.history import HistoryRequest
 from telegram_assistant.telegram.raw_messages import packed, packed_answer
 from telegram_assistant.telegram.translate import post_of
@@ -60,10 +60,10 @@ class TelegramFolder:
     without: frozenset[ChannelId]
 
 
-class Reader:
+class ChannelReader:
     """One account's eyes. What Telegram does not let it see is AccessLost or Rejected; Busy is whatever passes."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: AccountClient) -> None:
         self.line = line
 
     async def newest(self, channel: Readable) -> HistoryPage:

@@ -5,28 +5,28 @@ from typing import Any, NamedTuple
 
 from telethon.tl import TLObject, types
 
-from telegram_assistant.domain.posts.post import Entity, Facts
+from telegram_assistant.domain.posts.post import Facts, TextEntity
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.telegram.values import named_facts
 
 
-class Written(NamedTuple):
+class RichText(NamedTuple):
     """What a message says. `ids` are the files that a page shows between its words, `facts` belong to the post."""
 
     text: str
-    entities: tuple[Entity, ...]
+    entities: tuple[TextEntity, ...]
     ids: tuple[int, ...]
     facts: Facts
 
 
-def written_on(page: types.RichMessage) -> Written:
+def written_on(page: types.RichMessage) -> RichText:
     """A page that is longer than what Telegram sends with a message is only `part` of itself."""
     pen = _Pen()
     pen.write(page.blocks)
     entities = sorted(pen.entities, key=lambda one: (one.offset, -one.length))
     facts = named_facts(page, ("rtl", "part", "photos", "documents"))
     ids = tuple(file.id for file in (*page.photos, *page.documents))
-    return Written("".join(pen.pieces), tuple(entities), ids, {"rich": facts})
+    return RichText("".join(pen.pieces), tuple(entities), ids, {"rich": facts})
 
 
 _MARKS = {
@@ -96,7 +96,7 @@ class _Pen:
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
-        self.entities: list[Entity] = []
+        self.entities: list[TextEntity] = []
         self._at = 0
         self._on_new_line = False
         self._after_bullet = False
@@ -118,7 +118,7 @@ class _Pen:
         mark = _mark_of(node)
         if mark is not None and self._at > start:
             kind, url, detail = mark
-            self.entities.append(Entity(kind, start, self._at - start, url, detail))
+            self.entities.append(TextEntity(kind, start, self._at - start, url, detail))
 
     def _write_inside(self, node: TLObject) -> None:
         for name in _WORDS_IN:

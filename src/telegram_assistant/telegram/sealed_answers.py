@@ -18,7 +18,7 @@ NONCE = bytes(12)
 """Each key seals one answer, so the nonce may be the same."""
 
 
-class Asker:
+class AnswerReceiver:
     """The side that asks."""
 
     def __init__(self) -> None:

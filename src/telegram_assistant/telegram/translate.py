@@ -10,7 +10,7 @@ from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.telegram.entities import entity_of
 from telegram_assistant.telegram.headers import header_facts, origin_of, reply_to_of
 from telegram_assistant.telegram.media import shown_by
-from telegram_assistant.telegram.rich_messages import Written, written_on
+from telegram_assistant.telegram.rich_messages import RichText, written_on
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -48,11 +48,11 @@ def _post_of(channel_id: ChannelId, message: types.TypeMessage) -> Post:
     )
 
 
-def _written(message: types.TypeMessage) -> Written:
+def _written(message: types.TypeMessage) -> RichText:
     if message.rich_message is not None and not message.message:
         return written_on(message.rich_message)
     entities = tuple([entity_of(one) for one in message.entities]) if message.entities else ()
-    return Written(storable(message.message or ""), entities, (), {})
+    return RichText(storable(message.message or ""), entities, (), {})
 
 
 def _utc(moment: datetime) -> datetime:

@@ -16,10 +16,10 @@ from telethon.tl import functions, types
 from telegram_assistant.domain.accounts.updates import SeenUpdates
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.post import Post
-from telegram_assistant.telegram.account_client import Line
+from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.translate import post_of
 
-MOST_WAITING = 2000
+MAX_WAITING = 2000
 """Messages and deletions that wait to be taken, over all channels. A burst beyond it is read from history instead."""
 
 NUMBERED = (
@@ -44,7 +44,7 @@ class Gap(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ChannelUpdates:
     """What was told of one channel since it was last taken. Of a message that was edited meanwhile, how it is now."""
 
     channel_id: ChannelId
@@ -65,7 +65,7 @@ class _Waiting:
         return len(self.messages) + len(self.deleted)
 
 
-class Hearing(Protocol):
+class UpdateReceiver(Protocol):
     """Whoever is told what comes over a connection."""
 
     def hear(self, updates: Any) -> None: ...  # noqa: ANN401 -- any of Telethon's updates
@@ -74,17 +74,17 @@ class Hearing(Protocol):
         ...
 
 
-class Ear:
+class UpdateBuffer:
     """Hears for one account, over all its connections, and keeps little: who takes may be slow."""
 
-    def __init__(self, *, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, *, max_waiting: int = MAX_WAITING) -> None:
         self.something = asyncio.Event()
         """Set while there is something to take."""
         self.doubts = 0
         """How often something may have passed unheard: a connection that was made or lost, a burst that Telegram cut short."""
         self.doubted = asyncio.Event()
         """Set by every doubt; who sees to it clears it."""
-        self._most_waiting = most_waiting
+        self._max_waiting = max_waiting
         self._waiting: dict[int, _Waiting] = {}
         self._count = 0
         self._pts: dict[int, int] = {}
@@ -112,7 +112,7 @@ class Ear:
         """Which channels have to be read, by what was missed of them: those are left out of which everything was heard."""
         return frozenset(ChannelId(one.channel_id) for one in updates if isinstance(one, types.UpdateChannelTooLong) and self._is_ahead(one))
 
-    def take(self) -> tuple[Heard, ...]:
+    def take(self) -> tuple[ChannelUpdates, ...]:
         """What has come since the last time."""
         waiting, self._waiting, self._count = self._waiting, {}, 0
         self.something.clear()
@@ -145,7 +145,7 @@ class Ear:
             return
         waiting = self._of(channel_id)
         before = len(waiting)
-        if self._count + len(messages) + len(deleted) > self._most_waiting:
+        if self._count + len(messages) + len(deleted) > self._max_waiting:
             waiting = self._waiting[channel_id] = _Waiting(gap=Gap.DROPPED)
         else:
             waiting.messages |= messages
@@ -184,10 +184,10 @@ def _contents(update: Any) -> tuple[dict[int, Any], set[int]]:  # noqa: ANN401 -
     return {}, set()
 
 
-def _heard(channel_id: ChannelId, waiting: _Waiting) -> Heard:
+def _heard(channel_id: ChannelId, waiting: _Waiting) -> ChannelUpdates:
     messages = tuple(waiting.messages.values())
     posts = tuple(post for message in messages if (post := post_of(channel_id, message)) is not None)
-    return Heard(channel_id, posts, messages, tuple(MessageId(one) for one in sorted(waiting.deleted)), waiting.gap)
+    return ChannelUpdates(channel_id, posts, messages, tuple(MessageId(one) for one in sorted(waiting.deleted)), waiting.gap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,18 +201,18 @@ class Missed:
     """False: there is more, from here on."""
 
 
-async def seen_now(line: Line) -> SeenUpdates:
+async def seen_now(line: AccountClient) -> SeenUpdates:
     """Where an account begins that has never listened before."""
     return _seen(await line.ask(functions.updates.GetStateRequest()))
 
 
-async def missed_since(seen: SeenUpdates, *, line: Line, ear: Ear) -> Missed:
+async def missed_since(seen: SeenUpdates, *, line: AccountClient, ear: UpdateBuffer) -> Missed:
     """One request; what it tells of people's own chats is not looked at."""
     answer = await line.ask(functions.updates.GetDifferenceRequest(pts=seen.pts, date=seen.moment, qts=seen.qts))
     return missed_in(answer, seen, ear=ear)
 
 
-def missed_in(answer: Any, seen: SeenUpdates, *, ear: Ear) -> Missed:  # noqa: ANN401 -- one of four forms of a difference
+def missed_in(answer: Any, seen: SeenUpdates, *, ear: UpdateBuffer) -> Missed:  # noqa: ANN401 -- one of four forms of a difference
     """What a difference from there on says."""
     match answer:
         case types.updates.DifferenceEmpty():

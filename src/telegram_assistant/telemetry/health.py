@@ -23,7 +23,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class HealthReport:
     """What one part said, and since when its state holds."""
 
     state: State
@@ -39,7 +39,7 @@ class Health:
     """The registry. One per process; parts report by name."""
 
     def __init__(self, *, probes: Mapping[str, Probe], probe_timeout_seconds: float = 2.0) -> None:
-        self._reports: dict[str, Report] = {}
+        self._reports: dict[str, HealthReport] = {}
         self._probes = probes
         self._probe_timeout_seconds = probe_timeout_seconds
         self._not_ready = "the process is starting"
@@ -49,11 +49,11 @@ class Health:
         before = self._reports.get(part)
         since = before.since if before is not None and before.state is state else datetime.now(UTC)
         known = {} if before is None else before.facts
-        self._reports[part] = Report(state, since, scrub_text(detail), {**known, **facts})
+        self._reports[part] = HealthReport(state, since, scrub_text(detail), {**known, **facts})
 
     def note(self, part: str, **facts: Fact) -> None:
         """Facts about a part that say nothing about its state."""
-        before = self._reports.get(part) or Report(State.STARTING, datetime.now(UTC))
+        before = self._reports.get(part) or HealthReport(State.STARTING, datetime.now(UTC))
         self._reports[part] = replace(before, facts={**before.facts, **facts})
 
     @property

@@ -14,7 +14,7 @@ TIMEOUT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class RoleAddress:
     """Where a role answers. `operations_port` serves health details and metrics."""
 
     host: str
@@ -72,12 +72,12 @@ class RoleStatus:
     metrics: Metrics
 
 
-async def role_status(address: Address) -> RoleStatus:
+async def role_status(address: RoleAddress) -> RoleStatus:
     """ConnectionError, in words, where it does not answer or refuses."""
     return await asyncio.to_thread(_read, address)
 
 
-def _read(address: Address) -> RoleStatus:
+def _read(address: RoleAddress) -> RoleStatus:
     health = json.loads(_get(address, address.port, "/health"))
     ready = json.loads(_get(address, address.port, "/ready", or_else=503))
     details = json.loads(_get(address, address.operations_port, "/health/details"))
@@ -86,7 +86,7 @@ def _read(address: Address) -> RoleStatus:
     return RoleStatus(health, details, ready.get("because", {}), Metrics(samples))
 
 
-def _get(address: Address, port: int, path: str, *, or_else: int = 200) -> bytes:
+def _get(address: RoleAddress, port: int, path: str, *, or_else: int = 200) -> bytes:
     connection = HTTPConnection(address.host, port, timeout=TIMEOUT_SECONDS)
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {address.key}"} if address.key else {})

@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.questions import TAGGING, VECTORS, VISION
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.media.vision_results import Sight, status_of
+from telegram_assistant.domain.media.vision_results import FileVision, status_of
 from telegram_assistant.domain.understanding.embedding_text import text_of
-from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, Reason, Tier, Urgency
+from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, FallbackReason, Tier, Urgency
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import Event, PostEnriched, PostTagged, PostVisionAnalyzed, Trigger, VisionStatus
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.posts.post_states import PostStates
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.understanding.post_pictures import Looker
+from telegram_assistant.understanding.post_pictures import PictureAnalyzer
 from telegram_assistant.understanding.post_tags import Tagger
 
 log = get_logger()
@@ -27,7 +27,7 @@ log = get_logger()
 class Improved:
     """What has come of a post: what is told, where a provider has answered; or why none has."""
 
-    reason: Reason | None = None
+    reason: FallbackReason | None = None
     event: Event | None = None
 
 
@@ -54,7 +54,7 @@ def better_tags(tagger: Tagger) -> Improvement:
     return Improvement(TAGGING, 20, make)
 
 
-def better_sights(looker: Looker) -> Improvement:
+def better_sights(looker: PictureAnalyzer) -> Improvement:
     """What was seen is told when nothing is left to ask about the post, so that it is tagged again once."""
 
     async def look(one: StoredPost, urgency: Urgency) -> Improved:
@@ -64,7 +64,7 @@ def better_sights(looker: Looker) -> Improvement:
             raise
         except Exception:
             log.exception("pictures_not_seen", post_id=str(one.post.id), what_to_do="what was read here stays; report it")
-            return Improved(Reason.FAILED)
+            return Improved(FallbackReason.FAILED)
         reason = _why_not(sights)
         if reason in WORTH_TRYING_AGAIN or not any(sight.provider for sight in sights):
             return Improved(reason)
@@ -95,9 +95,9 @@ def better_vectors(gate: Gate, states: PostStates) -> Improvement:
     return Improvement(VECTORS, 50, make)
 
 
-def _why_not(sights: Sequence[Sight]) -> Reason | None:
+def _why_not(sights: Sequence[FileVision]) -> FallbackReason | None:
     """Of its files one that may be asked about again decides."""
-    reasons = [Reason(sight.withheld) for sight in sights if sight.withheld]
+    reasons = [FallbackReason(sight.withheld) for sight in sights if sight.withheld]
     return next((reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[0] if reasons else None)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.domain.lane import Lane, lane_of
-from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, Reason, Urgency, Wanted
+from telegram_assistant.domain.understanding.policy import WORTH_TRYING_AGAIN, FallbackReason, PendingImprovement, Urgency
 from telegram_assistant.errors import Busy
-from telegram_assistant.stores.postgres.delivery.notices import Told
+from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice
 from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.stores.postgres.understanding.provider_wanted import ProviderWanted
 from telegram_assistant.supervision import Loop, sleep_unless
@@ -49,20 +49,20 @@ async def improve(improvement: Improvement, *, wanted: ProviderWanted, posts: Po
     lanes = {post_id: lane_of(one.post.posted_at, now) for post_id, one in stored.items()}
     urgency = Urgency.RETAGGING if Lane.LIVE in lanes.values() else Urgency.BACKFILL
     found = await improvement.make(list(stored.values()), urgency) if stored else {}
-    told = [Told(one.event, lanes[post_id]) for post_id, one in found.items() if one.event is not None]
+    told = [QueuedNotice(one.event, lanes[post_id]) for post_id, one in found.items() if one.event is not None]
     reasons = {one: found[one.post_id].reason if one.post_id in found else None for one in taken}
     await _put_back(wanted, reasons, has_answered=bool(told))
     await wanted.done([one for one, reason in reasons.items() if reason not in WORTH_TRYING_AGAIN], told)
     return len(told)
 
 
-async def _put_back(wanted: ProviderWanted, reasons: Mapping[Wanted, Reason | None], *, has_answered: bool) -> None:
+async def _put_back(wanted: ProviderWanted, reasons: Mapping[PendingImprovement, FallbackReason | None], *, has_answered: bool) -> None:
     """While the provider is away history waits as well. What lacks money, or fails where others succeed, holds nothing up."""
 
-    def those(*which: Reason) -> list[Wanted]:
+    def those(*which: FallbackReason) -> list[PendingImprovement]:
         return [one for one, reason in reasons.items() if reason in which]
 
-    await wanted.put_back(those(Reason.NO_BUDGET), pause=PAUSE, is_set_aside=True)
-    await wanted.put_back(those(Reason.BUSY, Reason.BREAKER), pause=PAUSE)
-    await wanted.put_back(those(Reason.AWAY), pause=PAUSE, was_tried=True, is_set_aside=has_answered)
-    await wanted.put_back(those(Reason.FAILED), pause=PAUSE, was_tried=True, is_set_aside=True)
+    await wanted.put_back(those(FallbackReason.NO_BUDGET), pause=PAUSE, is_set_aside=True)
+    await wanted.put_back(those(FallbackReason.BUSY, FallbackReason.BREAKER), pause=PAUSE)
+    await wanted.put_back(those(FallbackReason.AWAY), pause=PAUSE, was_tried=True, is_set_aside=has_answered)
+    await wanted.put_back(those(FallbackReason.FAILED), pause=PAUSE, was_tried=True, is_set_aside=True)

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from telegram_assistant.ai.answers import Understood
 from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.outputs import PictureFacts
-from telegram_assistant.ai.picture_readers import Opened, PictureReaders
+from telegram_assistant.ai.picture_readers import OpenedPicture, PictureReaders
 from telegram_assistant.domain.lane import NEWS
-from telegram_assistant.domain.media.vision import MOST_BYTES, ShownFile, Verdict, decide, is_too_small
-from telegram_assistant.domain.media.vision_results import Seen, Sight, post_in_sum
-from telegram_assistant.domain.understanding.policy import Eye, Reason, Tier, Urgency
+from telegram_assistant.domain.media.vision import MAX_BYTES, VisionDecision, VisionFile, decide, is_too_small
+from telegram_assistant.domain.media.vision_results import FileVision, Seen, post_in_sum
+from telegram_assistant.domain.understanding.policy import FallbackReason, Tier, Urgency, VisionModel
 from telegram_assistant.errors import ProviderFailed, Rejected
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.media.vision_results import FileResult, MediaResults
@@ -20,7 +20,7 @@ from telegram_assistant.stores.postgres.posts.rows import StoredPost
 from telegram_assistant.stores.postgres.understanding.ai_policies import AiPolicies
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Enrichments, Kind
 
-LONGEST_SECONDS = 120.0
+MAX_SECONDS = 120.0
 HISTORY = "history"
 """Nothing new is paid for it; what was paid for before is used."""
 NO_READER = "nothing here can read it: tesseract or its data for a language is not installed"
@@ -28,7 +28,7 @@ NOT_READ = "nobody could read it now"
 
 
 @dataclass(frozen=True, slots=True)
-class Looker:
+class PictureAnalyzer:
     """Everything that a look takes."""
 
     ai_policies: AiPolicies
@@ -38,17 +38,17 @@ class Looker:
     picture_readers: PictureReaders
     gate: Gate
 
-    async def look(self, stored: StoredPost, *, urgency: Urgency, pays_for_history: bool = False) -> list[Sight]:
+    async def look(self, stored: StoredPost, *, urgency: Urgency, pays_for_history: bool = False) -> list[FileVision]:
         """Look at all files of a post and save what was seen. What was seen before is not looked at again."""
         pays = pays_for_history or datetime.now(UTC) - stored.post.posted_at <= NEWS
-        async with asyncio.timeout(LONGEST_SECONDS):
+        async with asyncio.timeout(MAX_SECONDS):
             found = await _Look(stored, self, urgency, pays=pays).at_all()
         sights = [sight for sight, _ in found]
         await self.enrichments.save(_rows(stored, sights, next((eye for _, eye in found if eye is not None), None)))
         return sights
 
     async def save_failure(self, stored: StoredPost) -> None:
-        await self.enrichments.save(_rows(stored, [Sight(0, "looking at it failed", is_failed=True)], None))
+        await self.enrichments.save(_rows(stored, [FileVision(0, "looking at it failed", is_failed=True)], None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class _Look:
     """One post."""
 
     stored: StoredPost
-    by: Looker
+    by: PictureAnalyzer
     urgency: Urgency
     pays: bool
 
-    async def at_all(self) -> list[tuple[Sight, Eye | None]]:
+    async def at_all(self) -> list[tuple[FileVision, VisionModel | None]]:
         """And the provider's eye that has looked at each, if one has."""
         results, post = self.by.media_results, self.stored.post
         shown = await results.shown_by(post.id)
@@ -78,17 +78,21 @@ class _Look:
             found.append(one)
         return found
 
-    async def _look_or_say_why(self, file: ShownFile, verdict: Verdict, known: Mapping[Tier, FileResult]) -> tuple[Sight, Eye | None]:
+    async def _look_or_say_why(
+        self, file: VisionFile, verdict: VisionDecision, known: Mapping[Tier, FileResult]
+    ) -> tuple[FileVision, VisionModel | None]:
         """A file that cannot be seen does not hide its neighbours."""
-        sight = Sight(file.ordinal, verdict.value, file.sha256, is_document=verdict is Verdict.PAPER)
+        sight = FileVision(file.ordinal, verdict.value, file.sha256, is_document=verdict is VisionDecision.PAPER)
         if not verdict.is_seen or file.sha256 is None:
             return sight, None
         try:
-            return await self._look(file.sha256, sight, may_leave=verdict is Verdict.LOOK, known=known)
+            return await self._look(file.sha256, sight, may_leave=verdict is VisionDecision.LOOK, known=known)
         except (ProviderFailed, Rejected) as error:
             return replace(sight, why=str(error), is_failed=True), None
 
-    async def _look(self, sha256: bytes, sight: Sight, *, may_leave: bool, known: Mapping[Tier, FileResult]) -> tuple[Sight, Eye | None]:
+    async def _look(
+        self, sha256: bytes, sight: FileVision, *, may_leave: bool, known: Mapping[Tier, FileResult]
+    ) -> tuple[FileVision, VisionModel | None]:
         gate, results = self.by.gate, self.by.media_results
         local, provider = known.get(Tier.LOCAL), known.get(Tier.PROVIDER) if may_leave else None
         if provider is not None and provider.eye not in gate.eyes:
@@ -97,7 +101,7 @@ class _Look:
         if local is None or (provider is None and may_leave):
             opened = await self.by.picture_readers.open(await _bytes(sha256, self.by.files))
             if is_too_small(opened.width, opened.height):
-                return replace(sight, why=Verdict.TOO_SMALL.value), None
+                return replace(sight, why=VisionDecision.TOO_SMALL.value), None
             await results.remember_look(sha256, opened.look)
             if local is None:
                 read = await gate.text_in(opened.picture, channel_id=self.stored.post.channel_id)
@@ -105,12 +109,12 @@ class _Look:
             if provider is None and may_leave:
                 provider, withheld = await self._asked(sha256, opened, local)
         if local is None and provider is None:
-            is_skipped = why in {Reason.NO_PROVIDER, Reason.POLICY}
+            is_skipped = why in {FallbackReason.NO_PROVIDER, FallbackReason.POLICY}
             return replace(sight, why=NO_READER if is_skipped else NOT_READ, withheld=withheld, is_failed=not is_skipped), None
         seen = replace(sight, local=local.seen if local else None, provider=provider.seen if provider else None, withheld=withheld)
         return seen, provider.eye if provider else None
 
-    async def _asked(self, sha256: bytes, opened: Opened, local: FileResult | None) -> tuple[FileResult | None, str]:
+    async def _asked(self, sha256: bytes, opened: OpenedPicture, local: FileResult | None) -> tuple[FileResult | None, str]:
         """A provider, unless it has seen the same picture in another file; and why none has. Without words that were read nobody can tell."""
         gate, results, post = self.by.gate, self.by.media_results, self.stored.post
         if local is not None and gate.eyes:
@@ -129,7 +133,7 @@ async def _kept(sha256: bytes, tier: Tier, understood: Understood[PictureFacts],
     if facts is None:
         return None
     seen = Seen(facts.description, facts.text, facts.is_meme, facts.is_document)
-    result = FileResult(seen, Eye(understood.provider, understood.model, understood.prompt_version))
+    result = FileResult(seen, VisionModel(understood.provider, understood.model, understood.prompt_version))
     await results.keep(sha256, tier, result)
     return result
 
@@ -139,13 +143,13 @@ async def _bytes(sha256: bytes, files: Files | None) -> bytes:
     pieces, size = [], 0
     async for piece in files.read(sha256):
         size += len(piece)
-        if size > MOST_BYTES:
-            raise Rejected(Verdict.TOO_LARGE.value)
+        if size > MAX_BYTES:
+            raise Rejected(VisionDecision.TOO_LARGE.value)
         pieces.append(piece)
     return b"".join(pieces)
 
 
-def _rows(stored: StoredPost, sights: list[Sight], eye: Eye | None) -> list[Enrichment]:
+def _rows(stored: StoredPost, sights: list[FileVision], eye: VisionModel | None) -> list[Enrichment]:
     """What was seen here, or why nothing was; and beside it what a provider saw."""
     made = [Enrichment(stored.post.id, stored.revision, Kind.VISION, Tier.LOCAL, post_in_sum(sights, Tier.LOCAL))]
     if eye is not None:

@@ -16,7 +16,7 @@ from typing import TextIO
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import CannotStart, InUse
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.vectors.protocol import PREFIX, Hit, Point, Sought, Space
+from telegram_assistant.vectors.protocol import PREFIX, Hit, Point, Space, VectorQuery
 from telegram_assistant.vectors.shard import AT_ONCE, Shard, index_in
 
 log = get_logger()
@@ -25,7 +25,7 @@ INDEX_FROM = 20_000
 """So many points are compared one by one in a few milliseconds."""
 INDEX_SHARE = 0.25
 """Then an index is built again when a quarter of all points is not in it."""
-FEW, MOST_ROUNDS = 200, 10
+FEW, MAX_ROUNDS = 200, 10
 """So many points are carried over in a fraction of a second; more of them while writing goes on, again and again."""
 STATE = "shards.json"
 
@@ -96,7 +96,7 @@ class EmbeddedVectors:
             if post_ids and (shard := self._shards.get(collection)) is not None:
                 await shard.delete(post_ids)
 
-    async def search(self, space: Space, sought: Sought) -> tuple[Hit, ...]:
+    async def search(self, space: Space, sought: VectorQuery) -> tuple[Hit, ...]:
         shard = self._shards.get(self._shown.get(space.name, ""))
         return () if shard is None or sought.is_in_vain else await shard.search(sought)
 
@@ -137,7 +137,7 @@ class EmbeddedVectors:
 
     async def _replace(self, collection: str, shard: Shard, new: Shard) -> bool:
         """False: the shard was dropped meanwhile."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             if len(shard.touched or ()) <= FEW:
                 break
             await shard.carry_over(new)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.embedding_text import BY_PROVIDER
 from telegram_assistant.domain.understanding.policy import Tier
-from telegram_assistant.vectors.protocol import Sought
+from telegram_assistant.vectors.protocol import VectorQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,15 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class PointFilter:
     """All of `must`, none of `must_not`, and if there are alternatives one of them at least."""
 
     must: tuple["AnyOf | Between", ...] = ()
     must_not: tuple["AnyOf | Between", ...] = ()
-    either: tuple["Where", ...] = ()
+    either: tuple["PointFilter", ...] = ()
 
 
-def where(sought: Sought) -> Where | None:
+def where(sought: VectorQuery) -> PointFilter | None:
     """None: everything may be found. Who reaches no channel must not ask."""
     must: list[AnyOf | Between] = []
     if sought.since or sought.until:
@@ -51,13 +51,13 @@ def where(sought: Sought) -> Where | None:
     is_about_understanding = bool(sought.tags or sought.topics or sought.kinds or sought.without_ads)
     if not is_about_understanding:
         if sought.reach is None:
-            return Where(tuple(must)) if must else None
+            return PointFilter(tuple(must)) if must else None
         seen = _within(sought.reach.channels, sought)
-        return Where((*must, *seen[0])) if len(seen) == 1 else Where(tuple(must), either=tuple(map(Where, seen)))
-    return Where(tuple(must), either=_by_tier(sought))
+        return PointFilter((*must, *seen[0])) if len(seen) == 1 else PointFilter(tuple(must), either=tuple(map(PointFilter, seen)))
+    return PointFilter(tuple(must), either=_by_tier(sought))
 
 
-def _by_tier(sought: Sought) -> tuple[Where, ...]:
+def _by_tier(sought: VectorQuery) -> tuple[PointFilter, ...]:
     """A provider's understanding where the asker may see it and there is one, else the local one."""
     alternatives = []
     reach = sought.reach
@@ -66,22 +66,22 @@ def _by_tier(sought: Sought) -> tuple[Where, ...]:
         plain = _understood(sought, Tier.LOCAL)
         for seen in ((),) if reach is None else _within(reach.provider, sought):
             alternatives += [
-                Where((*seen, _flagged(BY_PROVIDER), *better.must), better.must_not),
-                Where((*seen, *plain.must), (_flagged(BY_PROVIDER), *plain.must_not)),
+                PointFilter((*seen, _flagged(BY_PROVIDER), *better.must), better.must_not),
+                PointFilter((*seen, *plain.must), (_flagged(BY_PROVIDER), *plain.must_not)),
             ]
     if reach is not None and (reach.local or not reach.provider):
         plain = _understood(sought, Tier.LOCAL)
-        alternatives += [Where((*seen, *plain.must), plain.must_not) for seen in _within(reach.local, sought)]
+        alternatives += [PointFilter((*seen, *plain.must), plain.must_not) for seen in _within(reach.local, sought)]
     return tuple(alternatives)
 
 
-def _understood(sought: Sought, tier: Tier) -> Where:
+def _understood(sought: VectorQuery, tier: Tier) -> PointFilter:
     asked = (("tags", sought.tags), ("topic", sought.topics), ("kind", sought.kinds))
     must = tuple(AnyOf(f"{name}_{tier.value}", values) for name, values in asked if values)
-    return Where(must, (_flagged(f"ad_{tier.value}"),) if sought.without_ads else ())
+    return PointFilter(must, (_flagged(f"ad_{tier.value}"),) if sought.without_ads else ())
 
 
-def _within(channels: frozenset[ChannelId], sought: Sought) -> tuple[tuple[AnyOf | Between, ...], ...]:
+def _within(channels: frozenset[ChannelId], sought: VectorQuery) -> tuple[tuple[AnyOf | Between, ...], ...]:
     """One alternative for all channels whose windows begin alike; where they begin before what is sought, that is no matter."""
     begins = sought.reach.since if sought.reach else {}
     alike: dict[float | None, list[ChannelId]] = {}

@@ -7,9 +7,9 @@ from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.tenant_questions import TenantQuestions
 from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.understanding.embedding_text import facts_of, text_of
-from telegram_assistant.domain.understanding.policy import Reason, Urgency
-from telegram_assistant.stores.postgres.posts.post_states import PostState, PostStates, Version
-from telegram_assistant.vectors.protocol import Hit, Point, Searchable, Sought, Space, Vectors
+from telegram_assistant.domain.understanding.policy import FallbackReason, Urgency
+from telegram_assistant.stores.postgres.posts.post_states import PostState, PostStates, StateVersion
+from telegram_assistant.vectors.protocol import Hit, Point, Searchable, Space, VectorQuery, Vectors
 
 
 class MeaningSearch:
@@ -19,19 +19,19 @@ class MeaningSearch:
         self._searchable = searchable
         self._questions = questions
 
-    async def nearest(self, question: str, sought: Sought, *, tenant_id: TenantId) -> tuple[Hit, ...] | Reason:
+    async def nearest(self, question: str, sought: VectorQuery, *, tenant_id: TenantId) -> tuple[Hit, ...] | FallbackReason:
         """The posts that mean the same as a tenant's question, at the tenant's cost; or why there is no vector of it.
 
         The vector is made here, by the model that made those of the posts.
         """
         made = await self._questions.vectors([question], tenant_id=tenant_id)
         if made.value is None:
-            return made.reason or Reason.FAILED
+            return made.reason or FallbackReason.FAILED
         vector = made.value[0]
         return await self._searchable.search(Space(made.model, len(vector)), replace(sought, vector=vector))
 
 
-class Index:
+class VectorIndex:
     """Writes posts. One per process."""
 
     def __init__(self, vectors: Vectors, *, gate: Gate, states: PostStates) -> None:
@@ -39,14 +39,14 @@ class Index:
         self._gate = gate
         self._states = states
 
-    async def write(self, post_ids: Collection[PostId], *, into: str | None = None, urgency: Urgency = Urgency.LIVE) -> Mapping[PostId, Version]:
+    async def write(self, post_ids: Collection[PostId], *, into: str | None = None, urgency: Urgency = Urgency.LIVE) -> Mapping[PostId, StateVersion]:
         """Bring these posts up to date, in `into` or in every collection there is; the version that each was left in.
 
         Load, write, look again: what moved meanwhile is written once more, and so is everything when a collection has appeared
         that was not written to. So a rebuild that begins now, or another writer with an older reading, leaves nothing old behind.
         A post that is deleted or has no vector has no point.
         """
-        written: dict[PostId, Version] = {}
+        written: dict[PostId, StateVersion] = {}
         pending = list(dict.fromkeys(post_ids))
         while pending:
             before = await self._collections(into)

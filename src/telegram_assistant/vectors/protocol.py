@@ -100,7 +100,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sought:
+class VectorQuery:
     """What is looked for. Several values of one kind mean any of them."""
 
     vector: Sequence[float] = ()
@@ -129,7 +129,7 @@ class Searchable(Protocol):
     where: str
     """In words, for people."""
 
-    async def search(self, space: Space, sought: Sought) -> tuple[Hit, ...]:
+    async def search(self, space: Space, sought: VectorQuery) -> tuple[Hit, ...]:
         """The nearest first; nothing where there is no such space."""
         ...
 

@@ -14,8 +14,8 @@ from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy
 from telegram_assistant.settings import VectorSettings
-from telegram_assistant.vectors.filters import AnyOf, Between, Where, where
-from telegram_assistant.vectors.protocol import CHOSEN_FROM, FIELDS, PREFIX, FieldType, Hit, Point, Sought, Space, post_id_in
+from telegram_assistant.vectors.filters import AnyOf, Between, PointFilter, where
+from telegram_assistant.vectors.protocol import CHOSEN_FROM, FIELDS, PREFIX, FieldType, Hit, Point, Space, VectorQuery, post_id_in
 
 TIMEOUT_SECONDS = 10
 AWAY_SECONDS = 5.0
@@ -82,7 +82,7 @@ class ServerVectors:
             with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
                 await self._client.delete(self._prefix + collection, [str(post_id.uuid) for post_id in post_ids], wait=True)
 
-    async def search(self, space: Space, sought: Sought) -> tuple[Hit, ...]:
+    async def search(self, space: Space, sought: VectorQuery) -> tuple[Hit, ...]:
         if sought.is_in_vain:
             return ()
         points: list[models.ScoredPoint] = []
@@ -120,7 +120,7 @@ def _busy(where: str, *, unless: HTTPStatus | None = None) -> Iterator[None]:
         raise Busy(f"{where} does not answer ({type(error).__name__})", retry_after_seconds=AWAY_SECONDS) from error
 
 
-def _filter(wanted: Where | None) -> models.Filter | None:
+def _filter(wanted: PointFilter | None) -> models.Filter | None:
     if wanted is None:
         return None
     return models.Filter(

@@ -35,8 +35,8 @@ from qdrant_edge import Point as EdgePoint
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy
-from telegram_assistant.vectors.filters import AnyOf, Between, Where, where
-from telegram_assistant.vectors.protocol import CHOSEN_FROM, FIELDS, FieldType, Hit, Point, Sought, post_id_in
+from telegram_assistant.vectors.filters import AnyOf, Between, PointFilter, where
+from telegram_assistant.vectors.protocol import CHOSEN_FROM, FIELDS, FieldType, Hit, Point, VectorQuery, post_id_in
 
 AWAY_SECONDS = 15.0
 FLUSH_EVERY = 2_000
@@ -84,7 +84,7 @@ class Shard:
     async def delete(self, post_ids: Sequence[PostId]) -> None:
         await self._update(post_ids, lambda: UpdateOperation.delete_points([post_id.uuid for post_id in post_ids]))
 
-    async def search(self, sought: Sought) -> tuple[Hit, ...]:
+    async def search(self, sought: VectorQuery) -> tuple[Hit, ...]:
         with self._used():
             return await _call(_found, self.engine, sought)
 
@@ -182,12 +182,12 @@ def _points(points: Sequence[Point]) -> list[EdgePoint]:
     return [EdgePoint(point.post_id.uuid, list(point.vector), dict(point.payload)) for point in points]
 
 
-def _found(engine: EdgeShard, sought: Sought) -> tuple[Hit, ...]:
+def _found(engine: EdgeShard, sought: VectorQuery) -> tuple[Hit, ...]:
     asked = QueryRequest(limit=sought.limit, query=Query.Nearest(list(sought.vector)), filter=_filter(where(sought)), params=RANKED_EXACTLY)
     return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in engine.query(asked))
 
 
-def _filter(wanted: Where | None) -> Filter | None:
+def _filter(wanted: PointFilter | None) -> Filter | None:
     if wanted is None:
         return None
     return Filter(

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from telegram_assistant.errors import AssistantError, Busy
 from telegram_assistant.telemetry.logging import get_logger
-from telegram_assistant.vectors.protocol import Hit, Searchable, Sought, Space
+from telegram_assistant.vectors.protocol import Hit, Searchable, Space, VectorQuery
 
 log = get_logger()
 
@@ -28,7 +28,7 @@ class SearchRequest:
     """A search in one space."""
 
     space: Space
-    sought: Sought
+    sought: VectorQuery
 
 
 REQUEST = TypeAdapter(SearchRequest)
@@ -72,7 +72,7 @@ class SharedVectors:
         self.where = f"embedded, in the folder {folder}, of another process"
         self._path = folder / SOCKET
 
-    async def search(self, space: Space, sought: Sought) -> tuple[Hit, ...]:
+    async def search(self, space: Space, sought: VectorQuery) -> tuple[Hit, ...]:
         """Busy: the other process does not answer."""
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):

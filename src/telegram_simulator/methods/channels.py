@@ -10,7 +10,7 @@ from telegram_simulator.mtproto.packets import BOOL_TRUE
 from telegram_simulator.tl.objects import channel_object, when
 from telegram_simulator.world.channel import Channel
 
-MOST_SIMILAR, SHOWN_SIMILAR = 100, 10
+MAX_SIMILAR, SHOWN_SIMILAR = 100, 10
 
 
 def channel_of(caller: Caller, wanted: Any) -> Channel:
@@ -98,7 +98,7 @@ def get_channel_recommendations(request: Any, caller: Caller) -> bytes:
     account, world = caller.account, caller.world
     centre = channel_of(caller, request.channel).channel_id if request.channel is not None else min(account.joined, default=0)
     ids = (one for one in world.channel_ids() if one != centre and one not in account.joined)
-    others = (world.channel(one) for one in nsmallest(MOST_SIMILAR, ids, key=lambda one: abs(one - centre)))
+    others = (world.channel(one) for one in nsmallest(MAX_SIMILAR, ids, key=lambda one: abs(one - centre)))
     similar = [one for one in others if one is not None and not (one.is_private or one.is_group)]
     shown = [channel_object(world, account, one) for one in (similar if account.premium else similar[:SHOWN_SIMILAR])]
     return bytes(types.messages.Chats(shown) if len(shown) == len(similar) else types.messages.ChatsSlice(len(similar), shown))
@@ -118,7 +118,7 @@ def _invited(caller: Caller, invite: str) -> Channel:
 
 def _join(caller: Caller, channel: Channel) -> bytes:
     account = caller.account
-    if channel.channel_id not in account.joined and len(account.joined) >= account.most_channels:
+    if channel.channel_id not in account.joined and len(account.joined) >= account.max_channels:
         raise RpcError(400, "CHANNELS_TOO_MUCH")
     account.joined.add(channel.channel_id)
     return _now_looks_so(caller, channel)

@@ -10,7 +10,7 @@ from telegram_simulator.tl.objects import channel_object, when
 from telegram_simulator.world.channel import Channel
 from telegram_simulator.world.post import Post
 
-MOST_PER_PAGE = 100
+MAX_PER_PAGE = 100
 IDS_PER_POST = 1000
 """The copy of post N in the group has the id N * 1000, its comments follow."""
 
@@ -29,7 +29,7 @@ def get_replies(request: Any, caller: Caller) -> bytes:
     channel, post = _commented(request, caller)
     top, count = post.message_id * IDS_PER_POST, post.comments or 0
     ids = [top + number for number in range(count, 0, -1) if not request.offset_id or top + number < request.offset_id]
-    page = ids[max(request.add_offset, 0) :][: min(request.limit, MOST_PER_PAGE)]
+    page = ids[max(request.add_offset, 0) :][: min(request.limit, MAX_PER_PAGE)]
     comments = [_in_group(channel, number, post.date + (number - top) * 60, f"Комментарий {number - top}", reply_to=top) for number in page]
     chats = [channel_object(caller.world, caller.account, channel), _group(caller, channel)]
     return bytes(types.messages.ChannelMessages(1, count, comments, [], chats, []))

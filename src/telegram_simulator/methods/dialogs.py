@@ -8,7 +8,7 @@ from telegram_simulator.methods.registry import Caller, answers
 from telegram_simulator.tl.objects import channel_object, dialog, message
 from telegram_simulator.world.channel import Channel
 
-MOST_PER_PAGE = 100
+MAX_PER_PAGE = 100
 
 
 @answers(functions.messages.GetDialogsRequest)
@@ -20,7 +20,7 @@ def get_dialogs(request: Any, caller: Caller) -> bytes:
         before = int(request.offset_date.timestamp())
         last = getattr(request.offset_peer, "channel_id", 0)
         rest = [one for one in channels if (one.date_of(one.newest_id), -one.channel_id) < (before, -last)]
-    page = rest[: min(request.limit, MOST_PER_PAGE) if request.limit > 0 else MOST_PER_PAGE]
+    page = rest[: min(request.limit, MAX_PER_PAGE) if request.limit > 0 else MAX_PER_PAGE]
     dialogs = [dialog(channel) for channel in page]
     posts = [(channel, channel.get(channel.newest_id)) for channel in page]
     messages = [message(caller.world, channel, post) for channel, post in posts if post is not None]

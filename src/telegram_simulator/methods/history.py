@@ -10,9 +10,9 @@ from telegram_simulator.mtproto.packets import BOOL_TRUE
 from telegram_simulator.tl.objects import channels_in, empty_message, message, origins_of
 from telegram_simulator.world.channel import Channel
 
-MOST_PER_PAGE = 100
+MAX_PER_PAGE = 100
 USUAL_PAGE = 20
-MOST_SEARCHED = 10_000
+MAX_SEARCHED = 10_000
 
 
 @answers(functions.messages.GetHistoryRequest)
@@ -31,10 +31,10 @@ def get_history(request: Any, caller: Caller) -> bytes:
 @answers(functions.messages.SearchRequest)
 def search(request: Any, caller: Caller) -> bytes:
     channel = channel_of(caller, request.peer)
-    limit = min(request.limit, MOST_PER_PAGE)
+    limit = min(request.limit, MAX_PER_PAGE)
     words, found = request.q.lower(), []
     if limit > 0:
-        for number in channel.window(_start(channel, request), MOST_SEARCHED):
+        for number in channel.window(_start(channel, request), MAX_SEARCHED):
             post = channel.get(number)
             if post is not None and words in post.text.lower() and _between(request, number):
                 found.append(number)
@@ -49,7 +49,7 @@ def get_messages(request: Any, caller: Caller) -> bytes:
     channel = channel_of(caller, request.channel)
     if not request.id:
         raise RpcError(400, "MESSAGE_IDS_EMPTY")
-    wanted = [getattr(one, "id", one) for one in request.id[:MOST_PER_PAGE]]
+    wanted = [getattr(one, "id", one) for one in request.id[:MAX_PER_PAGE]]
     posts = [channel.get(number) for number in wanted]
     messages: list[Any] = [
         empty_message(number) if post is None else message(caller.world, channel, post) for number, post in zip(wanted, posts, strict=True)
@@ -63,7 +63,7 @@ def get_messages(request: Any, caller: Caller) -> bytes:
 def get_messages_views(request: Any, caller: Caller) -> bytes:
     channel = channel_of(caller, request.peer)
     views = []
-    for number in request.id[:MOST_PER_PAGE]:
+    for number in request.id[:MAX_PER_PAGE]:
         post = channel.get(number)
         if post is None:
             views.append(types.MessageViews())
@@ -85,7 +85,7 @@ def read_contents(_request: Any, _caller: Caller) -> bytes:
 
 
 def _limit(asked: int) -> int:
-    return min(asked, MOST_PER_PAGE) if asked > 0 else USUAL_PAGE
+    return min(asked, MAX_PER_PAGE) if asked > 0 else USUAL_PAGE
 
 
 def _start(channel: Channel, request: Any) -> int:

@@ -28,7 +28,7 @@ TOO_OLD_SECONDS = 300
 TOO_NEW_SECONDS = 30
 WRONG_SALT, ID_TOO_LOW, ID_TOO_HIGH = 48, 16, 17
 FUTURE_SALTS = 0xAE500895
-MOST_UNSENT_BYTES = 64 * 1024 * 1024
+MAX_UNSENT_BYTES = 64 * 1024 * 1024
 
 IGNORED = (types.MsgsAck, types.MsgsStateReq, types.MsgResendReq, types.MsgsAllInfo, types.HttpWait, types.MsgsStateInfo)
 
@@ -202,7 +202,7 @@ class Connection:
         if self._framing is None or self._writer.is_closing():
             return
         self._writer.write(self._framing.pack(packet))
-        if self._writer.transport.get_write_buffer_size() > MOST_UNSENT_BYTES:
+        if self._writer.transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
             self.close(abruptly=True)
 
     def _key_made(self, key: bytes) -> None:

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from telegram_simulator.mtproto.crypto import key_id_of
 
-MOST_STRANGERS = 10_000
-MOST_SESSIONS = 64
+MAX_STRANGERS = 10_000
+MAX_SESSIONS = 64
 REMEMBERED_IDS = 4096
 
 
@@ -80,7 +80,7 @@ class KeyRecord:
     def session(self, session_id: bytes) -> Session:
         found = self.sessions.pop(session_id, None) or Session(session_id)
         self.sessions[session_id] = found
-        if len(self.sessions) > MOST_SESSIONS:
+        if len(self.sessions) > MAX_SESSIONS:
             self.sessions.popitem(last=False)
         return found
 
@@ -97,7 +97,7 @@ class Keys:
         self._known[record.key_id] = record
         if phone is None:
             self._strangers[record.key_id] = None
-            while len(self._strangers) > MOST_STRANGERS:
+            while len(self._strangers) > MAX_STRANGERS:
                 oldest, _ = self._strangers.popitem(last=False)
                 self._known.pop(oldest, None)
         return record

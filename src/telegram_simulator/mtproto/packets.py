@@ -10,8 +10,8 @@ from typing import Any
 from telethon.extensions import BinaryReader
 from telethon.tl import functions, types
 
-LARGEST_UNPACKED = 4 * 1024 * 1024
-MOST_IN_CONTAINER = 1024
+MAX_UNPACKED = 4 * 1024 * 1024
+MAX_IN_CONTAINER = 1024
 
 CONTAINER = 0x73F1F8DC
 GZIP_PACKED = 0x3072CFA1
@@ -56,7 +56,7 @@ def unpack(message: Message) -> Iterator[Message]:
         yield message
         return
     (count,) = struct.unpack_from("<i", message.body, 4)
-    if not 0 <= count <= MOST_IN_CONTAINER:
+    if not 0 <= count <= MAX_IN_CONTAINER:
         raise Malformed
     position = 8
     for _ in range(count):
@@ -89,7 +89,7 @@ def _ungzip(body: bytes) -> bytes:
     try:
         packed = BinaryReader(body[4:]).tgread_bytes()
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        unpacked = unpacker.decompress(packed, LARGEST_UNPACKED)
+        unpacked = unpacker.decompress(packed, MAX_UNPACKED)
     except Exception as error:
         raise Malformed from error
     if unpacker.unconsumed_tail or constructor_of(unpacked) == GZIP_PACKED:

@@ -5,7 +5,7 @@ import struct
 import zlib
 from abc import ABC, abstractmethod
 
-LARGEST_PACKET = 2 * 1024 * 1024
+MAX_PACKET = 2 * 1024 * 1024
 
 UNKNOWN_KEY = -404
 TOO_MANY_CONNECTIONS = -429
@@ -30,7 +30,7 @@ class Framing(ABC):
         """The packet as it goes out."""
 
     async def _exactly(self, size: int) -> bytes:
-        if not 0 < size <= LARGEST_PACKET:
+        if not 0 < size <= MAX_PACKET:
             raise BadFrame
         return await self._reader.readexactly(size)
 

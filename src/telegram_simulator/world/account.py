@@ -67,5 +67,5 @@ class Account:
     folders: dict[int, Folder] = field(default_factory=dict)
 
     @property
-    def most_channels(self) -> int:
+    def max_channels(self) -> int:
         return 1000 if self.premium else 500

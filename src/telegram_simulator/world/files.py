@@ -12,7 +12,7 @@ from telegram_simulator.world.paper import paper
 from telegram_simulator.world.post import File, FileKind
 
 FRAMES_PER_SECOND = 4
-MOST_KEPT_BYTES = 64 * 1024 * 1024
+MAX_KEPT_BYTES = 64 * 1024 * 1024
 
 
 class Files:
@@ -32,7 +32,7 @@ class Files:
         made = make_file(file)
         self._kept[file.file_id] = made
         self._kept_bytes += len(made)
-        while self._kept_bytes > MOST_KEPT_BYTES and len(self._kept) > 1:
+        while self._kept_bytes > MAX_KEPT_BYTES and len(self._kept) > 1:
             _, dropped = self._kept.popitem(last=False)
             self._kept_bytes -= len(dropped)
         return made

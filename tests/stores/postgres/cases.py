@@ -5,11 +5,11 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.tenants.access import Scope, new_key
-from telegram_assistant.stores.postgres.channels.channels import Which
-from telegram_assistant.stores.postgres.search.search import BEGINS, ENDS, FAR_FUTURE, Limits, Place
+from telegram_assistant.domain.tenants.access import KeyScope, new_key
+from telegram_assistant.stores.postgres.channels.channels import ChannelFilter
+from telegram_assistant.stores.postgres.search.search import BEGINS, ENDS, FAR_FUTURE, SearchFilters, SearchPosition
 from telegram_assistant.stores.postgres.stores import TenantStores
-from telegram_assistant.stores.postgres.tenants.idempotency import Answer
+from telegram_assistant.stores.postgres.tenants.idempotency import StoredResponse
 from telegram_assistant.stores.postgres.tenants.keys import NewKey
 from telegram_assistant.stores.postgres.understanding.enrichments import Kind
 from testkit.factories import World
@@ -37,10 +37,12 @@ async def _coverage_of(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _words_find(stores: TenantStores, world: World) -> set[ChannelId]:
-    matches = await stores.words.find(f"изоляция{world.a}", Limits(), before=Place(FAR_FUTURE))
-    among = Limits(channels=world.channels)
-    assert await stores.words.find(f"изоляция{world.a}", among, before=Place(FAR_FUTURE)) == matches
-    assert await stores.words.find("", among, before=Place(FAR_FUTURE)) == await stores.words.find("", Limits(), before=Place(FAR_FUTURE))
+    matches = await stores.words.find(f"изоляция{world.a}", SearchFilters(), before=SearchPosition(FAR_FUTURE))
+    among = SearchFilters(channels=world.channels)
+    assert await stores.words.find(f"изоляция{world.a}", among, before=SearchPosition(FAR_FUTURE)) == matches
+    assert await stores.words.find("", among, before=SearchPosition(FAR_FUTURE)) == await stores.words.find(
+        "", SearchFilters(), before=SearchPosition(FAR_FUTURE)
+    )
     return {match.post_id.channel_id for match in matches.found}
 
 
@@ -88,7 +90,7 @@ async def _followed_some(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _followed_page(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {channel.channel_id for channel in await stores.followed.page(Which(), limit=1000)}
+    return {channel.channel_id for channel in await stores.followed.page(ChannelFilter(), limit=1000)}
 
 
 async def _keys_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -103,7 +105,7 @@ async def _keys_find(stores: TenantStores, world: World) -> set[ChannelId]:
 async def _keys_make(stores: TenantStores, world: World) -> set[ChannelId]:
     """One more for each that is there already."""
     for name in {key.name for key in await stores.keys.newest()}:
-        await stores.keys.make(NewKey(secret=new_key(), name=name, scopes=[Scope.READ], created_by="test"))
+        await stores.keys.make(NewKey(secret=new_key(), name=name, scopes=[KeyScope.READ], created_by="test"))
     return await _keys_newest(stores, world)
 
 
@@ -132,7 +134,7 @@ async def _idempotency_take(stores: TenantStores, world: World) -> set[ChannelId
 async def _idempotency_keep(stores: TenantStores, world: World) -> set[ChannelId]:
     heard = set()
     for channel_id in world.channels:
-        await stores.idempotency.keep(str(channel_id), Answer(200, b"another"))
+        await stores.idempotency.keep(str(channel_id), StoredResponse(200, b"another"))
         answer = await stores.idempotency.take(str(channel_id), b"request", seconds=60)
         heard |= {channel_id} if answer else set()
     return heard

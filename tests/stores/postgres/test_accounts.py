@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.domain.accounts.budget import Kept
+from telegram_assistant.domain.accounts.budget import SavedMeter
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
@@ -129,7 +129,7 @@ async def test_an_account_without_a_login_cannot_be_used(system: SystemStores, i
 async def test_a_reset_forgets_the_login_and_keeps_what_the_account_can_open(system: SystemStores, ingest: IngestStores, admin: Admin) -> None:
     account_id = await make_account(system, ingest, AccountState.BANNED)
     await admin.execute("INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)", account_id)
-    await system.limits.keep(account_id, "messages.getHistory", Kept(blocked_seconds=600))
+    await system.limits.keep(account_id, "messages.getHistory", SavedMeter(blocked_seconds=600))
     await system.accounts.change(account_id, AccountState.NEW)
     row = await admin.fetchrow("SELECT state, session, key_id FROM telegram_accounts")
     assert row is not None

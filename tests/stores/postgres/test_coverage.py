@@ -136,7 +136,7 @@ async def test_the_newest_gaps_come_first_and_are_limited(system: SystemStores) 
     channel_id = await make_channel(system)
     for number in range(10, 101, 10):
         await system.landing.land(make_page(make_post(channel_id=channel_id, message_id=number)), Claim(channel_id, 0))
-    coverage = await system.coverage.of(channel_id, most_ranges=2)
+    coverage = await system.coverage.of(channel_id, max_ranges=2)
     assert coverage is not None
     assert [str(gap) for gap in coverage.gaps] == ["91-99", "81-89"]
     assert not coverage.complete

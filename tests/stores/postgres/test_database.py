@@ -4,7 +4,7 @@ import asyncpg
 import pytest
 
 from telegram_assistant.errors import Busy, CannotStart
-from telegram_assistant.settings import Login, Settings, read_settings
+from telegram_assistant.settings import DatabaseLogin, Settings, read_settings
 from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, open_pool
 from testkit.factories import fresh_number
 from tests.conftest import Admin
@@ -39,7 +39,7 @@ async def test_a_cancelled_block_leaves_nothing_behind_and_the_connection_is_usa
 
 async def test_a_block_that_is_cancelled_while_it_rolls_back_leaves_nothing_to_the_next_one(installation: Settings, admin: Admin) -> None:
     name, one = f"tenant {fresh_number()}", installation.database.model_copy(update={"pool_size": 1})
-    async with open_pool(one, Login.SYSTEM) as own:
+    async with open_pool(one, DatabaseLogin.SYSTEM) as own:
 
         async def write_and_wait() -> None:
             async with SystemTransactions(own).begin() as connection:
@@ -75,7 +75,7 @@ async def test_a_connection_comes_back_with_no_role_and_no_tenant(system_pool: P
 
 
 async def test_a_lost_server_is_busy_not_broken(installation: Settings, admin: Admin) -> None:
-    async with open_pool(installation.database, Login.SYSTEM) as own:
+    async with open_pool(installation.database, DatabaseLogin.SYSTEM) as own:
         with pytest.raises(Busy, match="PostgreSQL"):
             async with SystemTransactions(own).begin() as connection:
                 await admin.execute("SELECT pg_terminate_backend($1)", await connection.fetchval("SELECT pg_backend_pid()"))

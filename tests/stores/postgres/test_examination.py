@@ -3,14 +3,14 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from telegram_assistant.domain.diagnosis import Verdict, clock_skew
+from telegram_assistant.domain.diagnosis import Severity, clock_skew
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.diagnostics import examine
 
 
 async def bad_subjects(environ: dict[str, str]) -> dict[str, str]:
     found = await examine(read_settings(environ).database)
-    return {finding.subject: finding.remedy for finding in found if finding.verdict is Verdict.BAD}
+    return {finding.subject: finding.remedy for finding in found if finding.verdict is Severity.BAD}
 
 
 async def test_a_migrated_database_and_a_plain_login_are_fine(database: dict[str, str]) -> None:
@@ -70,11 +70,11 @@ async def test_one_login_for_everything_is_told_what_it_costs_and_that_of_reques
         await admin.execute(f"DROP ROLE IF EXISTS {name}")
         await admin.execute(f"CREATE ROLE {name} LOGIN NOINHERIT PASSWORD 'x' IN ROLE tga_api, tga_tenant")
         found = {finding.subject: finding for finding in await examine(read_settings({**database, **alone}).database)}
-        assert found["postgres login"].verdict is Verdict.OK
+        assert found["postgres login"].verdict is Severity.OK
         assert "serves requests only" in found["postgres login"].what
         await admin.execute(f"GRANT tga_system, tga_ingest TO {name}")
         found = {finding.subject: finding for finding in await examine(read_settings({**database, **alone}).database)}
-        assert found["postgres login"].verdict is Verdict.WARNING
+        assert found["postgres login"].verdict is Severity.WARNING
         assert "reads every tenant and the sealed sessions" in found["postgres login"].what
     finally:
         await admin.execute(f"DROP ROLE IF EXISTS {name}")

@@ -8,7 +8,7 @@ import pytest
 
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.errors import CannotStart
-from telegram_assistant.settings import Login, Settings, read_settings
+from telegram_assistant.settings import DatabaseLogin, Settings, read_settings
 from telegram_assistant.stores.postgres.database_logins import requests_may_act_as_system
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
@@ -18,7 +18,7 @@ from tests.stores.postgres.test_migrating import silent
 
 
 @asynccontextmanager
-async def connected(installation: Settings, login: Login) -> AsyncIterator[Admin]:
+async def connected(installation: Settings, login: DatabaseLogin) -> AsyncIterator[Admin]:
     connection = await asyncpg.connect(installation.database.url_of(login).get_secret_value())
     try:
         yield connection
@@ -35,13 +35,13 @@ async def refused(connection: Admin, *statements: str) -> None:
 
 @pytest.mark.parametrize("role", ["tga_system", "tga_ingest", "tga_owner", "tga_worker", "postgres"])
 async def test_the_login_of_requests_cannot_become_anybody_who_sees_all_tenants(installation: Settings, role: str) -> None:
-    async with connected(installation, Login.API) as connection:
+    async with connected(installation, DatabaseLogin.API) as connection:
         await refused(connection, f"SET LOCAL ROLE {role}")
 
 
 @pytest.mark.parametrize("role", ["tga_api", "tga_tenant"])
 async def test_requests_read_neither_sessions_nor_other_tenants_nor_keys(installation: Settings, role: str) -> None:
-    async with connected(installation, Login.API) as connection:
+    async with connected(installation, DatabaseLogin.API) as connection:
         for forbidden in (
             "SELECT session FROM telegram_accounts",
             "SELECT answer FROM login_attempts",
@@ -57,7 +57,7 @@ async def test_requests_read_neither_sessions_nor_other_tenants_nor_keys(install
 
 
 async def test_the_worker_reads_no_session_and_no_answer_and_cannot_become_ingest(installation: Settings) -> None:
-    async with connected(installation, Login.SYSTEM) as connection:
+    async with connected(installation, DatabaseLogin.SYSTEM) as connection:
         await refused(connection, "SET LOCAL ROLE tga_ingest")
         for forbidden in (
             "SELECT session FROM telegram_accounts",
@@ -74,7 +74,7 @@ async def test_ingest_reads_sessions_and_does_the_work_of_the_system(installatio
     await ingest.accounts.save_session(account_id, key_id="k", session=b"sealed")
     await ingest.accounts.set_state(account_id, AccountState.ACTIVE)
     assert b"sealed" in {held.session for held in await ingest.accounts.take("reader#1")}
-    async with connected(installation, Login.INGEST) as connection, connection.transaction():
+    async with connected(installation, DatabaseLogin.INGEST) as connection, connection.transaction():
         await connection.execute("SET LOCAL ROLE tga_system")
         assert await connection.fetchval("SELECT count(*) FROM tenants") > 0
 
@@ -110,7 +110,7 @@ async def test_migrate_takes_from_one_login_what_others_get(empty_database: dict
     await migrate(read_settings(apart).database, tell=said.append)
     assert f"the login {requests} can no longer become tga_system" in said
     assert not await requests_may_act_as_system(alone)  # whatever this process was told
-    async with connected(read_settings(apart), Login.API) as connection:
+    async with connected(read_settings(apart), DatabaseLogin.API) as connection:
         await refused(connection, "SET LOCAL ROLE tga_system")
 
 

@@ -11,9 +11,9 @@ from pydantic import SecretStr
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy
 from telegram_assistant.ingest.recounting import recount
-from telegram_assistant.settings import Login, Settings
+from telegram_assistant.settings import DatabaseLogin, Settings
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim, Landing
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.supervision import end
@@ -54,13 +54,13 @@ class Road:
 
 @pytest.fixture
 async def road(installation: Settings) -> AsyncIterator[tuple[Road, Landing]]:
-    address = urlsplit(installation.database.url_of(Login.SYSTEM).get_secret_value())
+    address = urlsplit(installation.database.url_of(DatabaseLogin.SYSTEM).get_secret_value())
     road = Road(address.hostname or "127.0.0.1", address.port or 5432)
     server = await asyncio.start_server(road.serve, "127.0.0.1", 0)
     by_road = address._replace(netloc=f"{address.username}:{address.password}@127.0.0.1:{server.sockets[0].getsockname()[1]}")
     settings = installation.database.model_copy(update={"system_url": SecretStr(urlunsplit(by_road))})
-    async with server, open_pool(settings, Login.SYSTEM) as pool:
-        yield road, system_stores(pool, Bell()).landing
+    async with server, open_pool(settings, DatabaseLogin.SYSTEM) as pool:
+        yield road, system_stores(pool, Wakeup()).landing
 
 
 def parsed() -> float:

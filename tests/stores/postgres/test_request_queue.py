@@ -14,7 +14,7 @@ from telegram_assistant.domain.channels.channel_requests import RequestKind
 from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.stores.postgres.channels.channel_requests import NewRequest
 from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
-from telegram_assistant.stores.postgres.channels.request_queue import TakenRequest
+from telegram_assistant.stores.postgres.channels.request_queue import ClaimedRequest
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
 from testkit.factories import fresh_number, make_tenant
@@ -50,7 +50,7 @@ async def ask(pool: Pool, tenant_id: TenantId, count: int = 1, *, kind: RequestK
     return [one for one in await tenant_stores(pool, tenant_id).requests.add(names) if one is not None]
 
 
-async def all_served(system: SystemStores, account_id: AccountId, kinds: tuple[RequestKind, ...] = EVERYTHING) -> list[TakenRequest]:
+async def all_served(system: SystemStores, account_id: AccountId, kinds: tuple[RequestKind, ...] = EVERYTHING) -> list[ClaimedRequest]:
     served = []
     while (taken := await system.request_queue.claim(account_id, kinds)) is not None:
         served.append(taken)

@@ -12,14 +12,14 @@ from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
-from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, Limits, Matches, Place, WordSearch
+from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, Matches, SearchFilters, SearchPosition, WordSearch
 from telegram_assistant.stores.postgres.stores import SystemStores, tenant_stores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
 from testkit.factories import fresh_number, make_channel, make_page, make_post, make_subscription, make_tenant
 from tests.conftest import Admin
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-EVERYTHING = Place(FAR_FUTURE)
+EVERYTHING = SearchPosition(FAR_FUTURE)
 LONG = timedelta(seconds=10)
 
 
@@ -40,12 +40,12 @@ class Reader:
         await self.system.landing.land(make_page(*posts), Claim(self.channel_id, 0))
         await self.system.posts.save_derived([Derived(post, 1, lang, (), has) for post in posts])
 
-    async def finds(self, words: str | None = None, *, before: Place = EVERYTHING, most: int = 300, **limits: Any) -> list[int]:
+    async def finds(self, words: str | None = None, *, before: SearchPosition = EVERYTHING, most: int = 300, **limits: Any) -> list[int]:
         found = await self.looks(words, before=before, most=most, **limits)
         return [match.post_id.message_id for match in found.found]
 
-    async def looks(self, words: str | None = None, *, before: Place = EVERYTHING, most: int = 300, **limits: Any) -> Matches:
-        return await self.words.find(self.word if words is None else words, Limits(**limits), before=before, most=most, budget=LONG)
+    async def looks(self, words: str | None = None, *, before: SearchPosition = EVERYTHING, most: int = 300, **limits: Any) -> Matches:
+        return await self.words.find(self.word if words is None else words, SearchFilters(**limits), before=before, most=most, budget=LONG)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ async def test_limits_are_kept(reader: Reader) -> None:
     assert await reader.finds(has=(Has.LINK,)) == [1, 2]
     assert await reader.finds(has=(Has.LINK, Has.IMAGE)) == [1]
     assert await reader.finds(since=NOW - timedelta(days=1)) == [1]
-    assert await reader.finds(before=Place(NOW - timedelta(days=1))) == [2]
+    assert await reader.finds(before=SearchPosition(NOW - timedelta(days=1))) == [2]
     assert await reader.finds("", has=(Has.IMAGE,)) == [1]
     assert await reader.finds(channels=(ChannelId(fresh_number()),)) == []
 
@@ -153,7 +153,7 @@ async def test_rare_and_frequent_words_are_found_alike_over_all_slices(every: in
     matching = range(every, posts + 1, every)
     assert await reader.finds(most=2500) == list(matching[:2500])
     assert await reader.finds(most=3) == list(matching[:3])
-    since, before = datetime(2031, 12, 10, tzinfo=UTC), Place(datetime(2031, 12, 15, tzinfo=UTC))
+    since, before = datetime(2031, 12, 10, tzinfo=UTC), SearchPosition(datetime(2031, 12, 15, tzinfo=UTC))
     inside = [number for number in matching if since <= newest - number * apart < before.posted_at]
     assert await reader.finds(most=5000, since=since, before=before) == inside
     assert await reader.finds(most=5000, since=since, before=before, channels=channels[:3]) == [n for n in inside if n % 25 < 3]
@@ -162,12 +162,14 @@ async def test_rare_and_frequent_words_are_found_alike_over_all_slices(every: in
 
 async def test_when_the_time_is_over_it_says_how_far_it_looked(reader: Reader) -> None:
     await reader.says(*[f"пост {number}" for number in range(600)])
-    told = await reader.words.find("", Limits(tags=("нет такого",)), before=Place(NOW + timedelta(days=1)), most=10, budget=timedelta())
+    told = await reader.words.find(
+        "", SearchFilters(tags=("нет такого",)), before=SearchPosition(NOW + timedelta(days=1)), most=10, budget=timedelta()
+    )
     assert told.found == ()
     assert told.looked_to is not None
     oldest = NOW - timedelta(minutes=599)
     assert oldest < told.looked_to.posted_at <= NOW
-    rest = await reader.words.find("", Limits(tags=("нет такого",)), before=told.looked_to, most=10, budget=LONG)
+    rest = await reader.words.find("", SearchFilters(tags=("нет такого",)), before=told.looked_to, most=10, budget=LONG)
     assert rest == Matches((), None)
 
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, Asked, Wanted, Work
+from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, ModelTask, PendingImprovement, ProviderRequest
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.stores.postgres.understanding.provider_wanted import HOLDS_UP, MOST_ATTEMPTS
+from telegram_assistant.stores.postgres.understanding.provider_wanted import HOLDS_UP, MAX_ATTEMPTS
 from testkit.factories import fresh_number, make_channel, make_page, make_post, make_tenant
 from tests.conftest import Admin
 
@@ -51,19 +51,19 @@ async def test_payers_are_those_who_want_a_provider_and_agreed(system: SystemSto
 
 
 async def test_the_first_answer_is_kept_and_a_refusal_is_an_answer(system: SystemStores) -> None:
-    asked = Asked(Work.CHAT, "gigachat", "GigaChat-2", "tagging/1")
+    asked = ProviderRequest(ModelTask.CHAT, "gigachat", "GigaChat-2", "tagging/1")
     one, two = (fresh_number().to_bytes(32) for _ in range(2))
     await system.ai_results.keep(asked, {one: '{"tags": ["a"]}', two: None})
     await system.ai_results.keep(asked, {one: '{"tags": ["b"]}'})
     assert await system.ai_results.find([one, two, b"unknown"]) == {one: '{"tags": ["a"]}', two: None}
 
 
-async def posted(system: SystemStores, *ages: timedelta, work: str) -> list[Wanted]:
+async def posted(system: SystemStores, *ages: timedelta, work: str) -> list[PendingImprovement]:
     """Stored posts of these ages that a provider shall improve."""
     channel_id, now = await make_channel(system), datetime.now(UTC)
     posts = [make_post(channel_id=channel_id, message_id=number, posted_at=now - age) for number, age in enumerate(ages, start=1)]
     await system.landing.land(make_page(*posts), Claim(channel_id, 0))
-    wanted = [Wanted(post.id, work) for post in posts]
+    wanted = [PendingImprovement(post.id, work) for post in posts]
     await system.provider_wanted.add(*wanted)
     return wanted
 
@@ -75,7 +75,7 @@ async def test_what_is_wanted_is_given_out_newest_first_once_and_again_when_it_w
     assert await system.provider_wanted.take(work, limit=2, lease=MINUTE) == (new, middle)
     assert await system.provider_wanted.take(work, limit=2, lease=MINUTE) == (old,)
     await system.provider_wanted.done([new])
-    for _ in range(MOST_ATTEMPTS - 1):
+    for _ in range(MAX_ATTEMPTS - 1):
         await admin.execute("UPDATE provider_wanted SET taken_until = now() - interval '1 s' WHERE work = $1", work)
         assert await system.provider_wanted.take(work, limit=9, lease=MINUTE) == (middle, old)
     await admin.execute("UPDATE provider_wanted SET taken_until = now() - interval '1 s' WHERE work = $1", work)
@@ -110,7 +110,7 @@ async def test_history_does_not_wait_for_news_that_are_set_aside_or_fail_again_a
 
 
 async def test_many_that_take_at_once_get_all_news_before_any_history_and_nothing_twice(system: SystemStores) -> None:
-    store, work, given = system.provider_wanted, f"tags {fresh_number()}", list[Wanted]()
+    store, work, given = system.provider_wanted, f"tags {fresh_number()}", list[PendingImprovement]()
     wanted = await posted(
         system, *[number * timedelta(minutes=1) for number in range(60)], *[(30 + number) * HOUR for number in range(40)], work=work
     )

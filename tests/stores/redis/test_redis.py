@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from telegram_assistant.domain.diagnosis import Verdict
+from telegram_assistant.domain.diagnosis import Severity
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.redis.client import open_redis
@@ -44,8 +44,8 @@ async def own_redis(environ: dict[str, str]) -> AsyncIterator[Redis]:
 )
 async def test_a_server_that_would_lose_events_is_found(environ: dict[str, str], own_redis: Redis, name: str, value: str, subject: str) -> None:
     settings = read_settings(environ).redis
-    assert [finding.verdict for finding in await examine(settings)] == [Verdict.OK]
+    assert [finding.verdict for finding in await examine(settings)] == [Severity.OK]
     await own_redis.config_set(name, value)
     found = await examine(settings)
-    assert [(finding.subject, finding.verdict) for finding in found] == [("redis", Verdict.OK), (subject, Verdict.BAD)]
+    assert [(finding.subject, finding.verdict) for finding in found] == [("redis", Severity.OK), (subject, Severity.BAD)]
     assert name in found[1].remedy

@@ -17,7 +17,7 @@ MAX_BYTES = 4_000_000_000
 ANSWER_SECONDS = 60
 
 
-class Unfetched(Exception):
+class ModelUnavailable(Exception):
     """The text says which file, and why."""
 
 
@@ -37,9 +37,9 @@ def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
                 tell(file.name, size)
     except (OSError, HTTPException) as error:
         why = f"the hub answered {error.code}" if isinstance(error, urllib.error.HTTPError) else str(getattr(error, "reason", type(error).__name__))
-        raise Unfetched(f"{url} cannot be fetched ({why})") from error
+        raise ModelUnavailable(f"{url} cannot be fetched ({why})") from error
     if promised and size != promised:
-        raise Unfetched(f"{url} broke off after {size:,} of {promised:,} bytes")
+        raise ModelUnavailable(f"{url} broke off after {size:,} of {promised:,} bytes")
     return summed.hexdigest()
 
 

@@ -53,12 +53,12 @@ _QUESTIONS = (
     " would you ",
     " do you ",
 )
-MOST_CHARACTERS = 4_000
+MAX_CHARACTERS = 4_000
 
 
 def has_ad_marks(text: str, words: str) -> bool:
     """Advertising, by its mark or by two signs of selling."""
-    beginning = text[:MOST_CHARACTERS].casefold()
+    beginning = text[:MAX_CHARACTERS].casefold()
     if any(hint in beginning for hint in _AD_HINTS) and _AD_MARK.search(beginning):
         return True
     return sum(any(sign in words for sign in signs) for signs in _AD_SIGNS) >= _ENOUGH_SIGNS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from telegram_assistant.ai.local.fetching import Unfetched, fetch
+from telegram_assistant.ai.local.fetching import ModelUnavailable, fetch
 from telegram_assistant.errors import Rejected
 
 DEFAULT_MODEL = "intfloat/multilingual-e5-small"
@@ -22,7 +22,7 @@ REVISION = r"([0-9a-f]{40})?"
 
 
 @dataclass(frozen=True, slots=True)
-class Pin:
+class PinnedFile:
     """The commit at the hub, and what its files must be."""
 
     revision: str
@@ -30,7 +30,7 @@ class Pin:
 
 
 PINNED = {
-    DEFAULT_MODEL: Pin(
+    DEFAULT_MODEL: PinnedFile(
         "614241f622f53c4eeff9890bdc4f31cfecc418b3",
         {
             "tokenizer.json": "0b44a9d7b51c3c62626640cda0e2c2f70fdacdc25bbbd68038369d14ebdf4c39",
@@ -40,7 +40,7 @@ PINNED = {
 }
 
 
-class Card(BaseModel):
+class ModelCard(BaseModel):
     """How a model wants to be asked, and what was fetched."""
 
     model_config = ConfigDict(frozen=True)
@@ -49,15 +49,15 @@ class Card(BaseModel):
     revision: str = Field(default="", pattern=f"^{REVISION}$")
     query_prefix: str = ""
     document_prefix: str = ""
-    most_tokens: int = Field(default=512, ge=8, le=8192)
+    max_tokens: int = Field(default=512, ge=8, le=8192)
     sha256: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstalledModel:
     """A model that can be used."""
 
-    card: Card
+    card: ModelCard
     folder: Path
     size_bytes: int
 
@@ -66,34 +66,34 @@ def folder_of(models: Path, name: str) -> Path:
     return models / name.replace("/", "--")
 
 
-def read_card(folder: Path) -> Card:
+def read_card(folder: Path) -> ModelCard:
     """Rejected when the folder holds no model."""
     try:
-        return Card.model_validate_json((folder / CARD).read_bytes())
+        return ModelCard.model_validate_json((folder / CARD).read_bytes())
     except (OSError, ValidationError) as error:
         raise Rejected(f"there is no sentence model in {folder}; fetch one with `tga models pull`") from error
 
 
-def write_card(folder: Path, card: Card) -> None:
+def write_card(folder: Path, card: ModelCard) -> None:
     (folder / CARD).write_text(card.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
-def card_of(name: str, revision: str | None = None) -> Card:
+def card_of(name: str, revision: str | None = None) -> ModelCard:
     """The e5 family wants to be told which text is a question; the others are asked plainly."""
     if revision is None:
         revision = PINNED[name].revision if name in PINNED else ""
     if "e5" in name.rpartition("/")[2].lower().split("-"):
-        return Card(name=name, revision=revision, query_prefix="query: ", document_prefix="passage: ")
-    return Card(name=name, revision=revision)
+        return ModelCard(name=name, revision=revision, query_prefix="query: ", document_prefix="passage: ")
+    return ModelCard(name=name, revision=revision)
 
 
-def installed(models: Path) -> Iterator[Installed]:
+def installed(models: Path) -> Iterator[InstalledModel]:
     for card in sorted(models.glob(f"*/{CARD}")):
         folder = card.parent
-        yield Installed(read_card(folder), folder, sum(file.stat().st_size for file in folder.iterdir()))
+        yield InstalledModel(read_card(folder), folder, sum(file.stat().st_size for file in folder.iterdir()))
 
 
-def pull(name: str, *, models: Path, hub: str, tell: Callable[[str, int], None], revision: str | None = None) -> Installed:
+def pull(name: str, *, models: Path, hub: str, tell: Callable[[str, int], None], revision: str | None = None) -> InstalledModel:
     """Fetch a model that is not here yet, or accept one whose files somebody has put into its folder.
 
     The folder holds a model when everything in it is complete and checked. Blocks, so call it in a thread.
@@ -111,7 +111,7 @@ def pull(name: str, *, models: Path, hub: str, tell: Callable[[str, int], None],
     return next(one for one in installed(models) if one.folder == folder)
 
 
-def _fetch_all(card: Card, folder: Path, hub: str, tell: Callable[[str, int], None]) -> None:
+def _fetch_all(card: ModelCard, folder: Path, hub: str, tell: Callable[[str, int], None]) -> None:
     if not card.revision:
         raise Rejected(f"which {card.name}? Name the revision (the commit at the hub): what a branch holds can change")
     urls = {file: f"{hub.rstrip('/')}/{card.name}/resolve/{card.revision}/{where}" for file, where in FILES.items()}
@@ -121,7 +121,7 @@ def _fetch_all(card: Card, folder: Path, hub: str, tell: Callable[[str, int], No
         half.mkdir()
         try:
             sums = {file: fetch(url, half / file, tell) for file, url in urls.items()}
-        except Unfetched as error:
+        except ModelUnavailable as error:
             by_hand = "; ".join(f"{file} ({FORMATS[file]}) from {url}" for file, url in urls.items())
             raise Rejected(f"{error}. Try again, or bring it by hand: put into {folder} {by_hand}; then pull again, which checks them") from error
         write_card(half, card.model_copy(update={"sha256": _checked(sums, card)}))
@@ -129,7 +129,7 @@ def _fetch_all(card: Card, folder: Path, hub: str, tell: Callable[[str, int], No
         half.rename(folder)
 
 
-def _checked(sums: dict[str, str], card: Card) -> dict[str, str]:
+def _checked(sums: dict[str, str], card: ModelCard) -> dict[str, str]:
     """Rejected where a file is not the one that this release was made for."""
     pin = PINNED.get(card.name)
     for file, wanted in pin.sha256.items() if pin is not None and pin.revision == card.revision else ():

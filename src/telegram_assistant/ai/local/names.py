@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from telegram_assistant.ai.outputs import Entity, EntityKind
+from telegram_assistant.ai.outputs import EntityKind, NamedEntity
 
-MOST_NAMES = 10
-MOST_CHARACTERS = 4_000
+MAX_NAMES = 10
+MAX_CHARACTERS = 4_000
 LONGEST = 100
 MAX_WORD_CHARACTERS = 30
 """No name is longer, and a dictionary takes words apart: the longer, the longer it takes."""
@@ -41,14 +41,14 @@ class NameDictionary:
 NO_DICTIONARY = NameDictionary(kind_of=lambda _word: None, nominative=lambda words: words)
 
 
-def names_in(text: str, dictionary: NameDictionary) -> tuple[Entity, ...]:
+def names_in(text: str, dictionary: NameDictionary) -> tuple[NamedEntity, ...]:
     """In the order of the text, each once, whatever case it stands in."""
     found: dict[str, EntityKind] = {}
-    for name, kind in _found(text[:MOST_CHARACTERS], _sparing(dictionary)):
+    for name, kind in _found(text[:MAX_CHARACTERS], _sparing(dictionary)):
         found.setdefault(name[:LONGEST], kind)
-        if len(found) == MOST_NAMES:
+        if len(found) == MAX_NAMES:
             break
-    return tuple(Entity(text=name, kind=kind) for name, kind in found.items())
+    return tuple(NamedEntity(text=name, kind=kind) for name, kind in found.items())
 
 
 def _sparing(dictionary: NameDictionary) -> NameDictionary:

@@ -13,10 +13,10 @@ from telegram_assistant.sandbox.launching import start
 from telegram_assistant.sandbox.rules import DEVICES, LOADERS, SYSTEM_LIBRARIES, Rules
 
 LANGUAGES = ("rus", "eng")
-MOST_BYTES = 20_000_000
-MOST_MEMORY_BYTES = 2_000_000_000
-MOST_CPU_SECONDS = 20
-MOST_CHARACTERS = 10_000
+MAX_BYTES = 20_000_000
+MAX_MEMORY_BYTES = 2_000_000_000
+MAX_CPU_SECONDS = 20
+MAX_CHARACTERS = 10_000
 MIN_CONFIDENCE = 60.0
 """Of a line, in percent, averaged over its letters. Below it tesseract mostly sees letters in what is none."""
 DATA = ("/usr/share/tesseract-ocr", "/usr/share/tessdata", "/usr/local/share/tessdata", "/opt/homebrew/share/tessdata")
@@ -45,8 +45,8 @@ def ocr_rules(command: str) -> Rules:
     return Rules(
         read=(*SYSTEM_LIBRARIES, *DATA, *DEVICES),
         execute=(command, *LOADERS),
-        max_memory_bytes=MOST_MEMORY_BYTES,
-        max_cpu_seconds=MOST_CPU_SECONDS,
+        max_memory_bytes=MAX_MEMORY_BYTES,
+        max_cpu_seconds=MAX_CPU_SECONDS,
     )
 
 
@@ -55,7 +55,7 @@ async def read_text(picture: Picture, *, command: str, timeout_seconds: float = 
     missing = await asyncio.to_thread(missing_languages, command)
     if missing:  # in the letters of another language it would read nonsense
         raise ProviderFailed(Failure.REFUSED, f"tesseract has no data for {' and '.join(missing)}")
-    if len(picture.data) > MOST_BYTES:
+    if len(picture.data) > MAX_BYTES:
         raise ProviderFailed(Failure.UNUSABLE, "the picture is too large to be read")
     arguments = ("stdin", "stdout", "-l", "+".join(LANGUAGES), "--psm", "3", "tsv")
     process = await start(ocr_rules(command), command, *arguments, environment={"OMP_THREAD_LIMIT": "1"})
@@ -70,7 +70,7 @@ async def read_text(picture: Picture, *, command: str, timeout_seconds: float = 
             await process.wait()
     if process.returncode:
         raise ProviderFailed(Failure.UNUSABLE, "tesseract cannot read this picture")
-    return confident_text(table.decode("utf-8", "replace"))[:MOST_CHARACTERS]
+    return confident_text(table.decode("utf-8", "replace"))[:MAX_CHARACTERS]
 
 
 def confident_text(table: str) -> str:

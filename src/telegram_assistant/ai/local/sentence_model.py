@@ -19,7 +19,7 @@ class SentenceModel:
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
         self._card = read_card(folder)
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.enable_truncation(self._card.most_tokens)
+        self._tokenizer.enable_truncation(self._card.max_tokens)
         self._tokenizer.enable_padding()
         options = SessionOptions()
         options.intra_op_num_threads = threads

@@ -8,10 +8,10 @@ from functools import lru_cache
 from telegram_assistant.ai.local.kinds import has_ad_marks, sort_of
 from telegram_assistant.ai.local.names import NameDictionary, names_in
 from telegram_assistant.ai.local.vocabulary import WEAK, packaged_words
-from telegram_assistant.ai.local.words import HASHTAG, MOST_CHARACTERS, WORD, Forms
+from telegram_assistant.ai.local.words import HASHTAG, MAX_CHARACTERS, WORD, Forms
 from telegram_assistant.ai.outputs import Tags
 from telegram_assistant.domain.posts.language import language_of
-from telegram_assistant.domain.understanding.vocabulary import MOST_PROPOSALS, MOST_TAGS, Vocabulary, language_for, tag_in
+from telegram_assistant.domain.understanding.vocabulary import MAX_PROPOSALS, MAX_TAGS, Vocabulary, language_for, tag_in
 
 LOCAL_MODEL = "words/3"
 """Raise it when rules or words change: `tga retag` then finds what was made before."""
@@ -21,7 +21,7 @@ ENOUGH = 2
 SECOND_SIGN = 2
 OFTEN = 3
 """More of the same word says no more."""
-MOST_LOOKS = 4_000
+MAX_LOOKS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class _Sign:
 
 
 @dataclass(frozen=True, slots=True)
-class WordIndex:
+class VocabularyIndex:
     """One language's vocabulary, laid out."""
 
     topics: Mapping[str, str]
@@ -75,7 +75,7 @@ class WordIndex:
         kept = [tag for tag in kept if self.topics[tag] == topic or signs[tag] >= SECOND_SIGN]
         kept.sort(key=lambda tag: (-(scores[tag] + (self.topics[tag] == topic)), tag))
         head = [self.heads[topic]] if topic in self.heads else []
-        return tuple(dict.fromkeys([*kept[: MOST_TAGS - 1], *head, *kept[MOST_TAGS - 1 :]]))[:MOST_TAGS], topic
+        return tuple(dict.fromkeys([*kept[: MAX_TAGS - 1], *head, *kept[MAX_TAGS - 1 :]]))[:MAX_TAGS], topic
 
 
 class LocalTagger:
@@ -84,27 +84,27 @@ class LocalTagger:
     def __init__(self, forms: Forms, names: NameDictionary) -> None:
         self._forms = lru_cache(maxsize=100_000)(forms)
         self._names = names
-        self._laid_out: tuple[Vocabulary, dict[str, WordIndex]] | None = None
+        self._laid_out: tuple[Vocabulary, dict[str, VocabularyIndex]] | None = None
 
     def tags(self, text: str, vocabulary: Vocabulary, *, is_service: bool = False) -> Tags:
         language = language_for(text)
-        words = WORD.findall(text[:MOST_CHARACTERS].casefold())
+        words = WORD.findall(text[:MAX_CHARACTERS].casefold())
         spoken = f" {' '.join(words)} "
         tags, topic = self._index(vocabulary, language).tags(words)
         is_ad = has_ad_marks(text, spoken)
         ours = vocabulary.of(language)
-        hashtags = (tag for said in HASHTAG.findall(text[:MOST_LOOKS]) if (tag := tag_in(said)) is not None and tag not in ours)
+        hashtags = (tag for said in HASHTAG.findall(text[:MAX_LOOKS]) if (tag := tag_in(said)) is not None and tag not in ours)
         return Tags(
             tags=tags,
             topic=topic,
             kind=sort_of(text, spoken, is_service=is_service, is_ad=is_ad),
             entities=names_in(text, self._names),
-            proposed=tuple(dict.fromkeys(hashtags))[:MOST_PROPOSALS],
+            proposed=tuple(dict.fromkeys(hashtags))[:MAX_PROPOSALS],
             language=language_of(text),
             is_ad=is_ad,
         )
 
-    def _index(self, vocabulary: Vocabulary, language: str) -> WordIndex:
+    def _index(self, vocabulary: Vocabulary, language: str) -> VocabularyIndex:
         if self._laid_out is None or self._laid_out[0] is not vocabulary:
             self._laid_out = (vocabulary, {})
         indexes = self._laid_out[1]
@@ -112,7 +112,7 @@ class LocalTagger:
             indexes[language] = self._lay_out(vocabulary.of(language), language)
         return indexes[language]
 
-    def _lay_out(self, topics: Mapping[str, str], language: str) -> WordIndex:
+    def _lay_out(self, topics: Mapping[str, str], language: str) -> VocabularyIndex:
         packaged = packaged_words(language)
         words: dict[frozenset[str], int] = {}
         signs: dict[int, dict[_Sign, None]] = {}
@@ -126,7 +126,7 @@ class LocalTagger:
         for forms, number in words.items():
             for form in forms:
                 numbers[form] = (*numbers.get(form, ()), number)
-        return WordIndex(topics, _heads(topics, packaged), numbers, {number: tuple(found) for number, found in signs.items()})
+        return VocabularyIndex(topics, _heads(topics, packaged), numbers, {number: tuple(found) for number, found in signs.items()})
 
 
 def _heads(topics: Mapping[str, str], packaged: Iterable[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from telegram_assistant.ai.answers import Material
-from telegram_assistant.ai.local.models import Card, folder_of, read_card
+from telegram_assistant.ai.local.models import ModelCard, folder_of, read_card
 from telegram_assistant.ai.local.names import NO_DICTIONARY
 from telegram_assistant.ai.local.ocr import LANGUAGES, missing_languages, ocr_command, read_text
 from telegram_assistant.ai.local.tagging import LocalTagger
@@ -36,7 +36,7 @@ def is_there(*libraries: str) -> bool:
     return all(find_spec(library) is not None for library in libraries)
 
 
-class Local:
+class LocalModels:
     """Keeps the dictionary, the network and the model in memory once they were needed."""
 
     def __init__(self, *, models: Path) -> None:
@@ -120,7 +120,7 @@ def examine_ocr(command: str | None) -> Finding:
     return ok(OCR_SUBJECT, f"reads {' and '.join(LANGUAGES)} in pictures")
 
 
-def _card(models: Path, model: str) -> Card | None:
+def _card(models: Path, model: str) -> ModelCard | None:
     try:
         return read_card(folder_of(models, model))
     except Rejected:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 HASHTAG = re.compile(r"(?<![\w/&])#([^\W\d_]\w{1,39})")
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 """What a post is about is said before that."""
 _VOWELS = "aeiou"
 _DOUBLES = re.compile(r"[^aeiou][aeiou][^aeiouwxy]$")

@@ -51,7 +51,7 @@ class MethodUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class RiskReason:
     """Why, and what to do about it."""
 
     risk: Risk
@@ -59,55 +59,59 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RiskAssessment:
     """The answer, with the gravest reasons first."""
 
     risk: Risk
-    reasons: tuple[Reason, ...]
+    reasons: tuple[RiskReason, ...]
 
 
 STATES = {
-    AccountState.BANNED: Reason(Risk.LOST, "Telegram has banned it; only Telegram can give it back"),
-    AccountState.LOGGED_OUT: Reason(Risk.LOST, "its login was ended at Telegram; if it was not you, look at Settings, Devices, then log in again"),
-    AccountState.QUARANTINED: Reason(Risk.AT_RISK, "it is in quarantine; nothing is sent until somebody has looked into it"),
-    AccountState.PAUSED: Reason(Risk.SAFE, "it is paused, so nothing is sent"),
-    AccountState.NEW: Reason(Risk.SAFE, "nobody is logged in yet"),
-    AccountState.LOGGING_OUT: Reason(Risk.SAFE, "it is being logged out"),
+    AccountState.BANNED: RiskReason(Risk.LOST, "Telegram has banned it; only Telegram can give it back"),
+    AccountState.LOGGED_OUT: RiskReason(
+        Risk.LOST, "its login was ended at Telegram; if it was not you, look at Settings, Devices, then log in again"
+    ),
+    AccountState.QUARANTINED: RiskReason(Risk.AT_RISK, "it is in quarantine; nothing is sent until somebody has looked into it"),
+    AccountState.PAUSED: RiskReason(Risk.SAFE, "it is paused, so nothing is sent"),
+    AccountState.NEW: RiskReason(Risk.SAFE, "nobody is logged in yet"),
+    AccountState.LOGGING_OUT: RiskReason(Risk.SAFE, "it is being logged out"),
 }
 
 
-def verdict_on(state: AccountState, *, state_reason: str | None, is_held: bool, overdue: int, methods: Sequence[MethodUse], now: datetime) -> Verdict:
+def verdict_on(
+    state: AccountState, *, state_reason: str | None, is_held: bool, overdue: int, methods: Sequence[MethodUse], now: datetime
+) -> RiskAssessment:
     """Being told to wait is what precedes worse, so waits weigh most."""
     found = [*_of_state(state, state_reason, is_held=is_held, overdue=overdue), *(reason for one in methods for reason in _of_method(one, now))]
-    reasons = tuple(sorted(found, key=lambda one: -WORST_LAST.index(one.risk))) or (Reason(Risk.SAFE, NO_SIGNS_OF_RISK),)
-    return Verdict(reasons[0].risk, reasons)
+    reasons = tuple(sorted(found, key=lambda one: -WORST_LAST.index(one.risk))) or (RiskReason(Risk.SAFE, NO_SIGNS_OF_RISK),)
+    return RiskAssessment(reasons[0].risk, reasons)
 
 
-def _of_state(state: AccountState, state_reason: str | None, *, is_held: bool, overdue: int) -> Iterator[Reason]:
+def _of_state(state: AccountState, state_reason: str | None, *, is_held: bool, overdue: int) -> Iterator[RiskReason]:
     known = STATES.get(state)
     if known is not None:
-        yield Reason(known.risk, f"{known.why} ({state_reason})" if state_reason else known.why)
+        yield RiskReason(known.risk, f"{known.why} ({state_reason})" if state_reason else known.why)
     elif not is_held:
-        yield Reason(Risk.CAREFUL, "no process uses it at this moment; is the ingest role running?")
+        yield RiskReason(Risk.CAREFUL, "no process uses it at this moment; is the ingest role running?")
     elif overdue:
-        yield Reason(Risk.CAREFUL, f"{overdue} of its channels wait for longer than planned: it is asked for all it may")
+        yield RiskReason(Risk.CAREFUL, f"{overdue} of its channels wait for longer than planned: it is asked for all it may")
 
 
-def _of_method(use: MethodUse, now: datetime) -> Iterator[Reason]:
+def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
     left = 0.0 if use.blocked_until is None else (use.blocked_until - now).total_seconds()
     if left > 0:
         risk = Risk.AT_RISK if left > SERIOUS_SECONDS else Risk.CAREFUL
-        yield Reason(
+        yield RiskReason(
             risk, f"Telegram asks to leave {use.method} alone for {_long(left)}; the wait is kept, do not use the account elsewhere meanwhile"
         )
     if use.pace < SLOW:
-        yield Reason(Risk.AT_RISK, f"{use.method} was told to wait again and again: it goes at {use.pace:.0%} of its speed, and recovers slowly")
+        yield RiskReason(Risk.AT_RISK, f"{use.method} was told to wait again and again: it goes at {use.pace:.0%} of its speed, and recovers slowly")
     elif use.pace < 1:
-        yield Reason(Risk.CAREFUL, f"{use.method} was told to wait lately: it goes at {use.pace:.0%} of its speed")
+        yield RiskReason(Risk.CAREFUL, f"{use.method} was told to wait lately: it goes at {use.pace:.0%} of its speed")
     for one in use.allowances:
         fills_slowly = one.full_in_seconds is not None and one.full_in_seconds > SLOWLY_SECONDS
         if fills_slowly and one.left is not None and one.left < NEARLY_EMPTY * one.at_once:
-            yield Reason(Risk.CAREFUL, f"nearly all of {use.method} that may be used today is used")
+            yield RiskReason(Risk.CAREFUL, f"nearly all of {use.method} that may be used today is used")
 
 
 def _long(seconds: float) -> str:

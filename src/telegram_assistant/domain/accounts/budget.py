@@ -31,7 +31,7 @@ def at_most(calls: float, seconds: float, *, at_once: float) -> Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class MethodBudget:
     """What one method may cost an account. Several methods that Telegram counts together share one."""
 
     method: str
@@ -41,32 +41,32 @@ class Budget:
     slows_down: bool = False
 
 
-def _budgets(*budgets: Budget) -> dict[str, Budget]:
+def _budgets(*budgets: MethodBudget) -> dict[str, MethodBudget]:
     return {budget.method: budget for budget in budgets}
 
 
-HISTORY = Budget("messages.getHistory", (Limit(3, 0.8),), is_kept=False, slows_down=True)
-CONNECT = Budget("connect", (at_most(10, MINUTE, at_once=6),))
-JOIN = Budget("channels.joinChannel", (at_most(3, 5 * MINUTE, at_once=2), at_most(20, DAY, at_once=8)))
+HISTORY = MethodBudget("messages.getHistory", (Limit(3, 0.8),), is_kept=False, slows_down=True)
+CONNECT = MethodBudget("connect", (at_most(10, MINUTE, at_once=6),))
+JOIN = MethodBudget("channels.joinChannel", (at_most(3, 5 * MINUTE, at_once=2), at_most(20, DAY, at_once=8)))
 BUDGETS = _budgets(
-    Budget("channels.getMessages", (at_most(25, 30, at_once=10),)),  # counted in tens of ids
-    Budget("contacts.resolveUsername", (at_most(20, MINUTE, at_once=4), at_most(60, HOUR, at_once=20), at_most(200, DAY, at_once=100))),
-    Budget(
+    MethodBudget("channels.getMessages", (at_most(25, 30, at_once=10),)),  # counted in tens of ids
+    MethodBudget("contacts.resolveUsername", (at_most(20, MINUTE, at_once=4), at_most(60, HOUR, at_once=20), at_most(200, DAY, at_once=100))),
+    MethodBudget(
         "messages.getDialogs",
         (Limit(1, 1.0), at_most(10, MINUTE, at_once=8), at_most(60, HOUR, at_once=30), Limit(1, 1 / MINUTE, only_first_pages=True)),
     ),
-    Budget("channels.getFullChannel", (at_most(10, MINUTE, at_once=4),)),
-    Budget("upload.getFile", (Limit(16, 8.0),), is_kept=False),
-    Budget("auth.sendCode", (at_most(4, DAY, at_once=3),)),
+    MethodBudget("channels.getFullChannel", (at_most(10, MINUTE, at_once=4),)),
+    MethodBudget("upload.getFile", (Limit(16, 8.0),), is_kept=False),
+    MethodBudget("auth.sendCode", (at_most(4, DAY, at_once=3),)),
     HISTORY,
     CONNECT,
     JOIN,
 ) | {"messages.importChatInvite": JOIN}
 
 
-def budget_of(method: str) -> Budget:
+def budget_of(method: str) -> MethodBudget:
     """The budget of a method, by its name in Telegram's documentation. Methods that are not listed are cheap."""
-    return BUDGETS.get(method) or Budget(method, (Limit(5, 1.0),), is_kept=False)
+    return BUDGETS.get(method) or MethodBudget(method, (Limit(5, 1.0),), is_kept=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedMeter:
     """What is written down of a meter, in seconds from the present moment: the clocks of two machines differ."""
 
     blocked_seconds: float = 0.0
@@ -95,7 +95,7 @@ class Kept:
 class Meter:
     """One account's use of one budget: what is left of it, how fast it refills, and until when Telegram wants to be left alone."""
 
-    budget: Budget
+    budget: MethodBudget
     tokens: tuple[float, ...]
     at: float
     blocked_until: float = float("-inf")
@@ -134,16 +134,16 @@ class Meter:
         """How fast the budget refills: 1 is full speed."""
         return min(1.0, self.pace + RECOVERY_PER_HOUR * max(0.0, now - self.paced_at) / HOUR)
 
-    def kept(self, now: float) -> Kept:
+    def kept(self, now: float) -> SavedMeter:
         tokens = self._refilled(now) if self.budget.is_kept else None
-        return Kept(blocked_seconds=self.blocked_seconds(now), tokens=tokens, pace=self.pace_at(now))
+        return SavedMeter(blocked_seconds=self.blocked_seconds(now), tokens=tokens, pace=self.pace_at(now))
 
     def _refilled(self, now: float) -> tuple[float, ...]:
         passed, pace = max(0.0, now - self.at), self.pace_at(now)
         return tuple(min(limit.burst, left + limit.per_second * pace * passed) for left, limit in zip(self.tokens, self.budget.limits, strict=True))
 
 
-def meter_of(budget: Budget, kept: Kept | None, now: float) -> Meter:
+def meter_of(budget: MethodBudget, kept: SavedMeter | None, now: float) -> Meter:
     """A meter as it was written down. What is not known counts as used up, so that a crash never gives a token back."""
     if kept is None:
         tokens = tuple(limit.burst if budget.is_kept else 0.0 for limit in budget.limits)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
 
-from telegram_assistant.domain.accounts.budget import DAY, Cost, Kept, budget_of, meter_of
+from telegram_assistant.domain.accounts.budget import DAY, Cost, SavedMeter, budget_of, meter_of
 
 MAX_OPEN_REQUESTS = 10_000
 """Of one tenant."""
@@ -74,7 +74,7 @@ class ServingAccount:
 
     is_own: bool
     is_running: bool
-    limits: Mapping[str, Kept]
+    limits: Mapping[str, SavedMeter]
 
     def seconds_until(self, kind: RequestKind, requests: int) -> float:
         """When the account can have sent so many requests of a kind, as far as floods and its budget go."""

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from telegram_assistant.domain.accounts.budget import DAY, HOUR, Budget, Limit
+from telegram_assistant.domain.accounts.budget import DAY, HOUR, Limit, MethodBudget
 from telegram_assistant.domain.ids import ChannelId
 
 PLACES, PREMIUM_PLACES = 500, 1000
 """Channels and groups that Telegram lets an account join."""
 SPARE_PLACES = 50
 """The account's owner wants to join something too."""
-LEAST_PER_SECOND = 1 / HOUR
+MIN_PER_SECOND = 1 / HOUR
 """Weighted posts; for fewer a place is too good."""
 
 
@@ -34,9 +34,9 @@ def worth_joining(candidates: Iterable[Candidate], *, joined: int, is_premium: b
     if joined >= (PREMIUM_PLACES if is_premium else PLACES) - SPARE_PLACES:
         return None
     best = max(candidates, key=lambda one: (one.worth, -one.channel_id), default=None)
-    return best if best is not None and best.worth >= LEAST_PER_SECOND else None
+    return best if best is not None and best.worth >= MIN_PER_SECOND else None
 
 
-def joins_budget(per_day: int) -> Budget:
+def joins_budget(per_day: int) -> MethodBudget:
     """So many a day, evenly spread: a token of its own beside what Telegram allows."""
-    return Budget("joins for push", (Limit(1, per_day / DAY),))
+    return MethodBudget("joins for push", (Limit(1, per_day / DAY),))

@@ -14,13 +14,13 @@ from telegram_assistant.settings import ModeOverride, ParserSettings
 EWMA_WEIGHT = 0.2
 THIN_BELOW_POSTS = 20
 FIXED_OVERLAP = timedelta(minutes=5)
-LONGEST_OVERLAP = timedelta(minutes=10)
+MAX_OVERLAP = timedelta(minutes=10)
 FALLBACK_THRESHOLD = timedelta(hours=1)
-LONGEST_THRESHOLD = timedelta(hours=24)
+MAX_THRESHOLD = timedelta(hours=24)
 NIGHT_FACTOR, WEEKEND_FACTOR = 1.5, 1.8
 NIGHT_BEGINS, NIGHT_ENDS, SATURDAY = 22, 8, 6
 PARKED_AFTER_FAILURES = 5
-SHORTEST_PARKING, LONGEST_PARKING = timedelta(hours=1), timedelta(hours=24)
+SHORTEST_PARKING, MAX_PARKING = timedelta(hours=1), timedelta(hours=24)
 FIRST_PAUSE = timedelta(minutes=1)
 
 
@@ -63,7 +63,7 @@ def overlap_of(statistics: Statistics | None) -> timedelta:
     """How far before the last success a run begins, because a post may become visible late."""
     if statistics is None or statistics.thin:
         return FIXED_OVERLAP
-    return min(max(timedelta(seconds=0.5 * statistics.p95), timedelta(minutes=2)), LONGEST_OVERLAP)
+    return min(max(timedelta(seconds=0.5 * statistics.p95), timedelta(minutes=2)), MAX_OVERLAP)
 
 
 def start_of(mode: Mode, *, mark: datetime | None, last_parsed_at: datetime | None, overlap: timedelta, now: datetime, window: timedelta) -> datetime:
@@ -100,7 +100,7 @@ def threshold_of(statistics: Statistics | None, now: datetime, zone: ZoneInfo) -
     local = now.astimezone(zone)
     night = NIGHT_FACTOR if _is_night(local) else 1.0
     weekend = WEEKEND_FACTOR if _is_weekend(local) else 1.0
-    return min(usual * night * weekend, LONGEST_THRESHOLD)
+    return min(usual * night * weekend, MAX_THRESHOLD)
 
 
 def ewma_of(intervals: Sequence[float]) -> float:
@@ -115,4 +115,4 @@ def pause_after(failures: int) -> tuple[timedelta, bool]:
     """How long a channel rests after so many failed runs in a row, and whether it is parked."""
     if failures < PARKED_AFTER_FAILURES:
         return FIRST_PAUSE * 2 ** (failures - 1), False
-    return min(SHORTEST_PARKING * 2 ** min(failures - PARKED_AFTER_FAILURES, 10), LONGEST_PARKING), True
+    return min(SHORTEST_PARKING * 2 ** min(failures - PARKED_AFTER_FAILURES, 10), MAX_PARKING), True

@@ -83,7 +83,7 @@ def hour_of_week(at: float) -> int:
     return hours % 24 + (24 if (hours // 24 + 3) % 7 >= SATURDAY else 0)
 
 
-def wait_seconds(rhythm: Rhythm, profile: Profile, *, now: float, price: float, weight: float = 1.0, longest_seconds: float) -> float:
+def wait_seconds(rhythm: Rhythm, profile: Profile, *, now: float, price: float, weight: float = 1.0, max_seconds: float) -> float:
     """How long to leave a channel alone that was looked at just now: until the posts expected since then have waited for the price.
 
     Expected is what is usual at the hour, and less or more of it for a while when the last minutes were quiet or loud.
@@ -92,15 +92,15 @@ def wait_seconds(rhythm: Rhythm, profile: Profile, *, now: float, price: float, 
     burst = FOLLOWING / BURST_MEMORY_SECONDS * rhythm.burst * math.exp((rhythm.burst_at - now) / BURST_MEMORY_SECONDS)
     goal = price / weight
     passed = posts = waited = 0.0
-    while passed < longest_seconds:
+    while passed < max_seconds:
         usual = level * profile[hour_of_week(now + passed)]
         extra = (burst - FOLLOWING * usual) * math.exp(-FADING * passed)
-        lasts = min(HOUR - (now + passed) % HOUR, longest_seconds - passed)
+        lasts = min(HOUR - (now + passed) % HOUR, max_seconds - passed)
         more_posts, more_waited = _expected(usual, extra, posts, lasts)
         if waited + more_waited >= goal:
             return max(SHORTEST_SECONDS, passed + _until(usual, extra, posts, goal - waited))
         passed, posts, waited = passed + lasts, posts + more_posts, waited + more_waited
-    return max(SHORTEST_SECONDS, longest_seconds)
+    return max(SHORTEST_SECONDS, max_seconds)
 
 
 def _expected(usual: float, extra: float, posts: float, seconds: float) -> tuple[float, float]:

@@ -6,17 +6,17 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
 from telegram_assistant.domain.ids import ChannelId, PostId
-from telegram_assistant.domain.posts.links import LONGEST_URL, canonical_url, urls_of
+from telegram_assistant.domain.posts.links import MAX_URL_LENGTH, canonical_url, urls_of
 from telegram_assistant.domain.posts.post import Post
-from telegram_assistant.domain.understanding.embedding_text import Data, Learnt
+from telegram_assistant.domain.understanding.embedding_text import Data, PostFacts
 from telegram_assistant.domain.understanding.policy import Tier
 
 DAYS_KEPT = 90
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 """What is longer is no name; strangers write these, and an index takes only so much."""
 
 
-class Sight(StrEnum):
+class Visibility(StrEnum):
     """Who sees what was understood: who may see a provider's result sees that where there is one, and the local one elsewhere."""
 
     ALL = "all"
@@ -26,7 +26,7 @@ class Sight(StrEnum):
     PROVIDER = "provider"
 
 
-SIGHTS = {Tier.LOCAL: (Sight.ALL, Sight.LOCAL), Tier.PROVIDER: (Sight.ALL, Sight.PROVIDER)}
+SIGHTS = {Tier.LOCAL: (Visibility.ALL, Visibility.LOCAL), Tier.PROVIDER: (Visibility.ALL, Visibility.PROVIDER)}
 """What is seen by whom: everything of a post exactly once."""
 
 
@@ -49,8 +49,8 @@ class Contribution:
     """None also where the source hides which message it was."""
     reply_to: PostId | None = None
     pages: tuple[str, ...] = ()
-    names: tuple[tuple[Sight, Name], ...] = ()
-    tags: tuple[tuple[Sight, str], ...] = ()
+    names: tuple[tuple[Visibility, Name], ...] = ()
+    tags: tuple[tuple[Visibility, str], ...] = ()
 
     @property
     def day(self) -> date:
@@ -66,7 +66,7 @@ class Contribution:
         return self.origin is not None or self.reply_to is not None
 
 
-def contribution_of(post: Post, learnt: Learnt) -> Contribution:
+def contribution_of(post: Post, learnt: PostFacts) -> Contribution:
     came = post.forwarded_from
     understood = list(_understood(learnt))
     return Contribution(
@@ -77,28 +77,28 @@ def contribution_of(post: Post, learnt: Learnt) -> Contribution:
         reply_to=PostId(post.channel_id, post.reply_to) if post.reply_to is not None else None,
         pages=tuple(dict.fromkeys(map(page_of, urls_of(post.text, post.entities)))),
         names=tuple(dict.fromkeys((sight, name) for sight, data in understood for name in _names(data))),
-        tags=tuple(dict.fromkeys((sight, tag) for sight, data in understood for one in _list(data, "tags") if (tag := str(one)[:LONGEST_NAME]))),
+        tags=tuple(dict.fromkeys((sight, tag) for sight, data in understood for one in _list(data, "tags") if (tag := str(one)[:MAX_NAME_LENGTH]))),
     )
 
 
 def page_of(url: str) -> str:
     """The page that an address leads to; one that would be too long without what only counts stays as it was written."""
     page = canonical_url(url)
-    return page if len(page) <= LONGEST_URL else url
+    return page if len(page) <= MAX_URL_LENGTH else url
 
 
-def _understood(learnt: Learnt) -> Iterator[tuple[Sight, Data]]:
+def _understood(learnt: PostFacts) -> Iterator[tuple[Visibility, Data]]:
     by_provider = learnt.tags.get(Tier.PROVIDER)
     if (local := learnt.tags.get(Tier.LOCAL)) is not None:
-        yield Sight.ALL if by_provider is None else Sight.LOCAL, local
+        yield Visibility.ALL if by_provider is None else Visibility.LOCAL, local
     if by_provider is not None:
-        yield Sight.PROVIDER, by_provider
+        yield Visibility.PROVIDER, by_provider
 
 
 def _names(data: Data) -> Iterator[Name]:
     for one in _list(data, "entities"):
-        if isinstance(one, Mapping) and (text := str(one.get("text") or "").strip()[:LONGEST_NAME]):
-            yield Name(str(one.get("kind") or "")[:LONGEST_NAME], text)
+        if isinstance(one, Mapping) and (text := str(one.get("text") or "").strip()[:MAX_NAME_LENGTH]):
+            yield Name(str(one.get("kind") or "")[:MAX_NAME_LENGTH], text)
 
 
 def _list(data: Data, name: str) -> list[object]:

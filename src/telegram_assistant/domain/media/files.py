@@ -7,7 +7,7 @@ from enum import StrEnum
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.posts.post import Json, Post
 
-MOST_ATTEMPTS = 4
+MAX_ATTEMPTS = 4
 """Then a file is given up."""
 
 
@@ -132,7 +132,7 @@ class MediaRules:
 
 
 @dataclass(slots=True)
-class Wanting:
+class MediaSubscriber:
     """A tenant whose subscription wants the media of a channel, and how many bytes it may still keep; None is no limit."""
 
     tenant_id: TenantId
@@ -146,7 +146,7 @@ class Terms:
 
     is_closed: bool
     """Private, or its content is protected."""
-    wanting: tuple[Wanting, ...] = field(default=())
+    wanting: tuple[MediaSubscriber, ...] = field(default=())
 
 
 def decide(file: MediaFile, *, is_protected: bool, terms: Terms, rules: MediaRules) -> SkipReason | None:

@@ -10,12 +10,12 @@ PICTURES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif", "ima
 PAPERS = frozenset({"application/pdf"})
 FILMS = frozenset({MediaKind.VIDEO, MediaKind.ROUND, MediaKind.ANIMATION})
 SOUNDS = frozenset({MediaKind.AUDIO, MediaKind.VOICE})
-MOST_BYTES = 20_000_000
-LEAST_SIDE = 48
+MAX_BYTES = 20_000_000
+MIN_SIDE = 48
 """Of a picture in pixels; what is smaller is an icon or a dot that counts readers."""
 
 
-class Verdict(StrEnum):
+class VisionDecision(StrEnum):
     """What becomes of a file, and why; stored, and shown to people as it is."""
 
     LOOK = "it is looked at"
@@ -34,11 +34,11 @@ class Verdict(StrEnum):
     @property
     def is_seen(self) -> bool:
         """Here at least."""
-        return self in {Verdict.LOOK, Verdict.HERE_ONLY, Verdict.PROTECTED}
+        return self in {VisionDecision.LOOK, VisionDecision.HERE_ONLY, VisionDecision.PROTECTED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownFile:
+class VisionFile:
     """A file of a post. No hash: its bytes are not kept."""
 
     ordinal: int
@@ -50,24 +50,24 @@ class ShownFile:
     sha256: bytes | None
 
 
-def decide(file: ShownFile, *, policy: AiPolicy, is_protected: bool, has_place: bool) -> Verdict:
+def decide(file: VisionFile, *, policy: AiPolicy, is_protected: bool, has_place: bool) -> VisionDecision:
     """What people have forbidden comes first, then what the file is, then who may see it."""
     objections = (
-        (policy is AiPolicy.OFF, Verdict.OFF),
-        (file.kind in SOUNDS, Verdict.SOUND),
-        (file.mime in PAPERS, Verdict.PAPER),
-        (file.kind in FILMS and file.mime not in PICTURES, Verdict.FILM),
-        (file.mime not in PICTURES, Verdict.NO_PICTURE),
-        (file.size_bytes > MOST_BYTES, Verdict.TOO_LARGE),
-        (is_too_small(file.width, file.height), Verdict.TOO_SMALL),
-        (file.sha256 is None, Verdict.ABSENT),
-        (not has_place, Verdict.NO_PLACE),
-        (is_protected, Verdict.PROTECTED),
-        (policy is AiPolicy.LOCAL, Verdict.HERE_ONLY),
+        (policy is AiPolicy.OFF, VisionDecision.OFF),
+        (file.kind in SOUNDS, VisionDecision.SOUND),
+        (file.mime in PAPERS, VisionDecision.PAPER),
+        (file.kind in FILMS and file.mime not in PICTURES, VisionDecision.FILM),
+        (file.mime not in PICTURES, VisionDecision.NO_PICTURE),
+        (file.size_bytes > MAX_BYTES, VisionDecision.TOO_LARGE),
+        (is_too_small(file.width, file.height), VisionDecision.TOO_SMALL),
+        (file.sha256 is None, VisionDecision.ABSENT),
+        (not has_place, VisionDecision.NO_PLACE),
+        (is_protected, VisionDecision.PROTECTED),
+        (policy is AiPolicy.LOCAL, VisionDecision.HERE_ONLY),
     )
-    return next((verdict for applies, verdict in objections if applies), Verdict.LOOK)
+    return next((verdict for applies, verdict in objections if applies), VisionDecision.LOOK)
 
 
 def is_too_small(width: int | None, height: int | None) -> bool:
     """Telegram does not always say how large a picture is."""
-    return any(side is not None and 0 < side < LEAST_SIDE for side in (width, height))
+    return any(side is not None and 0 < side < MIN_SIDE for side in (width, height))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.domain.understanding.policy import Tier
 
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 ANALYZED, SKIPPED, FAILED = "analyzed", "skipped", "failed"
 
 
@@ -29,7 +29,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class FileVision:
     """One file of a post: what became of it and why, and what was seen in it by whom."""
 
     ordinal: int
@@ -47,14 +47,14 @@ class Sight:
         return self.local if tier is Tier.LOCAL else self.provider or self.local
 
 
-def status_of(sights: Sequence[Sight]) -> str:
+def status_of(sights: Sequence[FileVision]) -> str:
     """One picture that was seen is enough."""
     if any(one.local or one.provider for one in sights):
         return ANALYZED
     return FAILED if any(one.is_failed for one in sights) else SKIPPED
 
 
-def post_in_sum(sights: Sequence[Sight], tier: Tier) -> dict[str, Json]:
+def post_in_sum(sights: Sequence[FileVision], tier: Tier) -> dict[str, Json]:
     """A post's row of that tier: its files one by one, and together."""
     ordered = sorted(sights, key=lambda one: one.ordinal)
     seen = [one.seen(tier) or Seen(is_document=one.is_document) for one in ordered]
@@ -83,8 +83,8 @@ def _together(seen: Iterable[Seen]) -> Seen:
     """Nothing is said twice."""
     shown = list(seen)
     return Seen(
-        description=" ".join(dict.fromkeys(one.description for one in shown if one.description))[:MOST_CHARACTERS],
-        text="\n".join(dict.fromkeys(one.text for one in shown if one.text))[:MOST_CHARACTERS],
+        description=" ".join(dict.fromkeys(one.description for one in shown if one.description))[:MAX_CHARACTERS],
+        text="\n".join(dict.fromkeys(one.text for one in shown if one.text))[:MAX_CHARACTERS],
         is_meme=any(one.is_meme for one in shown),
         is_document=any(one.is_document for one in shown),
     )

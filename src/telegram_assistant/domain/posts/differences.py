@@ -25,7 +25,7 @@ MAX_DEPTH = 4
 STEP_SIZE = 3
 
 
-class Change(StrEnum):
+class PieceChange(StrEnum):
     """What became of a piece of text."""
 
     SAME = "same"
@@ -37,7 +37,7 @@ class Change(StrEnum):
 class Piece:
     """A stretch of text that was kept, taken out or put in."""
 
-    change: Change
+    change: PieceChange
     text: str
 
 
@@ -65,7 +65,7 @@ def pieces_of(found: Difference | None, before: str, after: str) -> tuple[Piece,
     Falls back to `replacement` where there is no difference yet, or one between other texts.
     """
     pieces = tuple(_pieces(found or (), before, after))
-    if (_without(Change.ADDED, pieces), _without(Change.REMOVED, pieces)) != (before, after):
+    if (_without(PieceChange.ADDED, pieces), _without(PieceChange.REMOVED, pieces)) != (before, after):
         pieces = tuple(_pieces(replacement(before, after), before, after))
     return tuple(piece for piece in pieces if piece.text)
 
@@ -126,7 +126,7 @@ def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     return start, next((place for place in range(rest) if old[-1 - place] != new[-1 - place]), rest)
 
 
-def _without(change: Change, pieces: Iterable[Piece]) -> str:
+def _without(change: PieceChange, pieces: Iterable[Piece]) -> str:
     return "".join(piece.text for piece in pieces if piece.change is not change)
 
 
@@ -137,8 +137,8 @@ def _characters(words: Iterable[str]) -> int:
 def _pieces(found: Difference, before: str, after: str) -> Iterator[Piece]:
     old = new = 0
     for kept, removed, added in batched(found, STEP_SIZE):
-        yield Piece(Change.SAME, before[old : old + kept])
+        yield Piece(PieceChange.SAME, before[old : old + kept])
         old, new = old + kept, new + kept
-        yield Piece(Change.REMOVED, before[old : old + removed])
-        yield Piece(Change.ADDED, after[new : new + added])
+        yield Piece(PieceChange.REMOVED, before[old : old + removed])
+        yield Piece(PieceChange.ADDED, after[new : new + added])
         old, new = old + removed, new + added

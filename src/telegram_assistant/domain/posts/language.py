@@ -5,7 +5,7 @@ import re
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]+")
 _UKRAINIAN = re.compile(r"[іїєґІЇЄҐ]")
 _ENGLISH = re.compile(r"\b(the|and|of|to|in|is|for|that|with|on|are|was|it|by|as|at|from)\b", re.IGNORECASE)
-FEWEST_LETTERS = 3
+MIN_LETTERS = 3
 ENOUGH = 200
 """So many characters tell the language as well as all of them."""
 
@@ -14,7 +14,7 @@ def language_of(text: str) -> str | None:
     """`ru`, `uk`, `en`, or None where it cannot be told."""
     beginning = text[:ENOUGH]
     letters = sum(map(str.isalpha, beginning))
-    if letters < FEWEST_LETTERS:
+    if letters < MIN_LETTERS:
         return None
     if sum(map(len, _CYRILLIC.findall(beginning))) * 2 > letters:
         return "uk" if _UKRAINIAN.search(beginning) else "ru"

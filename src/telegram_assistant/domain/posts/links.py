@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.posts.post import Entity
+from telegram_assistant.domain.posts.post import TextEntity
 
-LONGEST_URL = 2000
+MAX_URL_LENGTH = 2000
 USUAL_PORTS = {"http": ":80", "https": ":443"}
 WHO_SENT_YOU = frozenset({"fbclid", "gclid", "dclid", "yclid", "ysclid", "msclkid", "igshid", "mc_cid", "mc_eid", "_openstat", "twclid"})
 """Parameters that say who sent a reader, and nothing about the page; and all that begin with utm_."""
 
 
-def urls_of(text: str, entities: Sequence[Entity]) -> tuple[str, ...]:
+def urls_of(text: str, entities: Sequence[TextEntity]) -> tuple[str, ...]:
     """Each address once, in the order of the text; only http and https, without fragments."""
     units = text.encode("utf-16-le", "surrogatepass")
     found: dict[str, None] = {}
@@ -40,7 +40,7 @@ def normal_url(address: str) -> str | None:
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return None
-    if parts.scheme not in {"http", "https"} or "." not in host or len(address) > LONGEST_URL:
+    if parts.scheme not in {"http", "https"} or "." not in host or len(address) > MAX_URL_LENGTH:
         return None
     return urlunsplit((parts.scheme, f"{host}{port}", parts.path or "/", parts.query, ""))
 

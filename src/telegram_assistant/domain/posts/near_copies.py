@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[.!?…:\n]+\s*")
 SIGNATURE_LINES = 3
 SIGNATURE_WORDS = 8
-FEWEST_WORDS = 8
+MIN_WORDS = 8
 """Below that every word counts, and only the same words are the same text."""
 SHINGLE = 2
 SKETCH_SIZE = 64
@@ -60,7 +60,7 @@ def sketch_of(text: str, key: bytes) -> Sketch:
     words = _words_of(bare) or [text]
     content = _content(words)
     facts = _facts(bare[:MAX_CHARACTERS])
-    if len(words) < FEWEST_WORDS or not facts:
+    if len(words) < MIN_WORDS or not facts:
         return Sketch(content, content, (), len(words))
     sampled = words[:MAX_WORDS]
     pairs = {_hashed(pair, key) for pair in {" ".join(sampled[place : place + SHINGLE]) for place in range(len(sampled) - SHINGLE + 1)}}

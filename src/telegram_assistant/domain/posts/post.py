@@ -32,7 +32,7 @@ class PostKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entity:
+class TextEntity:
     """A marked piece of text: a link, bold words, a mention. Offsets count UTF-16 units, as Telegram does.
 
     `detail` is what else its kind says: whom a name mentions, which custom emoji, the language of code.
@@ -71,7 +71,7 @@ class Post:
     content_hash: bytes
     kind: PostKind = PostKind.TEXT
     text: str = ""
-    entities: tuple[Entity, ...] = ()
+    entities: tuple[TextEntity, ...] = ()
     edited_at: datetime | None = None
     reply_to: MessageId | None = None
     forwarded_from: Origin | None = None
@@ -85,7 +85,7 @@ class Post:
         return PostId(self.channel_id, self.message_id)
 
 
-def fingerprint(text: str, entities: Sequence[Entity] = (), media_ids: Sequence[int] = ()) -> bytes:
+def fingerprint(text: str, entities: Sequence[TextEntity] = (), media_ids: Sequence[int] = ()) -> bytes:
     """SHA-256 of what a reader sees. Views, reactions and the edit date are left out on purpose: they are no edit.
 
     An entity's detail is left out too: posts stored before it was kept would all look edited. The text must be storable.

@@ -11,7 +11,7 @@ from telegram_assistant.domain.ids import ChannelId
 
 SECOND_LOOK = timedelta(minutes=10)
 """So long after the first look, what was missed by many at once is missed for good."""
-MOST_GONE, MOST_GONE_SHARE = 20, 0.2
+MAX_GONE, MAX_GONE_SHARE = 20, 0.2
 """More than that gone at once waits for a second look: it may be Telegram's trouble and not an editor's."""
 
 

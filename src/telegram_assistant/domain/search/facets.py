@@ -7,8 +7,8 @@ from datetime import date
 
 from telegram_assistant.domain.ids import ChannelId
 
-MOST_VALUES = 10
-MOST_DAYS = 31
+MAX_VALUES = 10
+MAX_DAYS = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,11 @@ def facets_of(found: Iterable[Counted]) -> Facets:
         languages=_most(one.lang for one in posts if one.lang),
         kinds=_most(one.kind for one in posts if one.kind),
         tags=_most(tag for one in posts for tag in one.tags),
-        days=tuple(Facet(day, days[day]) for day in sorted(days, reverse=True)[:MOST_DAYS]),
+        days=tuple(Facet(day, days[day]) for day in sorted(days, reverse=True)[:MAX_DAYS]),
     )
 
 
 def _most[T: (str, ChannelId)](values: Iterable[T]) -> tuple[Facet[T], ...]:
     """Equal ones in the order of their names, so that the same posts give the same answer."""
     counts = Counter(values)
-    return tuple(Facet(value, counts[value]) for value in sorted(counts, key=lambda value: (-counts[value], value))[:MOST_VALUES])
+    return tuple(Facet(value, counts[value]) for value in sorted(counts, key=lambda value: (-counts[value], value))[:MAX_VALUES])

@@ -24,8 +24,8 @@ from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.domain.understanding.policy import PostSort
 from telegram_assistant.errors import Rejected
 
-MOST_CHARACTERS = 1000
-MOST_TERMS = 50
+MAX_CHARACTERS = 1000
+MAX_TERMS = 50
 
 
 class Has(StrEnum):
@@ -113,8 +113,8 @@ class Query:
 
 def parse_query(typed: str, *, today: date) -> Query:
     """Rejected with what to write instead where an operator's value makes no sense, or there is nothing to look for."""
-    if len(typed) > MOST_CHARACTERS:
-        raise Rejected(f"that is more than {MOST_CHARACTERS} characters; ask with fewer words")
+    if len(typed) > MAX_CHARACTERS:
+        raise Rejected(f"that is more than {MAX_CHARACTERS} characters; ask with fewer words")
     reading = _Reading(today)
     for token in _TOKEN.finditer(storable(typed)):
         reading.take(bool(token["minus"]), token["name"], token["quoted"], token["bare"])
@@ -179,8 +179,8 @@ class _Reading:
     def done(self) -> Query:
         if self.since and self.until and self.since > self.until:
             raise Rejected(f"nothing lies between since:{self.since} and until:{self.until}; exchange them")
-        if sum(map(len, self.alternatives)) > MOST_TERMS:
-            raise Rejected(f"that is more than {MOST_TERMS} words; ask with fewer")
+        if sum(map(len, self.alternatives)) > MAX_TERMS:
+            raise Rejected(f"that is more than {MAX_TERMS} words; ask with fewer")
         return Query(
             alternatives=tuple(tuple(terms) for terms in self.alternatives if terms),
             channels=_each_once(self.channels),

@@ -18,7 +18,7 @@ MAX_KEY_GENERATIONS = 8
 """So many keys, one made with the other; each use of the last one asks whether all of them are valid."""
 
 
-class Role(StrEnum):
+class MemberRole(StrEnum):
     """What a person is in a tenant."""
 
     OWNER = "owner"
@@ -26,7 +26,7 @@ class Role(StrEnum):
     VIEWER = "viewer"
 
 
-class Scope(StrEnum):
+class KeyScope(StrEnum):
     """What a key opens."""
 
     READ = "read"
@@ -40,16 +40,16 @@ class Scope(StrEnum):
 
 
 SCOPES_OF = {
-    Role.VIEWER: frozenset({Scope.READ}),
-    Role.EDITOR: frozenset({Scope.READ, Scope.WRITE}),
-    Role.OWNER: frozenset({Scope.READ, Scope.WRITE, Scope.ADMIN, Scope.OPERATE}),
+    MemberRole.VIEWER: frozenset({KeyScope.READ}),
+    MemberRole.EDITOR: frozenset({KeyScope.READ, KeyScope.WRITE}),
+    MemberRole.OWNER: frozenset({KeyScope.READ, KeyScope.WRITE, KeyScope.ADMIN, KeyScope.OPERATE}),
 }
 
 
-def allowed(scopes: frozenset[Scope], *, role: Role | None, is_operator: bool) -> frozenset[Scope]:
+def allowed(scopes: frozenset[KeyScope], *, role: MemberRole | None, is_operator: bool) -> frozenset[KeyScope]:
     """What a key opens at last: never more than the role of its person, and nothing of others but for the operator."""
     within = scopes if role is None else scopes & SCOPES_OF[role]
-    return within if is_operator else within - {Scope.OPERATE}
+    return within if is_operator else within - {KeyScope.OPERATE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Caller:
     tenant: UUID
     tenant_name: str
     is_operator: bool
-    scopes: frozenset[Scope]
+    scopes: frozenset[KeyScope]
     actor: str
     """The person or key by name, for the audit log."""
     key_id: UUID | None = None

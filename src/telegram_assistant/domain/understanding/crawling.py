@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from telegram_assistant.domain.posts.links import canonical_url
 
 
-class Verdict(StrEnum):
+class CrawlDecision(StrEnum):
     """Why a link is read or not; shown to people as it is."""
 
     READ = "it is read"
@@ -32,7 +32,7 @@ class CrawlRules:
     allow: frozenset[str] = frozenset()
     """Empty: every site that is not denied."""
     deny: frozenset[str] = frozenset()
-    most_links: int = 3
+    max_links: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Decision:
     """What becomes of one link."""
 
     url: str
-    verdict: Verdict
+    verdict: CrawlDecision
 
 
 TELEGRAM = frozenset({"t.me", "telegram.me", "telegram.dog", "telegram.org", "telesco.pe", "tg.dev", "fragment.com"})
@@ -59,37 +59,37 @@ LOGIN_PATHS = ("/login", "/signin", "/sign-in", "/oauth", "/auth/", "/logout", "
 def decide(urls: Sequence[str], rules: CrawlRules) -> tuple[Decision, ...]:
     """A decision for each page that a post links to; those to read are the first few that are worth it."""
     decisions: dict[str, Decision] = {}
-    left = rules.most_links
+    left = rules.max_links
     for url in urls:
         address = canonical_url(url)
         if address in decisions:
             continue
         verdict = worth_reading(address, rules)
-        if verdict is Verdict.READ:
-            verdict = Verdict.READ if left > 0 else Verdict.TOO_MANY
+        if verdict is CrawlDecision.READ:
+            verdict = CrawlDecision.READ if left > 0 else CrawlDecision.TOO_MANY
             left -= 1
         decisions[address] = Decision(address, verdict)
     return tuple(decisions.values())
 
 
-def worth_reading(url: str, rules: CrawlRules) -> Verdict:
+def worth_reading(url: str, rules: CrawlRules) -> CrawlDecision:
     """Judge one link by itself. What an operator says comes first, and a denial before a permission."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").removesuffix(".")
     except ValueError:
-        return Verdict.NO_PAGE
+        return CrawlDecision.NO_PAGE
     objections = (
-        (not rules.enabled, Verdict.OFF),
-        (parts.scheme not in {"http", "https"} or not host or "@" in parts.netloc, Verdict.NO_PAGE),
-        (is_below(host, rules.deny), Verdict.DENIED),
-        (bool(rules.allow) and not is_below(host, rules.allow), Verdict.NOT_ALLOWED),
-        (is_below(host, TELEGRAM), Verdict.TELEGRAM),
-        (is_below(host, TRACKERS), Verdict.TRACKER),
-        (FILE.search(parts.path) is not None, Verdict.FILE),
-        (not rules.allow and (is_below(host, NEEDS_LOGIN) or parts.path.lower().startswith(LOGIN_PATHS)), Verdict.NEEDS_LOGIN),
+        (not rules.enabled, CrawlDecision.OFF),
+        (parts.scheme not in {"http", "https"} or not host or "@" in parts.netloc, CrawlDecision.NO_PAGE),
+        (is_below(host, rules.deny), CrawlDecision.DENIED),
+        (bool(rules.allow) and not is_below(host, rules.allow), CrawlDecision.NOT_ALLOWED),
+        (is_below(host, TELEGRAM), CrawlDecision.TELEGRAM),
+        (is_below(host, TRACKERS), CrawlDecision.TRACKER),
+        (FILE.search(parts.path) is not None, CrawlDecision.FILE),
+        (not rules.allow and (is_below(host, NEEDS_LOGIN) or parts.path.lower().startswith(LOGIN_PATHS)), CrawlDecision.NEEDS_LOGIN),
     )
-    return next((verdict for applies, verdict in objections if applies), Verdict.READ)
+    return next((verdict for applies, verdict in objections if applies), CrawlDecision.READ)
 
 
 def is_below(host: str, sites: frozenset[str]) -> bool:

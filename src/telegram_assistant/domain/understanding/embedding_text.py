@@ -9,9 +9,9 @@ from telegram_assistant.domain.posts.post import Json, Post
 from telegram_assistant.domain.search.query import Has
 from telegram_assistant.domain.understanding.policy import Tier
 
-MOST_CHARACTERS = 2000
+MAX_CHARACTERS = 2000
 """Sentence models read about 512 tokens, and providers are paid for all of them."""
-MOST_BESIDE = 600
+MAX_BESIDE = 600
 """Of that, what pictures and linked pages may take when the post itself is long."""
 
 BY_PROVIDER = "by_provider"
@@ -23,7 +23,7 @@ type Facts = dict[str, int | str | list[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class PostFacts:
     """What was understood about the present text of a post, by tier."""
 
     tags: Mapping[Tier, Data]
@@ -33,22 +33,22 @@ class Learnt:
     page_titles: tuple[str, ...]
 
 
-def text_of(post: Post, learnt: Learnt) -> str:
+def text_of(post: Post, learnt: PostFacts) -> str:
     """What a post is about: its own words, then what its pictures say and its links are called.
 
     One vector serves everybody, so nothing of it may come from a provider that only some of them may see.
     """
     pictures = learnt.album or learnt.seen
     beside = "\n".join(dict.fromkeys(_words(str(pictures.get("description") or ""), str(pictures.get("text") or ""), *learnt.page_titles)))
-    own = post.text.strip()[: MOST_CHARACTERS - min(len(beside), MOST_BESIDE)]
-    return "\n".join(_words(own, beside))[:MOST_CHARACTERS]
+    own = post.text.strip()[: MAX_CHARACTERS - min(len(beside), MAX_BESIDE)]
+    return "\n".join(_words(own, beside))[:MAX_CHARACTERS]
 
 
 def _words(*texts: str) -> Iterable[str]:
     return (stripped for text in texts if (stripped := text.strip()))
 
 
-def facts_of(post: Post, learnt: Learnt) -> Facts:
+def facts_of(post: Post, learnt: PostFacts) -> Facts:
     """What searches may ask for. Only what is so is written down."""
     facts: Facts = {"channel": int(post.channel_id), "at": int(post.posted_at.timestamp())}
     if post.lang:
@@ -75,7 +75,7 @@ def has_of(files: Sequence[MediaFile], urls: Sequence[str]) -> tuple[Has, ...]:
     return tuple(one for one, is_there in held if is_there)
 
 
-def _flags(post: Post, learnt: Learnt) -> Iterator[str]:
+def _flags(post: Post, learnt: PostFacts) -> Iterator[str]:
     yield from has_of(files_of(post), urls_of(post.text, post.entities))
     if Tier.PROVIDER in learnt.tags:
         yield BY_PROVIDER

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from telegram_assistant.domain.posts.post import Json
 
-LONGEST_EXCERPT = 4000
+MAX_EXCERPT_LENGTH = 4000
 """So much of a page's text is kept beside each post that links to it."""
 
 
@@ -45,7 +45,7 @@ KEPT: dict[PageStatus, timedelta] = {
     PageStatus.WAITING: timedelta(0),
 }
 """How long an answer holds, whoever asks; a page that cannot be had at the moment is asked for again sooner."""
-LONGEST_KEPT = 7 * _DAY
+MAX_KEPT_LENGTH = 7 * _DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Extracted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class LinkedPage:
     """What is on a page. `url` is where it was found in the end; `canonical_url` is what the page calls itself, and only its own word."""
 
     url: str
@@ -88,7 +88,7 @@ class Page:
             "author": self.author,
             "published_at": self.published_at.isoformat() if self.published_at else None,
             "lang": self.lang,
-            "excerpt": self.text[:LONGEST_EXCERPT],
+            "excerpt": self.text[:MAX_EXCERPT_LENGTH],
             "image_url": self.image_url,
             "why": self.why,
         }
@@ -98,4 +98,4 @@ class Page:
 def kept_for(status: PageStatus, attempts: int) -> timedelta:
     """How long nobody needs to ask again; each failure in a row doubles it."""
     longer = KEPT[status] * 2 ** min(max(attempts - 1, 0), 16) if status in {PageStatus.FAILED, PageStatus.TOO_SLOW} else KEPT[status]
-    return min(longer, LONGEST_KEPT)
+    return min(longer, MAX_KEPT_LENGTH)

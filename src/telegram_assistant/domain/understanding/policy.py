@@ -34,7 +34,7 @@ class Tier(StrEnum):
     PROVIDER = "provider"
 
 
-class Work(StrEnum):
+class ModelTask(StrEnum):
     """What is asked of a model."""
 
     CHAT = "chat"
@@ -67,7 +67,7 @@ class Failure(StrEnum):
     """It does not accept the request or the key."""
 
 
-class Reason(StrEnum):
+class FallbackReason(StrEnum):
     """Why a result is not a provider's."""
 
     POLICY = "policy"
@@ -85,15 +85,15 @@ class Reason(StrEnum):
     FAILED = "failed"
 
 
-WORTH_TRYING_AGAIN = frozenset({Reason.NO_BUDGET, Reason.BUSY, Reason.BREAKER, Reason.AWAY, Reason.FAILED})
+WORTH_TRYING_AGAIN = frozenset({FallbackReason.NO_BUDGET, FallbackReason.BUSY, FallbackReason.BREAKER, FallbackReason.AWAY, FallbackReason.FAILED})
 """What a provider could not do now, it may do later."""
 
 
-def reason_of(failure: str) -> Reason:
+def reason_of(failure: str) -> FallbackReason:
     """What a failure means for what was asked."""
     if failure == Failure.BLACKLIST:
-        return Reason.BLACKLIST
-    return Reason.AWAY if failure in {Failure.OUTAGE, Failure.LATE, Failure.RATE, Failure.NO_MONEY} else Reason.FAILED
+        return FallbackReason.BLACKLIST
+    return FallbackReason.AWAY if failure in {Failure.OUTAGE, Failure.LATE, Failure.RATE, Failure.NO_MONEY} else FallbackReason.FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Allowed:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PendingImprovement:
     """A post whose local result a provider may improve later."""
 
     post_id: PostId
@@ -114,17 +114,17 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProviderRequest:
     """What a kept answer is an answer to."""
 
-    work: Work
+    work: ModelTask
     provider: str
     model: str
     prompt_version: str
 
 
 @dataclass(frozen=True, slots=True)
-class Eye:
+class VisionModel:
     """Who looks at pictures, and how."""
 
     provider: str

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from uuid import UUID
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.understanding.policy import Work
+from telegram_assistant.domain.understanding.policy import ModelTask
 
 MILLION = 1_000_000
 
@@ -55,7 +55,7 @@ class Balance:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class SpendingBudget:
     """A tenant's limits for each month, and what this month has used; what is reserved counts as used."""
 
     tenant_id: TenantId
@@ -71,7 +71,7 @@ class Call:
     """One request to a provider, as the ledger knows it."""
 
     call_id: UUID
-    work: Work
+    work: ModelTask
     purpose: str
     provider: str
     model: str

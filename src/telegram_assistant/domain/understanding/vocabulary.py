@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 LANGUAGES = ("ru", "en")
-MOST_TAGS = 8
-MOST_PROPOSALS = 3
+MAX_TAGS = 8
+MAX_PROPOSALS = 3
 """Of one post."""
 CHANNELS_THAT_AGREE = 5
 TEXTS_THAT_AGREE = 5
-SHORTEST_TAG, LONGEST_TAG = 2, 40
+SHORTEST_TAG, MAX_TAG_LENGTH = 2, 40
 _TAG = re.compile(r"[^\W\d_][^\W_]*(?:[ -][^\W_]+){0,3}")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]+")
 _LATIN = re.compile(r"[A-Za-z]+")
@@ -50,7 +50,7 @@ def language_for(text: str) -> str:
 def tag_in(proposed: str) -> str | None:
     """A tag as we spell it; None for what cannot be one: addresses, sentences, numbers."""
     plain = " ".join(proposed.removeprefix("#").replace("_", " ").split()).casefold()
-    return plain if SHORTEST_TAG <= len(plain) <= LONGEST_TAG and _TAG.fullmatch(plain) else None
+    return plain if SHORTEST_TAG <= len(plain) <= MAX_TAG_LENGTH and _TAG.fullmatch(plain) else None
 
 
 def is_established(support: Support) -> bool:

@@ -8,7 +8,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.errors import Busy, CannotStart
-from telegram_assistant.settings import DatabaseSettings, Login, location_of
+from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, location_of
 
 type Pool = asyncpg.Pool[asyncpg.Record]
 type Connection = PoolConnectionProxy[asyncpg.Record]
@@ -42,7 +42,7 @@ RELEASED = "released back to the pool"
 
 
 @asynccontextmanager
-async def open_pool(settings: DatabaseSettings, login: Login = Login.API) -> AsyncIterator[Pool]:
+async def open_pool(settings: DatabaseSettings, login: DatabaseLogin = DatabaseLogin.API) -> AsyncIterator[Pool]:
     """Connect with this login, and close again at the end. CannotStart when PostgreSQL cannot be used."""
     url = settings.url_of(login)
     try:

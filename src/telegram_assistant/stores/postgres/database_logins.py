@@ -5,18 +5,18 @@ from collections.abc import Mapping
 import asyncpg
 
 from telegram_assistant.errors import CannotStart
-from telegram_assistant.settings import DatabaseSettings, Login, location_of
+from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, location_of
 from telegram_assistant.stores.postgres.schema import Connection
 
 TENANT, API, SYSTEM, INGEST = WORKING_ROLES = ("tga_tenant", "tga_api", "tga_system", "tga_ingest")
-ROLES_OF = {Login.API: frozenset({TENANT, API}), Login.SYSTEM: frozenset({SYSTEM}), Login.INGEST: frozenset({INGEST})}
+ROLES_OF = {DatabaseLogin.API: frozenset({TENANT, API}), DatabaseLogin.SYSTEM: frozenset({SYSTEM}), DatabaseLogin.INGEST: frozenset({INGEST})}
 """A login that stands for several has the roles of all of them. tga_ingest is a member of tga_system."""
 
 
 def roles_by_user(settings: DatabaseSettings) -> Mapping[str, frozenset[str]]:
     """Every database user that the settings name, with the roles that it needs and no others."""
     roles: dict[str, frozenset[str]] = {}
-    for login in Login:
+    for login in DatabaseLogin:
         name = settings.name_of(login)
         roles[name] = roles.get(name, frozenset()) | ROLES_OF[login]
     return roles

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import asyncpg
 
-from telegram_assistant.domain.diagnosis import Finding, Verdict, bad, clock_skew, ok, warning
-from telegram_assistant.settings import DatabaseSettings, Login, location_of
+from telegram_assistant.domain.diagnosis import Finding, Severity, bad, clock_skew, ok, warning
+from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, location_of
 from telegram_assistant.stores.postgres.database_logins import ROLES_OF, SYSTEM, TENANT, granted_roles, may_take, roles_by_user
 from telegram_assistant.stores.postgres.schema import Connection, schema_of
 
@@ -19,24 +19,24 @@ SELECT EXISTS (
         SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) ORDER BY a.attname))
 """
 MAY = {
-    Login.API: "serves requests: one tenant at a time, and narrow functions",
-    Login.SYSTEM: "sees every tenant and no session",
-    Login.INGEST: "sees every tenant, and alone reads sessions",
+    DatabaseLogin.API: "serves requests: one tenant at a time, and narrow functions",
+    DatabaseLogin.SYSTEM: "sees every tenant and no session",
+    DatabaseLogin.INGEST: "sees every tenant, and alone reads sessions",
 }
 
 
 async def examine(settings: DatabaseSettings) -> list[Finding]:
     """One line when it cannot be used, else one for the server, one for each login, and one for each thing that is wrong."""
     findings = await _examine_server(settings)
-    if any(finding.verdict is Verdict.BAD and finding.subject == SUBJECT for finding in findings):
+    if any(finding.verdict is Severity.BAD and finding.subject == SUBJECT for finding in findings):
         return findings
     if len(roles_by_user(settings)) == 1:
         return findings + await _examine_only_login(settings)
-    return findings + [finding for login in Login for finding in await _examine_login(settings, login)]
+    return findings + [finding for login in DatabaseLogin for finding in await _examine_login(settings, login)]
 
 
 async def _examine_server(settings: DatabaseSettings) -> list[Finding]:
-    connection = await _connect(settings, Login.API)
+    connection = await _connect(settings, DatabaseLogin.API)
     if isinstance(connection, Finding):
         return [connection]
     try:
@@ -55,12 +55,12 @@ async def _examine_server(settings: DatabaseSettings) -> list[Finding]:
 
 async def _examine_only_login(settings: DatabaseSettings) -> list[Finding]:
     """One login for everything; or that of requests, in a process that is told of no other."""
-    connection = await _connect(settings, Login.API)
+    connection = await _connect(settings, DatabaseLogin.API)
     if isinstance(connection, Finding):
         return [connection]
-    subject, name = f"{SUBJECT} login", settings.name_of(Login.API)
+    subject, name = f"{SUBJECT} login", settings.name_of(DatabaseLogin.API)
     try:
-        wrong = await _too_strong(connection, subject, Login.API) or await _schema(connection, ROLES_OF[Login.API])
+        wrong = await _too_strong(connection, subject, DatabaseLogin.API) or await _schema(connection, ROLES_OF[DatabaseLogin.API])
         if wrong:
             return wrong
         if not await may_take(connection, SYSTEM):
@@ -71,7 +71,7 @@ async def _examine_only_login(settings: DatabaseSettings) -> list[Finding]:
     return [warning(subject, what, remedy="set DATABASE_SYSTEM_URL and DATABASE_INGEST_URL, then run `tga migrate`; one person may do without")]
 
 
-async def _examine_login(settings: DatabaseSettings, login: Login) -> list[Finding]:
+async def _examine_login(settings: DatabaseSettings, login: DatabaseLogin) -> list[Finding]:
     """Red when it can do too little or too much."""
     subject, name = f"{SUBJECT} {login.value}", settings.name_of(login)
     wanted = roles_by_user(settings)[name]
@@ -87,15 +87,15 @@ async def _examine_login(settings: DatabaseSettings, login: Login) -> list[Findi
         await connection.close(timeout=5)
     if more:
         return [bad(subject, f"the login {name} may become {' and '.join(more)}, which it must not", remedy="run `tga migrate`: it takes that away")]
-    shared = [other.value for other in Login if other is not login and settings.name_of(other) == name]
+    shared = [other.value for other in DatabaseLogin if other is not login and settings.name_of(other) == name]
     if shared:
         return [warning(subject, f"{name} is the login of {' and '.join(shared)} too", remedy=f"set {login.variable} to a login of its own")]
     return [ok(subject, f"{name} {MAY[login]}")]
 
 
-async def _connect(settings: DatabaseSettings, login: Login) -> "asyncpg.Connection[asyncpg.Record] | Finding":
+async def _connect(settings: DatabaseSettings, login: DatabaseLogin) -> "asyncpg.Connection[asyncpg.Record] | Finding":
     url = settings.url_of(login)
-    where, subject = location_of(url), SUBJECT if login is Login.API else f"{SUBJECT} {login.value}"
+    where, subject = location_of(url), SUBJECT if login is DatabaseLogin.API else f"{SUBJECT} {login.value}"
     try:
         return await asyncpg.connect(url.get_secret_value(), timeout=5, command_timeout=5)
     except (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError):
@@ -108,7 +108,7 @@ async def _connect(settings: DatabaseSettings, login: Login) -> "asyncpg.Connect
         return bad(subject, f"PostgreSQL at {where} does not answer ({type(error).__name__})", remedy=remedy)
 
 
-async def _too_strong(connection: Connection, subject: str, login: Login) -> list[Finding]:
+async def _too_strong(connection: Connection, subject: str, login: DatabaseLogin) -> list[Finding]:
     """Row-level security binds neither superusers nor owners: no running process may be either."""
     row = await connection.fetchrow(
         """

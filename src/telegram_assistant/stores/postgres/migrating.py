@@ -9,7 +9,7 @@ from alembic import command
 from alembic.config import Config
 
 from telegram_assistant.errors import CannotStart
-from telegram_assistant.settings import DatabaseSettings, Login, location_of
+from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, location_of
 from telegram_assistant.stores.postgres.database_logins import API, INGEST, SYSTEM, granted_roles, roles_by_user
 from telegram_assistant.stores.postgres.schema import MIGRATIONS, Connection, Schema, schema_at
 
@@ -79,7 +79,7 @@ async def _schema(connection: Connection) -> Schema:
 
 async def _create_logins(connection: Connection, settings: DatabaseSettings, tell: Callable[[str], None]) -> None:
     """Creates the missing logins. Each becomes a member of its working roles, without inheriting them, and of no others."""
-    urls = {settings.name_of(login): settings.url_of(login).get_secret_value() for login in Login}
+    urls = {settings.name_of(login): settings.url_of(login).get_secret_value() for login in DatabaseLogin}
     for name, wanted in roles_by_user(settings).items():
         if not await connection.fetchval("SELECT 1 FROM pg_roles WHERE rolname = $1", name):
             password = unquote(urlsplit(urls[name]).password or "")

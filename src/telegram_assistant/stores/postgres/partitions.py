@@ -8,7 +8,7 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
 @dataclass(frozen=True, slots=True)
-class ByMonth:
+class MonthlyTable:
     """A table partitioned by month. `keep` is how long its rows matter; None means for ever."""
 
     table: str
@@ -16,11 +16,11 @@ class ByMonth:
 
 
 BY_MONTH = (
-    ByMonth("post_raw", keep=timedelta(days=30)),
-    ByMonth("post_search"),
-    ByMonth("post_counts"),
-    ByMonth("usage"),
-    ByMonth("audit_log"),
+    MonthlyTable("post_raw", keep=timedelta(days=30)),
+    MonthlyTable("post_search"),
+    MonthlyTable("post_counts"),
+    MonthlyTable("usage"),
+    MonthlyTable("audit_log"),
 )
 
 MONTHS_AHEAD = 3

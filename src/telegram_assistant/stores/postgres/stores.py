@@ -28,7 +28,7 @@ from telegram_assistant.stores.postgres.delivery.job_runs import JobRuns
 from telegram_assistant.stores.postgres.delivery.notices import Notices
 from telegram_assistant.stores.postgres.delivery.outbox import Outbox
 from telegram_assistant.stores.postgres.delivery.rebuilds import Rebuilds
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.media.files import MediaQueue
 from telegram_assistant.stores.postgres.media.post_files import PostMedia
 from telegram_assistant.stores.postgres.media.upkeep import MediaUpkeep
@@ -61,7 +61,7 @@ from telegram_assistant.stores.postgres.understanding.ai_results import AiResult
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichments, PostEnrichments
 from telegram_assistant.stores.postgres.understanding.near_texts import NearTexts
 from telegram_assistant.stores.postgres.understanding.own_spending import OwnSpending
-from telegram_assistant.stores.postgres.understanding.pages import Pages
+from telegram_assistant.stores.postgres.understanding.pages import LinkedPages
 from telegram_assistant.stores.postgres.understanding.provider_wanted import ProviderWanted
 from telegram_assistant.stores.postgres.understanding.spending import QuestionLedger, Spending
 from telegram_assistant.stores.postgres.understanding.tag_use import TagUse
@@ -107,7 +107,7 @@ class SystemStores:
     post_states: PostStates
     rebuilds: Rebuilds
     word_index: WordIndex
-    pages: Pages
+    pages: LinkedPages
     enrichments: Enrichments
     outbox: Outbox
     notices: Notices
@@ -180,7 +180,7 @@ def ingest_stores(pool: Pool) -> IngestStores:
     return IngestStores(accounts=AccountSessions(transactions), logins=Logins(transactions))
 
 
-def system_stores(pool: Pool, bell: Bell) -> SystemStores:
+def system_stores(pool: Pool, bell: Wakeup) -> SystemStores:
     transactions = SystemTransactions(pool)
     repeatable = SystemTransactions(pool, repeatable=True)
     return SystemStores(
@@ -200,7 +200,7 @@ def system_stores(pool: Pool, bell: Bell) -> SystemStores:
         post_states=PostStates(transactions),
         rebuilds=Rebuilds(transactions),
         word_index=WordIndex(repeatable),
-        pages=Pages(repeatable),
+        pages=LinkedPages(repeatable),
         enrichments=Enrichments(repeatable),
         outbox=Outbox(repeatable, bell),
         notices=Notices(repeatable),

@@ -20,7 +20,7 @@ from telegram_assistant.telemetry.metrics import HWM_AGE, MARKS_UNREADABLE
 
 log = get_logger()
 
-MOST_AT_ONCE = 1000
+MAX_AT_ONCE = 1000
 
 STATISTICS_SECONDS = 3600
 DAY_SECONDS = 86_400
@@ -70,8 +70,8 @@ class Marks:
     async def high_water(self, channel_ids: Sequence[ChannelId]) -> Mapping[ChannelId, datetime]:
         """The dates below which runs that were cut off had closed their holes."""
         marks: dict[ChannelId, datetime] = {}
-        for first in range(0, len(channel_ids), MOST_AT_ONCE):
-            some = channel_ids[first : first + MOST_AT_ONCE]
+        for first in range(0, len(channel_ids), MAX_AT_ONCE):
+            some = channel_ids[first : first + MAX_AT_ONCE]
             found = await self._try(self._redis.mget([f"parse_hwm:{one}" for one in some])) or []
             for one, text in zip(some, found, strict=False):
                 moment = None if text is None else _moment(one, text)

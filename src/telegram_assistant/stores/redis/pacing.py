@@ -20,7 +20,7 @@ class Pacing:
     def __init__(self, redis: Redis) -> None:
         self._turn = redis.register_script(TURN)
 
-    async def turn(self, site: str, *, every_seconds: float, most_seconds: float) -> float | None:
+    async def turn(self, site: str, *, every_seconds: float, max_seconds: float) -> float | None:
         """Take the next turn at a site, and learn how many seconds it is away; None: too many, and none is taken."""
-        waits = int(await answered(self._turn(keys=[f"crawl:turn:{site}"], args=[round(every_seconds * 1000), round(most_seconds * 1000)])))
+        waits = int(await answered(self._turn(keys=[f"crawl:turn:{site}"], args=[round(every_seconds * 1000), round(max_seconds * 1000)])))
         return None if waits < 0 else waits / 1000

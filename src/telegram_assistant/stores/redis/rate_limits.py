@@ -32,7 +32,7 @@ return {tightest - 2, least, math.ceil(filled[tightest] - now), changes}
 """
 
 
-class CountedBy(StrEnum):
+class BucketOwner(StrEnum):
     """Whose requests a bucket counts together."""
 
     KEY = "key"
@@ -44,7 +44,7 @@ class CountedBy(StrEnum):
 class Bucket:
     """One limit of one key, tenant or address: so many a minute, so many of them at once."""
 
-    counted_by: CountedBy
+    counted_by: BucketOwner
     name: str
     per_minute: int
     burst: int
@@ -55,7 +55,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class RateLimitDecision:
     """Whether a request may be answered, by the strictest of its buckets. `seconds`: until it may, or until as many as ever may."""
 
     allowed: bool
@@ -73,12 +73,12 @@ class RateLimits:
         self._redis = redis
         self._take = redis.register_script(TAKE)
 
-    async def take(self, buckets: Sequence[Bucket]) -> Taken:
+    async def take(self, buckets: Sequence[Bucket]) -> RateLimitDecision:
         """From all of them or from none, in one round trip."""
         keys = [CHANGES, *(bucket.redis_key for bucket in buckets)]
         arguments = [number for bucket in buckets for number in (60_000 / bucket.per_minute, bucket.burst)]
         which, left, milliseconds, changes = await answered(self._take(keys=keys, args=arguments))
-        return Taken(int(left) >= 0, buckets[int(which)], max(0, int(left)), int(milliseconds) / 1000, int(changes))
+        return RateLimitDecision(int(left) >= 0, buckets[int(which)], max(0, int(left)), int(milliseconds) / 1000, int(changes))
 
     async def changes(self) -> int:
         """How often keys have changed so far."""

@@ -24,7 +24,7 @@ BESIDE, FRONT = 3, 24
 """How many other articles a page names, and how many the front page."""
 DAYS = {"demo": 14, "measuring": 49}
 """How far back each size reaches."""
-MOST_COMMENTS = 900
+MAX_COMMENTS = 900
 REACTIONS = {
     Kind.NEWS: ("👍", "😢", "🤔", "🔥"),
     Kind.OPINION: ("❤️", "👍", "😁", "🤔"),
@@ -115,7 +115,7 @@ class Demo:
         views = int(post.channel.members * (0.08 + 0.3 * reach * reach) * (1 - math.exp(-age / 20_000))) + 1
         emoji = REACTIONS[post.kind] if liking > 0.3 else ()
         reactions = tuple((one, count) for place, one in enumerate(emoji) if (count := int(views * 0.01 * liking / (place + 1) ** 2)))
-        said = min(int(views * 0.004 * comments), MOST_COMMENTS) if post.channel.index % 5 else None
+        said = min(int(views * 0.004 * comments), MAX_COMMENTS) if post.channel.index % 5 else None
         return views, int(views * 0.02 * forwards), said, reactions
 
     def _apply(self, happening: Happening) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from telegram_assistant.domain.accounts.budget import Kept
+from telegram_assistant.domain.accounts.budget import SavedMeter
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
@@ -24,7 +24,7 @@ class AccountLimits:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, account_id: AccountId) -> Mapping[str, Kept]:
+    async def of(self, account_id: AccountId) -> Mapping[str, SavedMeter]:
         """By method, in seconds from now."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -38,7 +38,7 @@ class AccountLimits:
                 account_id,
             )
         return {
-            row["method"]: Kept(
+            row["method"]: SavedMeter(
                 blocked_seconds=row["blocked_seconds"],
                 tokens=None if row["tokens"] is None else tuple(row["tokens"]),
                 tokens_age_seconds=row["tokens_age_seconds"],
@@ -48,7 +48,7 @@ class AccountLimits:
             for row in rows
         }
 
-    async def keep(self, account_id: AccountId, method: str, kept: Kept) -> None:
+    async def keep(self, account_id: AccountId, method: str, kept: SavedMeter) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """

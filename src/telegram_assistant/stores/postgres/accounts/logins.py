@@ -43,7 +43,7 @@ class LoginAttempt:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenLogin:
+class ClaimedLogin:
     """A login that this process sees to. What is shown at the door is sealed with its key."""
 
     attempt_id: UUID
@@ -116,7 +116,7 @@ class Logins(LoginRequests):
     def __init__(self, transactions: IngestTransactions) -> None:
         super().__init__(transactions)
 
-    async def take(self, owner: str) -> tuple[TakenLogin, ...]:
+    async def take(self, owner: str) -> tuple[ClaimedLogin, ...]:
         """Logins that nobody has taken on yet. Those past their time are closed, and what never became an account is forgotten."""
         async with self._transactions.begin() as connection:
             await connection.execute(f"UPDATE login_attempts SET state = 'expired', answer = NULL, shown = NULL WHERE expires_at < now() AND {OPEN}")
@@ -130,7 +130,7 @@ class Logins(LoginRequests):
                 """,
                 owner,
             )
-        return tuple(TakenLogin(UUID(str(row["attempt_id"])), LoginWay(row["way"]), row["door_key"]) for row in rows)
+        return tuple(ClaimedLogin(UUID(str(row["attempt_id"])), LoginWay(row["way"]), row["door_key"]) for row in rows)
 
     async def ask(self, attempt_id: UUID, wanted: LoginState, *, public_key: bytes, error: str | None) -> int:
         """Put a question to the person; its number. Rejected when the login is over."""

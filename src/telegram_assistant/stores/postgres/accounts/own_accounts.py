@@ -6,18 +6,18 @@ from datetime import datetime
 from uuid import UUID
 
 from telegram_assistant.domain.accounts.account import BEFORE, AccountState
-from telegram_assistant.domain.accounts.budget import Kept
+from telegram_assistant.domain.accounts.budget import SavedMeter
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.database import TenantTransactions
 
 
 @dataclass(frozen=True, slots=True)
-class KeptLimit:
+class MethodLimit:
     """What is written down of an account's use of one method."""
 
     method: str
     blocked_until: datetime | None
-    kept: Kept
+    kept: SavedMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class OwnAccount:
     open_backfills: int
     requests_per_second: float | None
     """That its channels need; None before the first plan."""
-    limits: tuple[KeptLimit, ...]
+    limits: tuple[MethodLimit, ...]
 
 
 ACCOUNTS = """
@@ -66,13 +66,13 @@ class OwnAccounts:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(ACCOUNTS)
             limits = await connection.fetch("SELECT * FROM limits_of_accounts() ORDER BY account_id, method")
-        kept: dict[int, list[KeptLimit]] = defaultdict(list)
+        kept: dict[int, list[MethodLimit]] = defaultdict(list)
         for row in limits:
             kept[row["account_id"]].append(
-                KeptLimit(
+                MethodLimit(
                     row["method"],
                     row["blocked_until"],
-                    Kept(
+                    SavedMeter(
                         tokens=None if row["tokens"] is None else tuple(row["tokens"]),
                         tokens_age_seconds=row["tokens_age_seconds"],
                         pace=row["pace"],

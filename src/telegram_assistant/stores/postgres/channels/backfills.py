@@ -11,7 +11,7 @@ from telegram_assistant.stores.postgres.channels.coverage import GAPS, NEWEST, i
 from telegram_assistant.stores.postgres.channels.schedule import CLAIM_SECONDS
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
-MOST_ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 
 
 class BackfillKind(StrEnum):
@@ -160,7 +160,7 @@ class Backfills:
 
     async def fail(self, job: Backfill, why: str, *, pause: timedelta) -> bool:
         """True when it was the last attempt: then the job is over, and a person sees why."""
-        over = job.attempts + 1 >= MOST_ATTEMPTS
+        over = job.attempts + 1 >= MAX_ATTEMPTS
         change = "attempts = attempts + 1, error = $3, next_try_at = now() + $4, state = CASE WHEN $5 THEN 'failed' ELSE 'open' END"
         await self._update(job, change, why, pause, over)
         return over

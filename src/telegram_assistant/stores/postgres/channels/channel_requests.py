@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from telegram_assistant.domain.accounts.budget import Kept, budget_of
+from telegram_assistant.domain.accounts.budget import SavedMeter, budget_of
 from telegram_assistant.domain.channels.channel import Reference, ReferenceKind
 from telegram_assistant.domain.channels.channel_requests import MAX_OPEN_REQUESTS, METHODS, Capacity, RequestKind, RequestState, ServingAccount
 from telegram_assistant.domain.channels.priority import Priority
@@ -153,11 +153,11 @@ class ChannelRequests:
             rows = await connection.fetch("SELECT * FROM accounts_for_requests($1)", sorted({budget_of(one).method for one in METHODS.values()}))
             beside = await connection.fetchrow("SELECT * FROM beside_requests()")
         accounts: dict[int, tuple[bool, bool]] = {}
-        limits: defaultdict[int, dict[str, Kept]] = defaultdict(dict)
+        limits: defaultdict[int, dict[str, SavedMeter]] = defaultdict(dict)
         for row in rows:
             accounts[row["account_id"]] = (row["is_own"], row["is_running"])
             if row["method"] is not None:
-                limits[row["account_id"]][row["method"]] = Kept(
+                limits[row["account_id"]][row["method"]] = SavedMeter(
                     blocked_seconds=row["blocked_seconds"],
                     tokens=None if row["tokens"] is None else tuple(row["tokens"]),
                     tokens_age_seconds=row["tokens_age_seconds"],

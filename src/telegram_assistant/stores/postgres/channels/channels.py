@@ -53,7 +53,7 @@ class FollowedChannel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Which:
+class ChannelFilter:
     """Those of a tenant's channels that somebody asks for."""
 
     words: str | None = None
@@ -214,7 +214,7 @@ class Followed:
         async with self._transactions.begin() as connection:
             return bool(await connection.fetchval("SELECT poll_followed_channel($1, $2, $3)", channel_id, mode and mode.value, first))
 
-    async def page(self, which: Which, *, limit: int, after: ChannelId | None = None) -> tuple[FollowedChannel, ...]:
+    async def page(self, which: ChannelFilter, *, limit: int, after: ChannelId | None = None) -> tuple[FollowedChannel, ...]:
         """In the order of their ids, which never change."""
         return await self._fetch(
             f"""

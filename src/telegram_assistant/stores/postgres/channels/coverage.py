@@ -114,9 +114,9 @@ class CoverageLedger:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, channel_id: ChannelId, *, most_ranges: int = 1000) -> Coverage | None:
+    async def of(self, channel_id: ChannelId, *, max_ranges: int = 1000) -> Coverage | None:
         """The channel's coverage with its newest gaps and proven ranges first; None before the first page has landed."""
-        return await _coverage(self._transactions, COVERAGE, channel_id, most_ranges)
+        return await _coverage(self._transactions, COVERAGE, channel_id, max_ranges)
 
 
 class OwnCoverage:
@@ -125,13 +125,13 @@ class OwnCoverage:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, channel_id: ChannelId, *, most_ranges: int = 1000) -> Coverage | None:
-        return await _coverage(self._transactions, OWN_COVERAGE, channel_id, most_ranges)
+    async def of(self, channel_id: ChannelId, *, max_ranges: int = 1000) -> Coverage | None:
+        return await _coverage(self._transactions, OWN_COVERAGE, channel_id, max_ranges)
 
 
-async def _coverage(transactions: Transactions, query: str, channel_id: ChannelId, most_ranges: int) -> Coverage | None:
+async def _coverage(transactions: Transactions, query: str, channel_id: ChannelId, max_ranges: int) -> Coverage | None:
     async with transactions.begin() as connection:
-        row = await connection.fetchrow(query, channel_id, most_ranges)
+        row = await connection.fetchrow(query, channel_id, max_ranges)
     if row is None:
         return None
     floor_id, newest_id = MessageId(row["floor_id"]), MessageId(row["newest_id"])

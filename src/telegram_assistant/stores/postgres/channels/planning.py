@@ -11,7 +11,7 @@ from telegram_assistant.stores.postgres.channels.assignment_sql import ASK_FOR_A
 from telegram_assistant.stores.postgres.channels.channels import SET_TIER
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
-MOST_AT_ONCE = 1000
+MAX_AT_ONCE = 1000
 """Jobs that one tick opens: what is left, the next one opens."""
 
 
@@ -159,7 +159,7 @@ class Planning:
             await connection.execute(FORGET_PREVIEWS)
             await connection.execute(MOVE_BACKFILLS)
             await connection.execute(MOVE_MEDIA)
-            await connection.execute(ASK_FOR_ACCESS, MOST_AT_ONCE)
+            await connection.execute(ASK_FOR_ACCESS, MAX_AT_ONCE)
 
     async def read_with(self, account_id: AccountId, channel_id: ChannelId) -> None:
         """Read a channel now with this account, which has just found it; unless another one is reading it at this moment."""
@@ -208,7 +208,7 @@ class Planning:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 "SELECT channel_id FROM poll_schedule WHERE next_poll_at = 'infinity' AND account_id IS NOT NULL AND NOT claimed LIMIT $1",
-                MOST_AT_ONCE,
+                MAX_AT_ONCE,
             )
         return [ChannelId(row["channel_id"]) for row in rows]
 
@@ -229,13 +229,13 @@ class Planning:
     async def want_history(self) -> list[ChannelId]:
         """Open a backfill where somebody wants more of the past than the floor reaches."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(WANT_HISTORY, MOST_AT_ONCE)
+            rows = await connection.fetch(WANT_HISTORY, MAX_AT_ONCE)
         return [ChannelId(row["channel_id"]) for row in rows]
 
     async def want_gaps(self, *, settled_seconds: float) -> list[ChannelId]:
         """Open a backfill where the ledger shows a hole and nothing was landed for a while."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(WANT_GAPS, MOST_AT_ONCE, settled_seconds)
+            rows = await connection.fetch(WANT_GAPS, MAX_AT_ONCE, settled_seconds)
         return [ChannelId(row["channel_id"]) for row in rows]
 
     async def hours_posted(self, now: datetime, most: int) -> dict[ChannelId, list[int]]:

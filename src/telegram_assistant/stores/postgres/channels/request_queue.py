@@ -23,7 +23,7 @@ LOOKAHEAD = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class TakenRequest:
+class ClaimedRequest:
     """A request that is being served. Without a tenant, only the account's own access is wanted."""
 
     request_id: UUID
@@ -92,24 +92,24 @@ class RequestQueue:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def claim(self, account_id: AccountId, kinds: Collection[RequestKind], *, only_stored_names: bool = False) -> TakenRequest | None:
+    async def claim(self, account_id: AccountId, kinds: Collection[RequestKind], *, only_stored_names: bool = False) -> ClaimedRequest | None:
         """The request of these kinds that this account serves next. It comes back after two minutes unless it is answered."""
         return await self._claim(OF_ACCOUNT, account_id, kinds, condition=f"(r.kind <> 'username' OR {IS_STORED})" if only_stored_names else "true")
 
-    async def claim_public(self) -> TakenRequest | None:
+    async def claim_public(self) -> ClaimedRequest | None:
         """The next public name that no account can look up, for who reads previews; else as `claim`."""
         return await self._claim(OF_PREVIEWS, None, [RequestKind.USERNAME])
 
     async def _claim(
         self, parties: str, account_id: AccountId | None, kinds: Collection[RequestKind], *, condition: str = "true"
-    ) -> TakenRequest | None:
+    ) -> ClaimedRequest | None:
         query = CLAIM.format(parties=parties, condition=condition, LOOKAHEAD=LOOKAHEAD)
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(query, account_id, [one.value for one in kinds], TAKEN_FOR)
         if row is None:
             return None
         subscription = subscription_of(json.loads(row["options"]))
-        return TakenRequest(row["request_id"], row["tenant_id"], RequestKind(row["kind"]), row["reference"], subscription, row["progress"])
+        return ClaimedRequest(row["request_id"], row["tenant_id"], RequestKind(row["kind"]), row["reference"], subscription, row["progress"])
 
     async def answer(self, request_id: UUID, state: RequestState, outcome: str, *, channel_id: ChannelId | None = None) -> None:
         """It is done or has failed; `outcome` says in words what was found, or why not."""

@@ -19,6 +19,8 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 
 CLAIM_SECONDS = 120.0
 
+PLAN = "SELECT price, trim, longest_seconds AS max_seconds, channels FROM account_plans WHERE account_id = $1"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueChannel:
@@ -66,7 +68,7 @@ class Plan:
 
     price: float
     trim: float
-    longest_seconds: float
+    max_seconds: float
     channels: int
 
 
@@ -239,7 +241,7 @@ class Schedule:
 
     async def plan_of(self, account_id: AccountId) -> Plan | None:
         async with self._transactions.begin() as connection:
-            row = await connection.fetchrow("SELECT price, trim, longest_seconds, channels FROM account_plans WHERE account_id = $1", account_id)
+            row = await connection.fetchrow(PLAN, account_id)
         return Plan(**dict(row)) if row else None
 
     async def trim_plan(self, account_id: AccountId, trim: float) -> None:

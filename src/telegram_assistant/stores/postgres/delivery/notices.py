@@ -34,14 +34,14 @@ AGAIN_RECENT = "UPDATE notices SET announced_at = NULL WHERE announced_at > (SEL
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class QueuedNotice:
     """An event, and the lane it travels in."""
 
     event: Event
     lane: Lane
 
 
-async def write_notices(connection: Connection, told: Sequence[Told]) -> None:
+async def write_notices(connection: Connection, told: Sequence[QueuedNotice]) -> None:
     """For stores, inside the transaction that changes what the events tell of."""
     unique = {one.event.event_id: one for one in told}.values()
     await connection.execute(

@@ -7,7 +7,7 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.delivery.notices import AGAIN_ALL as NOTICES_AGAIN_ALL
 from telegram_assistant.stores.postgres.delivery.notices import AGAIN_RECENT as NOTICES_AGAIN_RECENT
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.streams.relay import Announcement, Publish
 
 _MARK = """
@@ -71,7 +71,7 @@ AND NOT EXISTS (SELECT 1 FROM dead_letters d WHERE d.channel_id = o.channel_id A
 class Outbox:
     """A system store."""
 
-    def __init__(self, transactions: SystemTransactions, bell: Bell) -> None:
+    def __init__(self, transactions: SystemTransactions, bell: Wakeup) -> None:
         self._transactions = transactions
         self._bell = bell
 

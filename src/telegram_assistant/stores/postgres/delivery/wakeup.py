@@ -21,7 +21,7 @@ GATHER_SECONDS = 0.003
 RECONNECT_SECONDS = 5.0
 
 
-class Bell:
+class Wakeup:
     """Rung by landings, heard by relays, in this process or another."""
 
     def __init__(self) -> None:
@@ -67,9 +67,9 @@ class Bell:
 
 
 @asynccontextmanager
-async def hung_bell(settings: DatabaseSettings) -> AsyncIterator[Bell]:
+async def hung_bell(settings: DatabaseSettings) -> AsyncIterator[Wakeup]:
     """A bell that works until the block ends."""
-    bell = Bell()
+    bell = Wakeup()
     task = asyncio.create_task(bell.carry(settings.url.get_secret_value()))
     try:
         yield bell

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.domain.media.files import MOST_ATTEMPTS, MediaFile, SkipReason, Terms, Wanting
+from telegram_assistant.domain.media.files import MAX_ATTEMPTS, MediaFile, MediaSubscriber, SkipReason, Terms
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.media.post_files import columns, tell_settled
@@ -170,10 +170,10 @@ class MediaQueue:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(TERMS, list(channel_ids), quota_bytes)
         closed = {ChannelId(row["channel_id"]): row["is_closed"] for row in rows}
-        wanting: dict[ChannelId, list[Wanting]] = {channel_id: [] for channel_id in closed}
+        wanting: dict[ChannelId, list[MediaSubscriber]] = {channel_id: [] for channel_id in closed}
         for row in rows:
             if row["tenant_id"] is not None:
-                wanting[row["channel_id"]].append(Wanting(TenantId(row["tenant_id"]), row["keeps_protected"], row["room_bytes"]))
+                wanting[row["channel_id"]].append(MediaSubscriber(TenantId(row["tenant_id"]), row["keeps_protected"], row["room_bytes"]))
         return {channel_id: Terms(is_closed, tuple(wanting[channel_id])) for channel_id, is_closed in closed.items()}
 
     async def keep(self, posts: Sequence[tuple[PostId, int]], found: Sequence[FoundFile]) -> None:
@@ -208,7 +208,7 @@ class MediaQueue:
 
     async def fail(self, job: MediaJob, why: str) -> bool:
         """An attempt is used up; True when it was the last one, and the file is given up."""
-        if job.attempts + 1 < MOST_ATTEMPTS:
+        if job.attempts + 1 < MAX_ATTEMPTS:
             pause = timedelta(minutes=1) * 5**job.attempts
             await self._update([job], "attempts = attempts + 1, error = $4, next_try_at = now() + $5", why, pause)
             MEDIA_FILES.labels("failed").inc()

@@ -12,11 +12,11 @@ from telegram_assistant.domain.media.files import MediaKind, MediaState
 from telegram_assistant.events import PostVisionUploaded
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.database import Connection, TenantTransactions
-from telegram_assistant.stores.postgres.delivery.notices import Told, write_notices
+from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice, write_notices
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFile:
+class PostFile:
     """A file of a post, as a tenant sees it."""
 
     post_id: PostId
@@ -50,7 +50,7 @@ async def tell_settled(connection: Connection, posts: Iterable[asyncpg.Record | 
             trace_id=trace_of(post_id, row["revision"]),
             media=tuple(row["media"] or ()),
         )
-        told.append(Told(event, Lane(row["lane"])))
+        told.append(QueuedNotice(event, Lane(row["lane"])))
     if told:
         await write_notices(connection, told)
 
@@ -66,7 +66,7 @@ class PostMedia:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def of(self, post_ids: Sequence[PostId]) -> tuple[KeptFile, ...]:
+    async def of(self, post_ids: Sequence[PostId]) -> tuple[PostFile, ...]:
         """The files of these posts, as far as they are the tenant's to see, in the order of each post."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -79,5 +79,5 @@ class PostMedia:
                 *columns([(one.channel_id, one.message_id) for one in post_ids], 2),
             )
         return tuple(
-            KeptFile(PostId(row["channel_id"], row["message_id"]), MediaKind(row["kind"]), MediaState(row["state"]), row["sha256"]) for row in rows
+            PostFile(PostId(row["channel_id"], row["message_id"]), MediaKind(row["kind"]), MediaState(row["state"]), row["sha256"]) for row in rows
         )

@@ -11,7 +11,7 @@ from telegram_assistant.stores.postgres.media.files import READER
 
 SETTLED_HOURS = 1
 """What is younger may still be on its way."""
-MOST_AT_ONCE = 1000
+MAX_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +136,9 @@ class MediaUpkeep:
     async def begin_removing(self) -> list[bytes]:
         """Bytes that no post refers to, and those whose removal was begun before: nobody may refer to them any more."""
         async with self._transactions.begin() as connection:
-            unused = [row["sha256"] for row in await connection.fetch(UNUSED, MOST_AT_ONCE)]
+            unused = [row["sha256"] for row in await connection.fetch(UNUSED, MAX_AT_ONCE)]
             await connection.execute(REMOVE, unused)
-            rows = await connection.fetch("SELECT sha256 FROM media_objects WHERE removing_at IS NOT NULL LIMIT $1", 2 * MOST_AT_ONCE)
+            rows = await connection.fetch("SELECT sha256 FROM media_objects WHERE removing_at IS NOT NULL LIMIT $1", 2 * MAX_AT_ONCE)
         return [row["sha256"] for row in rows]
 
     async def removed(self, objects: Sequence[bytes]) -> None:
@@ -170,7 +170,7 @@ class MediaUpkeep:
             done = await connection.execute(COUNT)
         return int(done.rpartition(" ")[2])
 
-    async def reconsidered(self, rules: MediaRules, *, most: int = MOST_AT_ONCE) -> tuple[SkippedFile, ...]:
+    async def reconsidered(self, rules: MediaRules, *, most: int = MAX_AT_ONCE) -> tuple[SkippedFile, ...]:
         """Files that were skipped for a reason that may be gone, newest first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(RECONSIDERED, rules.has_place, rules.max_bytes, rules.quota_bytes, most)

@@ -10,12 +10,12 @@ from pydantic_core import to_json
 from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.media.files import MediaKind
 from telegram_assistant.domain.media.similarity import COARSE_BITS, NEAR, Look, is_same_picture, probes
-from telegram_assistant.domain.media.vision import ShownFile
+from telegram_assistant.domain.media.vision import VisionFile
 from telegram_assistant.domain.media.vision_results import Seen
-from telegram_assistant.domain.understanding.policy import Eye, Tier
+from telegram_assistant.domain.understanding.policy import Tier, VisionModel
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
-MOST_CANDIDATES = 50
+MAX_CANDIDATES = 50
 FINE_BYTES = 32
 
 
@@ -24,15 +24,15 @@ class FileResult:
     """What was seen in a file. `same_as`: in another one that shows the same picture."""
 
     seen: Seen
-    eye: Eye
+    eye: VisionModel
     same_as: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PostFiles:
     """The files of a post. Protected: by its message, or by its channel."""
 
-    files: tuple[ShownFile, ...]
+    files: tuple[VisionFile, ...]
     is_protected: bool
 
 
@@ -42,10 +42,10 @@ class MediaResults:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def shown_by(self, post_id: PostId) -> Shown:
+    async def shown_by(self, post_id: PostId) -> PostFiles:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(SHOWN, post_id.channel_id, post_id.message_id)
-        return Shown(tuple(_file(row) for row in rows), any(row["is_protected"] for row in rows))
+        return PostFiles(tuple(_file(row) for row in rows), any(row["is_protected"] for row in rows))
 
     async def known(self, files: Sequence[bytes]) -> Mapping[bytes, Mapping[Tier, FileResult]]:
         """What is known of these files."""
@@ -73,7 +73,7 @@ class MediaResults:
                 look.fine.to_bytes(FINE_BYTES),
             )
 
-    async def same_picture(self, sha256: bytes, look: Look, *, words: str, channel_id: ChannelId, eyes: frozenset[Eye]) -> FileResult | None:
+    async def same_picture(self, sha256: bytes, look: Look, *, words: str, channel_id: ChannelId, eyes: frozenset[VisionModel]) -> FileResult | None:
         """What a provider has seen in another file with the same picture, if anybody may know that one: nothing leaves closed channels."""
         if look.is_plain:
             return None
@@ -88,13 +88,13 @@ class MediaResults:
         return None
 
 
-def _file(row: asyncpg.Record) -> ShownFile:
+def _file(row: asyncpg.Record) -> VisionFile:
     named = {name: row[name] for name in ("ordinal", "mime", "size_bytes", "width", "height", "sha256")}
-    return ShownFile(kind=MediaKind(row["kind"]), **named)
+    return VisionFile(kind=MediaKind(row["kind"]), **named)
 
 
 def _result(row: asyncpg.Record) -> FileResult:
-    return FileResult(Seen.of(json.loads(row["data"])), Eye(row["provider"], row["model"], row["prompt_version"]), row["same_as"])
+    return FileResult(Seen.of(json.loads(row["data"])), VisionModel(row["provider"], row["model"], row["prompt_version"]), row["same_as"])
 
 
 def _signed(coarse: int) -> int:
@@ -131,5 +131,5 @@ WHERE o.phash IS NOT NULL AND o.sha256 <> $1 AND bit_count((o.phash # $2::bigint
        OR (o.phash >> 32 & 65535) = ANY($5::bigint[]) OR (o.phash >> 48 & 65535) = ANY($6::bigint[]))
   AND EXISTS (SELECT 1 FROM post_media m JOIN channels c USING (channel_id)
               WHERE m.sha256 = o.sha256 AND (m.channel_id = $7 OR NOT (c.is_private OR c.protected)))
-ORDER BY bit_count((o.phash # $2::bigint)::bit({COARSE_BITS})), o.sha256 LIMIT {MOST_CANDIDATES}
+ORDER BY bit_count((o.phash # $2::bigint)::bit({COARSE_BITS})), o.sha256 LIMIT {MAX_CANDIDATES}
 """

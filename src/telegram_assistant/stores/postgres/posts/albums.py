@@ -14,11 +14,11 @@ from telegram_assistant.domain.lane import lane_of
 from telegram_assistant.events import AlbumParsed
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
-from telegram_assistant.stores.postgres.delivery.notices import Told, write_notices
+from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice, write_notices
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 
 SETTLED = timedelta(seconds=60)
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 OVERDUE = timedelta(minutes=15)
 """So long a closed album waits until all its items were looked at."""
 GIVEN_UP = timedelta(days=1)
@@ -79,22 +79,22 @@ class Albums:
     async def close(self, now: datetime) -> int:
         """Tell of the albums that are complete, as far as can be known; how many."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(CLOSE, now, SETTLED, MOST_AT_ONCE)
-            await write_notices(connection, [_told(row, now, occurred_at=now) for row in rows])
+            rows = await connection.fetch(CLOSE, now, SETTLED, MAX_AT_ONCE)
+            await write_notices(connection, [_album_notice(row, now, occurred_at=now) for row in rows])
         return len(rows)
 
     async def hurry(self, now: datetime) -> int:
         """Tell once more of albums that were not summed up in time: they shall do with the items that were looked at. How many wait."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(WAITING, now - GIVEN_UP, now - OVERDUE, MOST_AT_ONCE)
-            told = [_told(row, now, occurred_at=row["closed_at"].astimezone(UTC) + OVERDUE, is_overdue=True) for row in rows]
+            rows = await connection.fetch(WAITING, now - GIVEN_UP, now - OVERDUE, MAX_AT_ONCE)
+            told = [_album_notice(row, now, occurred_at=row["closed_at"].astimezone(UTC) + OVERDUE, is_overdue=True) for row in rows]
             await write_notices(connection, told)
         return len(rows)
 
 
-def _told(row: asyncpg.Record, now: datetime, *, occurred_at: datetime, is_overdue: bool = False) -> Told:
+def _album_notice(row: asyncpg.Record, now: datetime, *, occurred_at: datetime, is_overdue: bool = False) -> QueuedNotice:
     first = PostId(ChannelId(row["channel_id"]), MessageId(row["message_ids"][0]))
     facts = {"grouped_id": row["grouped_id"], "message_ids": tuple(row["message_ids"]), "is_overdue": is_overdue}
-    return Told(
+    return QueuedNotice(
         AlbumParsed.about(first, row["revision"], occurred_at=occurred_at, trace_id=trace_of(first, 1), **facts), lane_of(row["posted_at"], now)
     )

@@ -107,7 +107,7 @@ ORDER BY CASE WHEN $5 THEN coalesce(views, 0) END DESC, changed_at DESC, channel
          changed.revision DESC
 LIMIT $2
 """
-MOST_PER_CHANNEL = 1000
+MAX_PER_CHANNEL = 1000
 LAST = 2**63 - 1
 BEFORE_ALL = ChangeCursor(LAST, datetime.max.replace(tzinfo=UTC), ChannelId(LAST), MessageId(LAST), is_deletion=True, revision=2**31 - 1)
 
@@ -133,7 +133,7 @@ class QuietChanges:
         `after` is the cursor of the page above.
         """
         by_reach = order is ChangeOrder.REACH
-        per_channel = MOST_PER_CHANNEL if by_reach else limit
+        per_channel = MAX_PER_CHANNEL if by_reach else limit
         async with self._transactions.begin() as connection:
             named = None if channel_ids is None else list(channel_ids)
             place = BEFORE_ALL

@@ -14,12 +14,12 @@ from telegram_assistant.domain.channels.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.posts.post import Post
-from telegram_assistant.domain.posts.rechecking import MOST_GONE, MOST_GONE_SHARE, SECOND_LOOK
+from telegram_assistant.domain.posts.rechecking import MAX_GONE, MAX_GONE_SHARE, SECOND_LOOK
 from telegram_assistant.stores.postgres.database import Connection
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ObservedPage:
     """Everything that a page shows, when it was asked for, and whether it is the newest one."""
 
     posts: tuple[Post, ...]
@@ -43,7 +43,7 @@ class Burial:
 # $1 channel, $2 now, $3 lane. `gone` are posts that were alive, `alive` how many could have been seen.
 _JUDGE = f"""
 guard AS (
-    SELECT count(*) > {MOST_GONE} OR count(*) > {MOST_GONE_SHARE} * (SELECT posts FROM alive) AS waits
+    SELECT count(*) > {MAX_GONE} OR count(*) > {MAX_GONE_SHARE} * (SELECT posts FROM alive) AS waits
     FROM gone WHERE missed_at IS NULL OR missed_at > $2::timestamptz - interval '{SECOND_LOOK.total_seconds()} s'
 ),
 verdict AS (
@@ -112,20 +112,20 @@ SELECT EXISTS (
 """
 
 
-async def bury_absent(connection: Connection, channel_id: ChannelId, proven: IdRange, shown: Shown, *, now: datetime, lane: Lane) -> Burial:
+async def bury_absent(connection: Connection, channel_id: ChannelId, proven: IdRange, shown: ObservedPage, *, now: datetime, lane: Lane) -> Burial:
     """Judge what a page that proves these ids does not show. In the transaction, and under the fence, of who read it."""
     judging = (proven.low, proven.high, shown.ids, shown.asked_at, shown.is_newest)
     return _burial(await connection.fetchrow(ABSENT, channel_id, now, lane.value, *judging))
 
 
-async def differs(connection: Connection, channel_id: ChannelId, proven: IdRange, shown: Shown) -> bool:
+async def differs(connection: Connection, channel_id: ChannelId, proven: IdRange, shown: ObservedPage) -> bool:
     """Whether the page lacks something that is stored, shows it otherwise, or shows what was thought gone."""
     hashes = [post.content_hash for post in shown.posts]
     judging = (proven.low, proven.high, shown.ids, hashes, shown.asked_at, shown.is_newest)
     return bool(await connection.fetchval(DIFFERS, channel_id, *judging))
 
 
-async def bury_told(connection: Connection, channel_id: ChannelId, gone: Sequence[MessageId], *, now: datetime) -> Burial:
+async def bury_deleted(connection: Connection, channel_id: ChannelId, gone: Sequence[MessageId], *, now: datetime) -> Burial:
     """Judge what an update says is gone."""
     return _burial(await connection.fetchrow(TOLD, channel_id, now, Lane.LIVE.value, gone))
 

@@ -12,8 +12,8 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.errors import LeaseLost
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions
-from telegram_assistant.stores.postgres.delivery.wakeup import Bell
-from telegram_assistant.stores.postgres.posts.deletions import Burial, Shown, bury_absent, bury_told, differs
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.posts.deletions import Burial, ObservedPage, bury_absent, bury_deleted, differs
 from telegram_assistant.stores.postgres.posts.landing_sql import FENCE, FENCE_BACKFILL, FENCE_PUSH, LAND, LAND_PREVIEW, STORED_AT
 from telegram_assistant.stores.postgres.posts.rows import as_columns
 from telegram_assistant.telemetry.metrics import POSTS_LANDED, POSTS_PARSED
@@ -49,7 +49,7 @@ class PushClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class PostPage:
     """Posts of one channel. `proven` is what they prove to be read (domain.coverage.proven_by); what was pushed proves nothing."""
 
     posts: tuple[Post, ...]
@@ -62,7 +62,7 @@ class Page:
     requested_by: TenantId | None = None
     mode: Mode = Mode.INCREMENTAL
     """Of the run that has read it."""
-    shown: Shown | None = None
+    shown: ObservedPage | None = None
     """Set where the page is read again: stored posts that it proves and does not show are gone."""
 
 
@@ -104,12 +104,12 @@ class _Unanswered:
 class Landing:
     """Writes pages, and counts what it has written: exactly, whoever has read them. A system store."""
 
-    def __init__(self, transactions: SystemTransactions, bell: Bell) -> None:
+    def __init__(self, transactions: SystemTransactions, bell: Wakeup) -> None:
         self._transactions = transactions
         self._bell = bell
         self._unanswered: list[_Unanswered] = []
 
-    async def land(self, page: Page, claim: Claim | BackfillClaim | PushClaim, *, ends: RunEnds | None = None) -> Landed:
+    async def land(self, page: PostPage, claim: Claim | BackfillClaim | PushClaim, *, ends: RunEnds | None = None) -> Landed:
         """Store the page's posts, what it proves, and their announcement; LeaseLost if the claim is of the past.
 
         Landing the same page twice changes nothing the second time.
@@ -125,7 +125,7 @@ class Landing:
         self._announce(landed, page.mode)
         return landed
 
-    async def differs(self, channel_id: ChannelId, proven: IdRange, shown: Shown) -> bool:
+    async def differs(self, channel_id: ChannelId, proven: IdRange, shown: ObservedPage) -> bool:
         """Whether a page that is read again lacks something that is stored, shows it otherwise, or shows what was thought gone. Most say no."""
         async with self._transactions.begin() as connection:
             return await differs(connection, channel_id, proven, shown)
@@ -133,9 +133,9 @@ class Landing:
     async def bury(self, claim: PushClaim, gone: Sequence[MessageId], *, told_at: datetime) -> Burial:
         """Telegram says that these posts of the channel were deleted; LeaseLost if the claim is of the past."""
         async with self._transactions.begin() as connection:
-            if not await is_told(connection, claim):
+            if not await _holds_push_lease(connection, claim):
                 raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
-            burial = await bury_told(connection, claim.channel_id, gone, now=told_at)
+            burial = await bury_deleted(connection, claim.channel_id, gone, now=told_at)
         self._announce(Landed(0, 0, burial.deleted), Mode.INCREMENTAL)
         return burial
 
@@ -157,9 +157,9 @@ class Landing:
             self._bell.ring()
 
 
-async def _write(connection: Connection, page: Page, claim: Claim | BackfillClaim | PushClaim, ends: RunEnds | None) -> Landed:
+async def _write(connection: Connection, page: PostPage, claim: Claim | BackfillClaim | PushClaim, ends: RunEnds | None) -> Landed:
     posts, proven, burial = one_per_id(page.posts), page.proven, Burial()
-    if not await (is_told(connection, claim) if isinstance(claim, PushClaim) else _is_ours(connection, claim, page, ends)):
+    if not await (_holds_push_lease(connection, claim) if isinstance(claim, PushClaim) else _is_ours(connection, claim, page, ends)):
         raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
     row = await connection.fetchrow(
         LAND_PREVIEW if isinstance(claim, Claim) and claim.by_preview else LAND,
@@ -182,12 +182,12 @@ async def _write(connection: Connection, page: Page, claim: Claim | BackfillClai
     return Landed(row["inserted"], row["changed"], burial.deleted, burial.doubtful, frozenset(row["new_ids"]))
 
 
-async def is_told(connection: Connection, claim: PushClaim) -> bool:
+async def _holds_push_lease(connection: Connection, claim: PushClaim) -> bool:
     """Whether the account may write what it was told of the channel; the channel is locked until the end of the transaction."""
     return await connection.fetchval(FENCE_PUSH, claim.channel_id, claim.account_id, claim.lease_epoch) is not None
 
 
-async def _is_ours(connection: Connection, claim: Claim | BackfillClaim, page: Page, ends: RunEnds | None) -> bool:
+async def _is_ours(connection: Connection, claim: Claim | BackfillClaim, page: PostPage, ends: RunEnds | None) -> bool:
     if isinstance(claim, BackfillClaim):
         return await connection.execute(FENCE_BACKFILL, claim.channel_id, claim.backfill_id, claim.lease_epoch, claim.below) == "UPDATE 1"
     rhythm = ends.rhythm if ends else None

@@ -15,9 +15,9 @@ from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.stores.postgres.database import TenantTransactions
 from telegram_assistant.stores.postgres.posts.rows import OWN_POST_COLUMNS, StoredPost, stored_post
 
-MOST_VERSIONS = 50
-MOST_COUNTS = 500
-MOST_FORWARDS = 100
+MAX_VERSIONS = 50
+MAX_COUNTS = 500
+MAX_FORWARDS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class CountsSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownMedia:
+class PostMediaDetails:
     """A file of the post, and what became of it here. Its name is the sender's."""
 
     ordinal: int
@@ -78,7 +78,7 @@ class PostDetail:
     title: str
     username: str | None
     counts: tuple[CountsSeen, ...]
-    media: tuple[ShownMedia, ...]
+    media: tuple[PostMediaDetails, ...]
     links: tuple[str, ...]
     crawled: Mapping[str, Json]
     """What was decided about its links, and what the pages say."""
@@ -95,7 +95,7 @@ class PostDetail:
 DETAIL = f"""
 SELECT p.*, c.title, c.username,
        ARRAY(SELECT ROW(seen_at, views, forwards, replies, reactions) FROM (
-           SELECT * FROM post_counts WHERE channel_id = $1 AND message_id = $2 ORDER BY seen_at DESC LIMIT {MOST_COUNTS}) n
+           SELECT * FROM post_counts WHERE channel_id = $1 AND message_id = $2 ORDER BY seen_at DESC LIMIT {MAX_COUNTS}) n
            ORDER BY seen_at) AS counts,
        ARRAY(SELECT ROW(ordinal, kind, mime, size_bytes, file_name, width, height, duration_seconds, state, reason, encode(sha256, 'hex'))
              FROM post_media WHERE channel_id = $1 AND message_id = $2 ORDER BY ordinal) AS media,
@@ -108,7 +108,7 @@ SELECT p.*, c.title, c.username,
        ARRAY(SELECT ROW(f.channel_id, f.message_id, f.title, f.posted_at) FROM (
            SELECT f.*, o.title FROM forwards f JOIN channels o ON o.channel_id = f.channel_id
            WHERE f.from_channel_id = $1 AND f.from_message_id = $2
-           ORDER BY f.posted_at, f.channel_id, f.message_id LIMIT {MOST_FORWARDS}) f) AS forwarded_by,
+           ORDER BY f.posted_at, f.channel_id, f.message_id LIMIT {MAX_FORWARDS}) f) AS forwarded_by,
        (SELECT count(*) FROM post_versions WHERE channel_id = $1 AND message_id = $2)::int AS earlier_versions
 FROM (SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = $1 AND message_id = $2) p JOIN channels c ON c.channel_id = p.channel_id
 """
@@ -123,7 +123,7 @@ FROM (
     UNION ALL
     SELECT revision, text, edited_at, seen_at, NULL, NULL, stored_at FROM posts WHERE channel_id = $1 AND message_id = $2
 ) known CROSS JOIN revisions_before($1, $2) AS b(revisions) JOIN subscriptions s ON s.channel_id = $1
-ORDER BY revision DESC LIMIT {MOST_VERSIONS}
+ORDER BY revision DESC LIMIT {MAX_VERSIONS}
 """
 
 
@@ -169,7 +169,7 @@ def _counts(row: tuple[Any, ...]) -> CountsSeen:
     return CountsSeen(seen_at, views, forwards, replies, json.loads(reactions) if reactions else {})
 
 
-def _media(row: tuple[Any, ...]) -> ShownMedia:
+def _media(row: tuple[Any, ...]) -> PostMediaDetails:
     ordinal, kind, *about, state, reason, sha256 = row
     mime, size_bytes, file_name, width, height, duration_seconds = about
-    return ShownMedia(ordinal, MediaKind(kind), mime, size_bytes, file_name, width, height, duration_seconds, MediaState(state), reason, sha256)
+    return PostMediaDetails(ordinal, MediaKind(kind), mime, size_bytes, file_name, width, height, duration_seconds, MediaState(state), reason, sha256)

@@ -8,7 +8,7 @@ from datetime import datetime
 import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.understanding.embedding_text import Data, Learnt
+from telegram_assistant.domain.understanding.embedding_text import Data, PostFacts
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.posts.rows import POST_COLUMNS, StoredPost, stored_post
@@ -17,7 +17,7 @@ NOTHING: Data = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class StateVersion:
     """Of a post and of all that was understood about it. Enrichments do not move a post's own version."""
 
     state: int
@@ -29,8 +29,8 @@ class PostState:
     """What one reading has found."""
 
     stored: StoredPost
-    version: Version
-    learnt: Learnt
+    version: StateVersion
+    learnt: PostFacts
 
     @property
     def is_shown(self) -> bool:
@@ -49,7 +49,7 @@ class PostStates:
             rows = await connection.fetch(LOAD, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
         return {_id(row): PostState(stored_post(row), _version(row), _learnt(row["learnt"])) for row in rows}
 
-    async def versions(self, post_ids: Sequence[PostId]) -> Mapping[PostId, Version]:
+    async def versions(self, post_ids: Sequence[PostId]) -> Mapping[PostId, StateVersion]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(VERSIONS, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
         return {_id(row): _version(row) for row in rows}
@@ -81,14 +81,14 @@ def _id(row: asyncpg.Record) -> PostId:
     return PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
 
 
-def _version(row: asyncpg.Record) -> Version:
-    return Version(row["state_version"], tuple(row["made_at"] or ()))
+def _version(row: asyncpg.Record) -> StateVersion:
+    return StateVersion(row["state_version"], tuple(row["made_at"] or ()))
 
 
-def _learnt(found: str | None) -> Learnt:
+def _learnt(found: str | None) -> PostFacts:
     rows: dict[str, Data] = json.loads(found) if found else {}
     titles = rows.get("crawl local", NOTHING).get("titles")
-    return Learnt(
+    return PostFacts(
         tags={tier: data for tier in Tier if (data := rows.get(f"tags {tier.value}")) is not None},
         seen=rows.get("vision local", NOTHING),
         album=rows.get("album local", NOTHING),

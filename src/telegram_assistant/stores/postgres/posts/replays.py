@@ -8,7 +8,7 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class ResultVersion:
     """What results of today are made with: a row that says otherwise is outdated."""
 
     model: str
@@ -35,19 +35,19 @@ class Replays:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def outdated(self, version: Version, *, since: datetime, channel_id: ChannelId | None = None) -> tuple[Outdated, ...]:
+    async def outdated(self, version: ResultVersion, *, since: datetime, channel_id: ChannelId | None = None) -> tuple[Outdated, ...]:
         """Channels with posts since then whose tags are missing or made otherwise; those that nobody wants understood are left out."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(OUTDATED, since, channel_id, version.model, version.prompt_version)
         return tuple(Outdated(ChannelId(row["channel_id"]), row["title"], row["local"], row["provider"], row["characters"]) for row in rows)
 
-    async def replay(self, version: Version, channel_id: ChannelId, *, since: datetime) -> int:
+    async def replay(self, version: ResultVersion, channel_id: ChannelId, *, since: datetime) -> int:
         """Send the outdated through the pipeline again, after all news; how many. What is on its way already is left alone."""
         async with self._transactions.begin() as connection:
             done = await connection.execute(REPLAY, since, channel_id, version.model, version.prompt_version)
         return int(done.rpartition(" ")[2])
 
-    async def want(self, version: Version, channel_id: ChannelId, *, since: datetime) -> int:
+    async def want(self, version: ResultVersion, channel_id: ChannelId, *, since: datetime) -> int:
         """Put those that a provider may tag on its list: this is paid for."""
         async with self._transactions.begin() as connection:
             done = await connection.execute(WANT, since, channel_id, version.model, version.prompt_version, version.work)

@@ -9,7 +9,7 @@ import asyncpg
 from pydantic_core import to_json
 
 from telegram_assistant.domain.ids import ChannelId, MessageId
-from telegram_assistant.domain.posts.post import Entity, Origin, Post, PostKind
+from telegram_assistant.domain.posts.post import Origin, Post, PostKind, TextEntity
 
 POST_COLUMNS = (
     "channel_id, message_id, posted_at, content_hash, kind, text, entities, edited_at, reply_to, "
@@ -41,7 +41,7 @@ def stored_post(row: asyncpg.Record) -> StoredPost:
         content_hash=row["content_hash"],
         kind=PostKind(row["kind"]),
         text=row["text"],
-        entities=tuple(Entity(**entity) for entity in json.loads(row["entities"])) if row["entities"] else (),
+        entities=tuple(TextEntity(**entity) for entity in json.loads(row["entities"])) if row["entities"] else (),
         edited_at=row["edited_at"],
         reply_to=row["reply_to"],
         forwarded_from=origin,

@@ -10,7 +10,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.search.query import Has, bits_of
 from telegram_assistant.stores.postgres.database import TenantTransactions
 from telegram_assistant.stores.postgres.posts.rows import OWN_POST_COLUMNS, StoredPost, stored_post
-from telegram_assistant.stores.postgres.understanding.policies_in_force import InForce, in_force
+from telegram_assistant.stores.postgres.understanding.policies_in_force import PoliciesInForce, in_force
 
 BEGINS, ENDS = "\ue000", "\ue001"
 """Around a word that was looked for; they are taken out of texts before."""
@@ -19,11 +19,11 @@ MOST = 300
 BUDGET = timedelta(milliseconds=40)
 FURTHEST = 2**63 - 1
 FAR_PAST, FAR_FUTURE = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
-LONGEST_MARKED = 4000
+MAX_MARKED_LENGTH = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SearchPosition:
     """Where a search has stopped, in the order of search: the newest first, then by channel and message."""
 
     posted_at: datetime
@@ -32,7 +32,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SearchFilters:
     """What may be found. None, or nothing: no limit. Of several values one will do, but all of `has` are wanted."""
 
     channels: tuple[ChannelId, ...] | None = None
@@ -61,14 +61,14 @@ class Matches:
     """The newest ones. `looked_to` is where to go on; None: that is all."""
 
     found: tuple[Match, ...]
-    looked_to: Place | None
+    looked_to: SearchPosition | None
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SearchScope:
     """What a tenant follows and how it calls things."""
 
-    in_force: InForce
+    in_force: PoliciesInForce
     tag_names: Mapping[str, str | None]
     """Where the tenant has chosen one; None: it is hidden."""
     vectors_are_complete: bool
@@ -104,7 +104,7 @@ class WordSearch:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def find(self, words: str, limits: Limits, *, before: Place, most: int = MOST, budget: timedelta = BUDGET) -> Matches:
+    async def find(self, words: str, limits: SearchFilters, *, before: SearchPosition, most: int = MOST, budget: timedelta = BUDGET) -> Matches:
         """What stands after `before`, newest first. Words as websearch_to_tsquery reads them; empty: whatever the limits allow.
 
         The budget ends it between two steps, so it may take a little longer.
@@ -132,13 +132,13 @@ class WordSearch:
             return Matches(found, _place(rows[-1]))
         return Matches(found, None if end["posted_at"] is None else _place(end))
 
-    async def scope(self) -> Scope:
+    async def scope(self) -> SearchScope:
         """Everything that is followed, as far as it matters to a search."""
         async with self._transactions.begin() as connection:
             followed = await in_force(connection)
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
             is_complete = bool(await connection.fetchval("SELECT vectors_are_complete()"))
-        return Scope(followed, {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in chosen}, is_complete)
+        return SearchScope(followed, {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in chosen}, is_complete)
 
     async def load(self, post_ids: Sequence[PostId], *, channel_ids: Iterable[ChannelId] = (), strict_words: str = "") -> Loaded:
         """Those that are not deleted, and have the words that must be there; with their channels and these."""
@@ -152,14 +152,14 @@ class WordSearch:
 
     async def marked(self, texts: Sequence[str], words: str) -> tuple[str, ...]:
         """The texts with BEGINS and ENDS around the words, in whatever form they stand there."""
-        plain = [text.replace(BEGINS, "").replace(ENDS, "")[:LONGEST_MARKED] for text in texts]
+        plain = [text.replace(BEGINS, "").replace(ENDS, "")[:MAX_MARKED_LENGTH] for text in texts]
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(MARKED, plain, words, f"HighlightAll=true, StartSel={BEGINS}, StopSel={ENDS}")
         return tuple(row["marked"] for row in rows)
 
 
-def _place(row: asyncpg.Record) -> Place:
-    return Place(row["posted_at"], row["channel_id"], row["message_id"])
+def _place(row: asyncpg.Record) -> SearchPosition:
+    return SearchPosition(row["posted_at"], row["channel_id"], row["message_id"])
 
 
 def _match(row: asyncpg.Record) -> Match:

@@ -11,7 +11,7 @@ from telegram_assistant.stores.postgres.database import TenantTransactions
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AuditedAction:
     """What somebody did."""
 
     actor: str
@@ -27,7 +27,7 @@ class AuditEntry:
 
     at: datetime
     entry_id: UUID
-    change: Change
+    change: AuditedAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class AuditLog:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def note(self, change: Change) -> None:
+    async def note(self, change: AuditedAction) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "INSERT INTO audit_log (actor, key_id, action, subject, facts) VALUES ($1, $2, $3, $4, $5)",
@@ -67,6 +67,8 @@ class AuditLog:
                 before.entry_id if before else None,
             )
         return tuple(
-            AuditEntry(row["at"], row["entry_id"], Change(row["actor"], row["action"], row["subject"], row["key_id"], json.loads(row["facts"])))
+            AuditEntry(
+                row["at"], row["entry_id"], AuditedAction(row["actor"], row["action"], row["subject"], row["key_id"], json.loads(row["facts"]))
+            )
             for row in rows
         )

@@ -15,14 +15,14 @@ RETURNING true
 """
 
 
-class UnderWay(Conflicting):
+class RequestInProgress(Conflicting):
     """The same request is being answered at this moment."""
 
     retry_after_seconds = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredResponse:
     """What was answered. No body: it was a secret, and is not kept."""
 
     status: int
@@ -35,21 +35,21 @@ class Idempotency:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def take(self, key: str, request: bytes, *, seconds: float) -> Answer | None:
+    async def take(self, key: str, request: bytes, *, seconds: float) -> StoredResponse | None:
         """The earlier answer; None when there is none and this request may be answered now. Conflicting when the key stands for another one."""
         async with self._transactions.begin() as connection:
             if await connection.fetchval(TAKE, key, request, seconds):
                 return None
             row = await connection.fetchrow("SELECT request, status, answer FROM idempotency_keys WHERE key = $1", key)
         if row is None:  # given back a moment ago
-            raise UnderWay("the same request is being answered at this moment")
+            raise RequestInProgress("the same request is being answered at this moment")
         if row["request"] != request:
             raise Conflicting("this Idempotency-Key was used for another request; use a new one for each change")
         if row["status"] is None:
-            raise UnderWay("the same request is being answered at this moment")
-        return Answer(row["status"], row["answer"])
+            raise RequestInProgress("the same request is being answered at this moment")
+        return StoredResponse(row["status"], row["answer"])
 
-    async def keep(self, key: str, answer: Answer) -> None:
+    async def keep(self, key: str, answer: StoredResponse) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute("UPDATE idempotency_keys SET status = $2, answer = $3 WHERE key = $1", key, answer.status, answer.body)
 

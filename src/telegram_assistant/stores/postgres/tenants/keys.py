@@ -8,7 +8,7 @@ from uuid import UUID
 import asyncpg
 
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.domain.tenants.access import SHOWN_LETTERS, Caller, Role, Scope, allowed, hash_of
+from telegram_assistant.domain.tenants.access import SHOWN_LETTERS, Caller, KeyScope, MemberRole, allowed, hash_of
 from telegram_assistant.errors import Forbidden
 from telegram_assistant.stores.postgres.database import ApiTransactions, TenantTransactions
 
@@ -20,7 +20,7 @@ class ApiKey:
     key_id: UUID
     name: str
     prefix: str
-    scopes: tuple[Scope, ...]
+    scopes: tuple[KeyScope, ...]
     created_by: str
     created_at: datetime
     expires_at: datetime | None
@@ -48,7 +48,7 @@ class NewKey:
 
     secret: str
     name: str
-    scopes: Sequence[Scope]
+    scopes: Sequence[KeyScope]
     created_by: str
     user_id: UserId | None = None
     expires_at: datetime | None = None
@@ -77,13 +77,13 @@ class KeyDirectory:
             return None
         if row["is_suspended"]:
             raise Forbidden(f"the tenant {row['tenant_name']} is suspended by the operator: {row['suspended_reason']}")
-        role = Role(row["role"]) if row["role"] else None
+        role = MemberRole(row["role"]) if row["role"] else None
         return Caller(
             tenant_id=TenantId(row["tenant_id"]),
             tenant=row["public_id"],
             tenant_name=row["tenant_name"],
             is_operator=row["is_operator"],
-            scopes=allowed(frozenset(map(Scope, row["scopes"])), role=role, is_operator=row["is_operator"]),
+            scopes=allowed(frozenset(map(KeyScope, row["scopes"])), role=role, is_operator=row["is_operator"]),
             actor=row["user_name"] or f"key {row['key_name']}",
             key_id=row["key_id"],
             user_id=row["user_id"],
@@ -95,7 +95,7 @@ class KeyDirectory:
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow("SELECT tenant_id, public_id, name FROM find_operator()")
         assert row is not None  # `tga migrate` makes it
-        return Caller(TenantId(row["tenant_id"]), row["public_id"], row["name"], is_operator=True, scopes=frozenset(Scope), actor="operator")
+        return Caller(TenantId(row["tenant_id"]), row["public_id"], row["name"], is_operator=True, scopes=frozenset(KeyScope), actor="operator")
 
 
 class Keys:
@@ -153,4 +153,4 @@ class Keys:
 
 
 def _key(row: asyncpg.Record) -> ApiKey:
-    return ApiKey(**{**dict(row), "scopes": tuple(map(Scope, row["scopes"])), "ancestors": tuple(row["ancestors"])})
+    return ApiKey(**{**dict(row), "scopes": tuple(map(KeyScope, row["scopes"])), "ancestors": tuple(row["ancestors"])})

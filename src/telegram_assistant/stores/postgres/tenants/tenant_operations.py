@@ -7,7 +7,7 @@ from uuid import UUID
 import asyncpg
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.understanding.spending import Budget
+from telegram_assistant.domain.understanding.spending import SpendingBudget
 from telegram_assistant.stores.postgres.database import Transactions
 
 
@@ -29,7 +29,7 @@ class TenantSummary:
     media_bytes: int
     media_bytes_limit: int | None
     """None: as MEDIA_QUOTA_BYTES says."""
-    budget: Budget | None
+    budget: SpendingBudget | None
     """None: none was set, so nothing is paid for."""
 
 
@@ -79,5 +79,5 @@ def _summary(row: asyncpg.Record) -> TenantSummary:
     values = dict(row)
     micro, tokens, used_micro, used_tokens = (values.pop(name) for name in ("budget_micro", "budget_tokens", "used_micro", "used_tokens"))
     month = datetime.now(UTC).date().replace(day=1)
-    budget = None if micro is None else Budget(values["tenant_id"], micro, tokens, month, used_micro, used_tokens)
+    budget = None if micro is None else SpendingBudget(values["tenant_id"], micro, tokens, month, used_micro, used_tokens)
     return TenantSummary(**values, budget=budget)

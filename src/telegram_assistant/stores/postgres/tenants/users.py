@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.domain.tenants.access import Role
+from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
@@ -13,7 +13,7 @@ class Member:
 
     user_id: UserId
     name: str
-    role: Role
+    role: MemberRole
 
 
 class Users:
@@ -22,7 +22,7 @@ class Users:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def join(self, tenant_id: TenantId, name: str, *, role: Role | None = None) -> Member:
+    async def join(self, tenant_id: TenantId, name: str, *, role: MemberRole | None = None) -> Member:
         """The person of that name in the tenant; without a role they keep theirs, the first one is the owner, others look on."""
         async with self._transactions.begin() as connection:
             await connection.execute("INSERT INTO users (name) VALUES ($1) ON CONFLICT (name) DO NOTHING", name)
@@ -39,4 +39,4 @@ class Users:
                 role.value if role else None,
             )
         assert row is not None  # inserted or updated just above
-        return Member(UserId(user_id), name, Role(row["role"]))
+        return Member(UserId(user_id), name, MemberRole(row["role"]))

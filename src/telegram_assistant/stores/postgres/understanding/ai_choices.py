@@ -23,7 +23,7 @@ class ChannelPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenConsent:
+class ConsentRecord:
     """An owner's word, on record."""
 
     given_by: str
@@ -31,11 +31,11 @@ class GivenConsent:
 
 
 @dataclass(frozen=True, slots=True)
-class Stance:
+class AiDefaults:
     """What holds for the whole tenant."""
 
     default: AiPolicy
-    consent: GivenConsent | None
+    consent: ConsentRecord | None
 
 
 POLICIES = """
@@ -61,15 +61,15 @@ class AiChoices:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def stance(self) -> Stance:
+    async def stance(self) -> AiDefaults:
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
                 "SELECT t.default_ai_policy, k.given_by, k.given_at FROM tenants t LEFT JOIN ai_consents k USING (tenant_id)"
             )
         if row is None:
-            return Stance(AiPolicy.LOCAL, None)
-        consent = None if row["given_by"] is None else GivenConsent(row["given_by"], row["given_at"])
-        return Stance(AiPolicy(row["default_ai_policy"]), consent)
+            return AiDefaults(AiPolicy.LOCAL, None)
+        consent = None if row["given_by"] is None else ConsentRecord(row["given_by"], row["given_at"])
+        return AiDefaults(AiPolicy(row["default_ai_policy"]), consent)
 
     async def policies(self, *, limit: int = 1000, after: ChannelId | None = None) -> tuple[ChannelPolicy, ...]:
         """Of all subscriptions, suspended ones included, by id."""

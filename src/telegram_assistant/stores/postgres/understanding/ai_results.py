@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from telegram_assistant.domain.understanding.policy import Asked
+from telegram_assistant.domain.understanding.policy import ProviderRequest
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
@@ -17,7 +17,7 @@ class AiResults:
             rows = await connection.fetch("SELECT key, data::text FROM ai_results WHERE key = ANY($1::bytea[])", list(keys))
         return {row["key"]: row["data"] for row in rows}
 
-    async def keep(self, asked: Asked, answers: Mapping[bytes, str | None]) -> None:
+    async def keep(self, asked: ProviderRequest, answers: Mapping[bytes, str | None]) -> None:
         """The first answer stays: who asked the same at the same time gets no other one."""
         async with self._transactions.begin() as connection:
             await connection.execute(

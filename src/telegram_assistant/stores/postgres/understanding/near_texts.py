@@ -8,7 +8,7 @@ from datetime import datetime
 from telegram_assistant.domain.posts.near_copies import Sketch, original_of, sketch_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
-MOST_OF_A_BUCKET = 20
+MAX_PER_BUCKET = 20
 """So many different texts with the same names and numbers are looked at; the newest."""
 
 
@@ -37,7 +37,7 @@ class NearTexts:
 
     async def _originals(self, texts: Sequence[Sketch]) -> list[bytes]:
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(KNOWN, list({text.bucket for text in texts}), MOST_OF_A_BUCKET)
+            rows = await connection.fetch(KNOWN, list({text.bucket for text in texts}), MAX_PER_BUCKET)
             known: dict[bytes, list[Sketch]] = {}
             for row in rows:
                 known.setdefault(row["bucket"], []).append(Sketch(row["content"], row["bucket"], _numbers(row["sample"]), row["length"]))

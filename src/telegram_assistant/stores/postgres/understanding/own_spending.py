@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from telegram_assistant.domain.understanding.spending import Budget, UsageLine
+from telegram_assistant.domain.understanding.spending import SpendingBudget, UsageLine
 from telegram_assistant.stores.postgres.database import TenantTransactions
 from telegram_assistant.stores.postgres.understanding.spending import BUDGETS, USAGE
 
@@ -13,11 +13,11 @@ class OwnSpending:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def budget(self) -> Budget | None:
+    async def budget(self) -> SpendingBudget | None:
         """None: none was set, so nothing is paid for."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(BUDGETS)
-        return Budget(**dict(row)) if row else None
+        return SpendingBudget(**dict(row)) if row else None
 
     async def usage(self, since: datetime) -> tuple[UsageLine, ...]:
         """By day and model, the newest day first."""

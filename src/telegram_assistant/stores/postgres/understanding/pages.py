@@ -11,41 +11,43 @@ from pydantic_core import to_json
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.posts.links import canonical_url
 from telegram_assistant.domain.posts.post import Json
-from telegram_assistant.domain.understanding.pages import Page, PageStatus, kept_for
+from telegram_assistant.domain.understanding.pages import LinkedPage, PageStatus, kept_for
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 KIND, TIER = "crawl", "local"
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class PageClaim:
     """Who reads a page: we do, or it is known, or else somebody else reads it now."""
 
     ours: bool
     attempts: int = 0
     """How often in a row it could not be had."""
-    known: Page | None = None
+    known: LinkedPage | None = None
 
 
-class Pages:
+class LinkedPages:
     """A system store."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def claim(self, urls: Sequence[str], *, owner: str, lease: timedelta) -> Mapping[str, Claimed]:
+    async def claim(self, urls: Sequence[str], *, owner: str, lease: timedelta) -> Mapping[str, PageClaim]:
         """Take those that nobody knows and nobody reads. Whoever takes one calls finish() or release()."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CLAIM, [_hash(url) for url in urls], list(urls), owner, lease)
-        return {row["asked_url"]: Claimed(row["ours"], row["attempts"] or 0, None if row["ours"] or not row["fresh"] else _page(row)) for row in rows}
+        return {
+            row["asked_url"]: PageClaim(row["ours"], row["attempts"] or 0, None if row["ours"] or not row["fresh"] else _page(row)) for row in rows
+        }
 
-    async def known(self, urls: Sequence[str]) -> Mapping[str, Page]:
+    async def known(self, urls: Sequence[str]) -> Mapping[str, LinkedPage]:
         """Those whose answer still holds."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(KNOWN, [_hash(url) for url in urls], list(urls))
         return {row["asked_url"]: _page(row) for row in rows}
 
-    async def finish(self, url: str, page: Page, *, owner: str, attempts: int) -> None:
+    async def finish(self, url: str, page: LinkedPage, *, owner: str, attempts: int) -> None:
         """Remember how it ended, if the lease is still ours; also under the address where the page was found in the end."""
         failed = page.status in {PageStatus.FAILED, PageStatus.TOO_SLOW}
         now_attempts = attempts + 1 if failed else 0
@@ -106,8 +108,8 @@ def _hash(url: str) -> bytes:
     return sha256(url.encode()).digest()
 
 
-def _page(row: asyncpg.Record) -> Page:
-    return Page(
+def _page(row: asyncpg.Record) -> LinkedPage:
+    return LinkedPage(
         url=row["found_at"],
         status=PageStatus(row["status"]),
         title=row["title"],

@@ -16,7 +16,7 @@ FROM subscriptions WHERE active
 
 
 @dataclass(frozen=True, slots=True)
-class InForce:
+class PoliciesInForce:
     """Of every channel that is followed."""
 
     policies: Mapping[ChannelId, AiPolicy]
@@ -25,8 +25,8 @@ class InForce:
     """Where the window of a channel begins; without one it is seen from its beginning."""
 
 
-async def in_force(connection: Connection) -> InForce:
+async def in_force(connection: Connection) -> PoliciesInForce:
     """Inside a tenant's transaction."""
     rows = await connection.fetch(IN_FORCE)
     policies = {ChannelId(row["channel_id"]): AiPolicy(row["policy"]) for row in rows}
-    return InForce(policies, {ChannelId(row["channel_id"]): row["since"] for row in rows if row["since"] is not None})
+    return PoliciesInForce(policies, {ChannelId(row["channel_id"]): row["since"] for row in rows if row["since"] is not None})

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import NEWS
-from telegram_assistant.domain.understanding.policy import Wanted
+from telegram_assistant.domain.understanding.policy import PendingImprovement
 from telegram_assistant.stores.postgres.database import SystemTransactions
-from telegram_assistant.stores.postgres.delivery.notices import Told, write_notices
+from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice, write_notices
 
-MOST_ATTEMPTS = 7
+MAX_ATTEMPTS = 7
 HOLDS_UP = 5
 """History waits for news that have failed less often than this."""
 
@@ -20,23 +20,23 @@ class ProviderWanted:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def add(self, *wanted: Wanted) -> None:
+    async def add(self, *wanted: PendingImprovement) -> None:
         """Once, however often it is wanted."""
         ordered = sorted(wanted, key=lambda one: (one.post_id, one.work))
         async with self._transactions.begin() as connection:
             await connection.execute(ADD, *_columns(ordered))
 
-    async def take(self, work: str, *, limit: int, lease: timedelta) -> tuple[Wanted, ...]:
+    async def take(self, work: str, *, limit: int, lease: timedelta) -> tuple[PendingImprovement, ...]:
         """The newest that nobody else works on; history only when no news are left, in whoever's hands.
 
         What is not done when the lease is over is given out again, seven times in all.
         """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(TAKE, work, limit, lease, MOST_ATTEMPTS, NEWS)
+            rows = await connection.fetch(TAKE, work, limit, lease, MAX_ATTEMPTS, NEWS)
         newest_first = sorted(rows, key=lambda row: (row["posted_at"], row["channel_id"], row["message_id"]), reverse=True)
-        return tuple(Wanted(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["work"]) for row in newest_first)
+        return tuple(PendingImprovement(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["work"]) for row in newest_first)
 
-    async def put_back(self, wanted: Sequence[Wanted], *, pause: timedelta, was_tried: bool = False, is_set_aside: bool = False) -> None:
+    async def put_back(self, wanted: Sequence[PendingImprovement], *, pause: timedelta, was_tried: bool = False, is_set_aside: bool = False) -> None:
         """It is given out again after the pause. Who has tried in vain uses up an attempt, and the next pause is three times as long.
 
         History waits for it, unless it is set aside.
@@ -46,7 +46,7 @@ class ProviderWanted:
         async with self._transactions.begin() as connection:
             await connection.execute(PUT_BACK, *_columns(wanted), pause, was_tried, is_set_aside, HOLDS_UP)
 
-    async def done(self, finished: Sequence[Wanted], told: Sequence[Told] = ()) -> None:
+    async def done(self, finished: Sequence[PendingImprovement], told: Sequence[QueuedNotice] = ()) -> None:
         """Forget them, and tell what has come of it."""
         async with self._transactions.begin() as connection:
             if told:
@@ -55,10 +55,10 @@ class ProviderWanted:
 
     async def waiting(self) -> int:
         async with self._transactions.begin() as connection:
-            return int(await connection.fetchval("SELECT count(*) FROM provider_wanted WHERE attempts < $1", MOST_ATTEMPTS))
+            return int(await connection.fetchval("SELECT count(*) FROM provider_wanted WHERE attempts < $1", MAX_ATTEMPTS))
 
 
-def _columns(wanted: Sequence[Wanted]) -> tuple[list[int], list[int], list[str]]:
+def _columns(wanted: Sequence[PendingImprovement]) -> tuple[list[int], list[int], list[str]]:
     return [one.post_id.channel_id for one in wanted], [one.post_id.message_id for one in wanted], [one.work for one in wanted]
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.understanding.spending import Amount, Balance, Budget, Call, Outcome, UsageLine, split, who_can_pay
+from telegram_assistant.domain.understanding.spending import Amount, Balance, Call, Outcome, SpendingBudget, UsageLine, split, who_can_pay
 from telegram_assistant.stores.postgres.database import ApiTransactions, SystemTransactions
 
 THIS_MONTH = "date_trunc('month', now() AT TIME ZONE 'UTC')::date"
@@ -202,10 +202,10 @@ class Spending:
                 tokens,
             )
 
-    async def budgets(self) -> tuple[Budget, ...]:
+    async def budgets(self) -> tuple[SpendingBudget, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(BUDGETS)
-        return tuple(Budget(**dict(row)) for row in rows)
+        return tuple(SpendingBudget(**dict(row)) for row in rows)
 
     async def usage(self, since: datetime, *, tenant_id: TenantId | None = None) -> tuple[UsageLine, ...]:
         """By tenant, day and model, the newest day first."""

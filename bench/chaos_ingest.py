@@ -27,7 +27,7 @@ from bench.chaos.ingest import CHANNELS, LAST_KILL_SECONDS, TROUBLE_SECONDS, Fle
 from bench.chaos.judging import MISTAKES, Result, judge
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.features.media import sweep
+from telegram_assistant.features.operations.media import sweep
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
 from telegram_assistant.stores.postgres.migrating import migrate

@@ -31,7 +31,7 @@ from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.posts.post import Post, fingerprint
-from telegram_assistant.features.dead_letters import discard
+from telegram_assistant.features.operations.dead_letters import discard
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
 from telegram_assistant.stores.postgres.posts.landing import Claim

@@ -24,7 +24,7 @@ from telegram_assistant.domain.graph.graph_facts import Contribution, Visible, c
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.events import Event, PostIndexed
-from telegram_assistant.features.graph_upkeep import rebuild_graph
+from telegram_assistant.features.operations.graph_upkeep import rebuild_graph
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.questions import GraphQuestions
 from telegram_assistant.graph.server import Neo4jServer

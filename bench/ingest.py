@@ -24,7 +24,7 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.accounts.account import AccountState, Lease
 from telegram_assistant.domain.channels.channel import FoundChannel
 from telegram_assistant.domain.ids import AccountId, TenantId
-from telegram_assistant.ingest.account_loop import AccountLoop
+from telegram_assistant.ingest.reading.account_loop import AccountLoop
 from telegram_assistant.ingest_role import OwnedAccount, desk_of
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription

@@ -27,7 +27,7 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.accounts.account import AccountState, Lease
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.events import Event, PostParsed
-from telegram_assistant.ingest.account_loop import AccountLoop
+from telegram_assistant.ingest.reading.account_loop import AccountLoop
 from telegram_assistant.ingest_role import OwnedAccount, desk_of, fetcher_of
 from telegram_assistant.settings import Settings, TelegramSettings
 from telegram_assistant.stages.post_persistence import post_persistence

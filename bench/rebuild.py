@@ -29,9 +29,9 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.domain.understanding.spending import Tokens
-from telegram_assistant.features.search import search
-from telegram_assistant.features.search_meaning import WordsOnly
-from telegram_assistant.features.vector_upkeep import rebuild_vectors
+from telegram_assistant.features.operations.vector_upkeep import rebuild_vectors
+from telegram_assistant.features.search.meaning import WordsOnly
+from telegram_assistant.features.search.search import search
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection

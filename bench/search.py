@@ -25,8 +25,8 @@ from bench.search_texts import Written, as_post, make_texts, moment_in, question
 from telegram_assistant.ai.protocols import Vector
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import PostId, TenantId
-from telegram_assistant.features.search import search
-from telegram_assistant.features.text_upkeep import rebuild_text
+from telegram_assistant.features.operations.text_upkeep import rebuild_text
+from telegram_assistant.features.search.search import search
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns

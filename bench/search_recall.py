@@ -17,7 +17,7 @@ from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.search.fusion import fused
 from telegram_assistant.domain.understanding.policy import FallbackReason
-from telegram_assistant.features.search_meaning import MIN_SCORE, NEAREST
+from telegram_assistant.features.search.meaning import MIN_SCORE, NEAREST
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived

@@ -53,13 +53,42 @@ def test_a_file_over_300_lines_says_why() -> None:
     assert long == []
 
 
-AVOIDED_IN_CLASSES = (
-    "Told Shown Wish Asked Asking Asker Heard Hearing Sought Mine Became Which Where By Made Kept Taken Given Unheard Elsewhere Abroad Ear Eye "
-    "Desk Door Frame Bell Sight Looker Wanting"
-).split()
-AVOIDED_IN_FUNCTIONS = "again_and_again see_to sit_out heed make_way take_in told made given".split()
+AVOIDED_IN_CLASSES = [
+    "Told",
+    "Shown",
+    "Wish",
+    "Asked",
+    "Asking",
+    "Asker",
+    "Heard",
+    "Hearing",
+    "Sought",
+    "Mine",
+    "Became",
+    "Which",
+    "Where",
+    "By",
+    "Made",
+    "Kept",
+    "Taken",
+    "Given",
+    "Unheard",
+    "Elsewhere",
+    "Abroad",
+    "Ear",
+    "Eye",
+    "Desk",
+    "Door",
+    "Frame",
+    "Bell",
+    "Sight",
+    "Looker",
+    "Wanting",
+]
+AVOIDED_IN_FUNCTIONS = ["again_and_again", "see_to", "sit_out", "heed", "make_way", "take_in", "told", "made", "given"]
 NAMED_BY_OTHERS = {"connection_made"}
 """A callback of asyncio."""
+MAX_FILES = 20
 PROGRAM = [file for file in CODE if file.is_relative_to(CHECKOUT / "src/telegram_assistant")]
 
 
@@ -97,7 +126,7 @@ def test_every_module_says_what_is_in_it() -> None:
 
 def test_a_package_has_room_for_more() -> None:
     """Where there are more files, there are subjects to tell apart."""
-    sizes = {folder: len(list(folder.glob("*.py"))) for folder in {file.parent for file in PROGRAM}}
+    sizes = {folder: len(list(folder.glob("*.py"))) for folder in {file.parent for file in PROGRAM if file.parent.name != "versions"}}
     assert {str(folder.relative_to(CHECKOUT)): size for folder, size in sizes.items() if size > MAX_FILES} == {}
 
 

@@ -15,7 +15,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.graph.graph_facts import oldest_day
 from telegram_assistant.errors import Busy
-from telegram_assistant.features import media
+from telegram_assistant.features.operations import media
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger

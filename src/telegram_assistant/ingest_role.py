@@ -14,28 +14,28 @@ from telegram_assistant.domain.accounts.account import AccountState, Lease, mask
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.posts.history import HistoryReader
 from telegram_assistant.errors import AccountRefused, Rejected
-from telegram_assistant.ingest.account_loop import AccountDependencies, AccountLoop
 from telegram_assistant.ingest.accounts import PART, Holder, adopt
 from telegram_assistant.ingest.albums import PART as ALBUMS
 from telegram_assistant.ingest.albums import close_albums
-from telegram_assistant.ingest.backfill import Backfiller
-from telegram_assistant.ingest.catching_up import CatchUp
 from telegram_assistant.ingest.channel_resolution import ChannelResolver
 from telegram_assistant.ingest.folders import FolderFollower
 from telegram_assistant.ingest.joining import Joiner
 from telegram_assistant.ingest.logins import PART as LOGINS
 from telegram_assistant.ingest.logins import LoginWorker
 from telegram_assistant.ingest.media import MediaFetcher
-from telegram_assistant.ingest.poll import Poller
-from telegram_assistant.ingest.poll_pacing import PollPacing
-from telegram_assistant.ingest.previews import PART as PREVIEWS
-from telegram_assistant.ingest.previews import PreviewLoop, PreviewTurns, PreviewWorker
-from telegram_assistant.ingest.push import PushWorker
-from telegram_assistant.ingest.recounting import PART as RECOUNTING
-from telegram_assistant.ingest.recounting import recount
+from telegram_assistant.ingest.reading.account_loop import AccountDependencies, AccountLoop
+from telegram_assistant.ingest.reading.backfill import Backfiller
+from telegram_assistant.ingest.reading.catching_up import CatchUp
+from telegram_assistant.ingest.reading.poll import Poller
+from telegram_assistant.ingest.reading.poll_pacing import PollPacing
+from telegram_assistant.ingest.reading.previews import PART as PREVIEWS
+from telegram_assistant.ingest.reading.previews import PreviewLoop, PreviewTurns, PreviewWorker
+from telegram_assistant.ingest.reading.push import PushWorker
+from telegram_assistant.ingest.reading.recounting import PART as RECOUNTING
+from telegram_assistant.ingest.reading.recounting import recount
+from telegram_assistant.ingest.reading.silence import Silence
 from telegram_assistant.ingest.scheduler import PART as SCHEDULER
 from telegram_assistant.ingest.scheduler import Scheduler
-from telegram_assistant.ingest.silence import Silence
 from telegram_assistant.ingest.spool import Spool
 from telegram_assistant.previews.reader import PreviewReader
 from telegram_assistant.previews.site import Site, open_site

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from telegram_assistant.assembly import App
-from telegram_assistant.features.graph_upkeep import keep_graph
-from telegram_assistant.features.vector_upkeep import keep_vectors, report_vectors
+from telegram_assistant.features.operations.graph_upkeep import keep_graph
+from telegram_assistant.features.operations.vector_upkeep import keep_vectors, report_vectors
 from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.settings import EmbeddingSource
 from telegram_assistant.stores.postgres.delivery.outbox import ALL_BRANCHES

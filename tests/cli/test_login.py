@@ -11,7 +11,8 @@ from typer.testing import CliRunner, Result
 
 from telegram_assistant import ingest_role
 from telegram_assistant.assembly import assemble
-from telegram_assistant.cli import app, login
+from telegram_assistant.cli import app
+from telegram_assistant.cli.commands import login
 from telegram_assistant.cli.drawing import BORDER
 from telegram_assistant.ingest.scheduler import PART as SCHEDULER
 from telegram_assistant.settings import read_settings

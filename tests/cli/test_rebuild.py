@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from telegram_assistant.cli import app
-from telegram_assistant.features.vector_upkeep import keep_vectors
+from telegram_assistant.features.operations.vector_upkeep import keep_vectors
 from telegram_assistant.settings import DatabaseLogin, read_settings
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup

@@ -5,7 +5,7 @@ import pytest
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.channel_lists import ListedChannel, as_opml, read_list
+from telegram_assistant.features.channels.channel_lists import ListedChannel, as_opml, read_list
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 
 

@@ -5,8 +5,8 @@ import pytest
 from telegram_assistant.domain.channels.coverage import CoverageState, IdRange
 from telegram_assistant.domain.ids import AccountId, MessageId
 from telegram_assistant.errors import Missing
-from telegram_assistant.features.coverage import coverage_of, coverage_of_all, in_words
-from telegram_assistant.features.parked import parked_channels, release
+from telegram_assistant.features.channels.coverage import coverage_of, coverage_of_all, in_words
+from telegram_assistant.features.channels.parked import parked_channels, release
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import World
 from tests.conftest import Admin

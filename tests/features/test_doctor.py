@@ -4,7 +4,7 @@ import pytest
 
 from telegram_assistant.domain.diagnosis import Finding, Severity
 from telegram_assistant.domain.tenants.access import new_operator_key
-from telegram_assistant.features.doctor import examine_operator_key
+from telegram_assistant.features.operations.doctor import examine_operator_key
 from telegram_assistant.settings import read_settings
 
 NEEDED = {"DATABASE_URL": "postgresql://localhost/tga", "REDIS_URL": "redis://localhost/0"}

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, PostId
-from telegram_assistant.features.graph_upkeep import keep_graph, rebuild_graph
+from telegram_assistant.features.operations.graph_upkeep import keep_graph, rebuild_graph
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.store import Generations
 from telegram_assistant.settings import DatabaseLogin, read_settings

@@ -11,8 +11,8 @@ import pytest
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.events import Event, PostParsed
-from telegram_assistant.features.text_upkeep import rebuild_text
-from telegram_assistant.features.vector_upkeep import rebuild_vectors
+from telegram_assistant.features.operations.text_upkeep import rebuild_text
+from telegram_assistant.features.operations.vector_upkeep import rebuild_vectors
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuild

@@ -13,9 +13,9 @@ from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Rejected
 from telegram_assistant.events import Event, PostParsed
-from telegram_assistant.features.search import SearchPage, search
-from telegram_assistant.features.search_meaning import WordsOnly
-from telegram_assistant.features.search_pages import COMPARED_CHARACTERS
+from telegram_assistant.features.search.meaning import WordsOnly
+from telegram_assistant.features.search.pages import COMPARED_CHARACTERS
+from telegram_assistant.features.search.search import SearchPage, search
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from telegram_assistant.assembly import App
-from telegram_assistant.features.vector_upkeep import keep_vectors, report_vectors
+from telegram_assistant.features.operations.vector_upkeep import keep_vectors, report_vectors
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.vectors.index import VectorIndex

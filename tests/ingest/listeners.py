@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from telegram_assistant.ingest.push import PushWorker
+from telegram_assistant.ingest.reading.push import PushWorker
 from telegram_assistant.supervision import end
 from telegram_simulator.control.operations import Control
 from telegram_simulator.world.channel import Channel as SimulatedChannel

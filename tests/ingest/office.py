@@ -16,10 +16,10 @@ from telegram_assistant.domain.accounts.account import AccountState, Lease
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.ingest.account_loop import AccountLoop
-from telegram_assistant.ingest.catching_up import CatchUp
 from telegram_assistant.ingest.channel_resolution import ChannelResolver
-from telegram_assistant.ingest.push import PushWorker
+from telegram_assistant.ingest.reading.account_loop import AccountLoop
+from telegram_assistant.ingest.reading.catching_up import CatchUp
+from telegram_assistant.ingest.reading.push import PushWorker
 from telegram_assistant.ingest.scheduler import Scheduler
 from telegram_assistant.ingest_role import OwnedAccount, catching_up_of, desk_of, listening_of, resolver_of, scheduler_of
 from telegram_assistant.settings import Settings, TelegramSettings

@@ -8,9 +8,9 @@ from typing import Any
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.features.channel_lists import ListedChannel
-from telegram_assistant.features.channels import follow
-from telegram_assistant.ingest.previews import PreviewLoop, PreviewTurns
+from telegram_assistant.features.channels.channel_lists import ListedChannel
+from telegram_assistant.features.channels.channels import follow
+from telegram_assistant.ingest.reading.previews import PreviewLoop, PreviewTurns
 from telegram_assistant.ingest_role import preview_desk_of
 from telegram_assistant.previews.site import open_site
 from telegram_assistant.settings import PreviewSettings, Settings

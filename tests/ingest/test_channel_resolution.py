@@ -8,8 +8,8 @@ from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.features.channel_lists import ListedChannel
-from telegram_assistant.features.channels import follow
+from telegram_assistant.features.channels.channel_lists import ListedChannel
+from telegram_assistant.features.channels.channels import follow
 from telegram_assistant.ingest.channel_resolution import LOOK_UP_SECONDS
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest, NewRequest
 from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription

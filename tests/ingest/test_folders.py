@@ -7,8 +7,8 @@ import pytest
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy
-from telegram_assistant.features.channel_lists import ListedChannel
-from telegram_assistant.features.channels import follow
+from telegram_assistant.features.channels.channel_lists import ListedChannel
+from telegram_assistant.features.channels.channels import follow
 from telegram_assistant.ingest.folders import GONE
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest
 from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription

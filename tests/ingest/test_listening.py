@@ -10,7 +10,7 @@ from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy, LeaseLost
 from telegram_assistant.stores.postgres.posts.landing import PostPage, PushClaim
-from telegram_assistant.telegram.raw_messages import unpacked
+from telegram_assistant.telegram.translation.raw_messages import unpacked
 from telegram_assistant.telemetry.metrics import REGISTRY
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from telegram_assistant.ingest.poll_pacing import PollPacing
+from telegram_assistant.ingest.reading.poll_pacing import PollPacing
 from telegram_assistant.settings import SchedulerPolicy, Settings
 from telegram_assistant.stores.redis.scheduler import FACTS, LOCK
 from telegram_simulator.control.operations import Control

@@ -20,7 +20,7 @@ import pytest
 from redis.asyncio import Redis
 
 from telegram_assistant.domain.diagnosis import Severity
-from telegram_assistant.features.sandbox_check import examine
+from telegram_assistant.features.operations.sandbox_check import examine
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.rendering import serving
 from telegram_assistant.sandbox.launching import probe, start

@@ -102,7 +102,7 @@ async def test_a_poison_entry_comes_back_with_growing_pauses_and_is_buried_after
 
 
 async def test_a_dead_letter_is_replayed_to_its_own_stage_only(bench: Bench) -> None:
-    from telegram_assistant.features.dead_letters import discard, replay  # noqa: PLC0415 -- only this test needs them
+    from telegram_assistant.features.operations.dead_letters import discard, replay  # noqa: PLC0415 -- only this test needs them
 
     seen: dict[str, list[int]] = {"one": [], "two": []}
     broken = True

@@ -8,7 +8,7 @@ from telethon.tl import types
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.posts.post import Json, Post, PostKind, fingerprint
-from telegram_assistant.telegram.translate import post_of
+from telegram_assistant.telegram.translation.translate import post_of
 from tests.telegram.schema import make_message
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)

@@ -15,8 +15,8 @@ from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.posts.post import Post, PostKind
 from telegram_assistant.stores.postgres.posts.landing import Claim, Landed
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.telegram.raw_messages import packed, unpacked
-from telegram_assistant.telegram.translate import post_of
+from telegram_assistant.telegram.translation.raw_messages import packed, unpacked
+from telegram_assistant.telegram.translation.translate import post_of
 from testkit.factories import make_channel, make_page
 from tests.telegram.schema import Maker, kinds_of, make_message, make_service
 

@@ -11,8 +11,8 @@ from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.domain.posts.post import Facts, Json, Origin, Post, PostKind, TextEntity, fingerprint
 from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.telegram.raw_messages import LAYER, packed, unpacked
-from telegram_assistant.telegram.translate import post_of
+from telegram_assistant.telegram.translation.raw_messages import LAYER, packed, unpacked
+from telegram_assistant.telegram.translation.translate import post_of
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.tl.messages import message_bytes
 from telegram_simulator.world import post as theirs

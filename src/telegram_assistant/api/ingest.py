@@ -17,7 +17,7 @@ from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy, Missing
-from telegram_assistant.features.polling import poll_any
+from telegram_assistant.features.channels.polling import poll_any
 from telegram_assistant.ingest.scheduler import PART, scheduler_status
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
 from telegram_assistant.telemetry.health import Fact

@@ -11,7 +11,10 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
 from telegram_assistant import __version__
-from telegram_assistant.api import (
+from telegram_assistant.api.access_middleware import PREFIX, AccessMiddleware
+from telegram_assistant.api.authentication import Authenticator
+from telegram_assistant.api.docs_page import handbook
+from telegram_assistant.api.endpoints import (
     accounts,
     audit,
     changes,
@@ -31,9 +34,6 @@ from telegram_assistant.api import (
     tenants,
     understanding,
 )
-from telegram_assistant.api.access_middleware import PREFIX, AccessMiddleware
-from telegram_assistant.api.authentication import Authenticator
-from telegram_assistant.api.docs_page import handbook
 from telegram_assistant.api.problems import Problem, problem_from
 from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
 from telegram_assistant.api.response_middleware import DOCS, ResponseMiddleware

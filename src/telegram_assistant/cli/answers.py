@@ -2,8 +2,8 @@
 
 from datetime import date, datetime
 
+from telegram_assistant.api.endpoints.spending import UsageLineResponse
 from telegram_assistant.api.schemas import ResponseModel
-from telegram_assistant.api.spending import UsageLineResponse
 from telegram_assistant.domain.diagnosis import Severity
 
 

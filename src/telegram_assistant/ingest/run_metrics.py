@@ -6,7 +6,7 @@ from datetime import datetime
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.posts.post import Post, PostKind
-from telegram_assistant.ingest.poll import PollRun, RunStatus
+from telegram_assistant.ingest.reading.poll import PollRun, RunStatus
 from telegram_assistant.stores.postgres.channels.hints import ReadChannel
 from telegram_assistant.stores.postgres.channels.known_channels import KnownChannel
 from telegram_assistant.telemetry.metrics import (

@@ -11,8 +11,8 @@ from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.errors import AccessLost, AssistantError, Rejected
 from telegram_assistant.telegram.account_client import AccountClient
-from telegram_assistant.telegram.files import max_size, size_in_bytes
 from telegram_assistant.telegram.reader import CLOSED
+from telegram_assistant.telegram.translation.files import max_size, size_in_bytes
 
 MAX_MESSAGES = 100
 SMALL_PART, LARGE_PART = 512 * 1024, 1024 * 1024

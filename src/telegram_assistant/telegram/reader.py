@@ -16,8 +16,8 @@ from telegram_assistant.domain.posts.history import HistoryPage, Readable
 from telegram_assistant.errors import AccessLost, Rejected
 from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.history import HistoryRequest
-from telegram_assistant.telegram.raw_messages import packed, packed_answer
-from telegram_assistant.telegram.translate import post_of
+from telegram_assistant.telegram.translation.raw_messages import packed, packed_answer
+from telegram_assistant.telegram.translation.translate import post_of
 
 PAGE = 100
 """Telegram gives no more at once."""

@@ -17,7 +17,7 @@ from telegram_assistant.domain.accounts.updates import SeenUpdates
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.telegram.account_client import AccountClient
-from telegram_assistant.telegram.translate import post_of
+from telegram_assistant.telegram.translation.translate import post_of
 
 MAX_WAITING = 2000
 """Messages and deletions that wait to be taken, over all channels. A burst beyond it is read from history instead."""

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy
-from telegram_assistant.ingest.recounting import recount
+from telegram_assistant.ingest.reading.recounting import recount
 from telegram_assistant.settings import DatabaseLogin, Settings
 from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup

@@ -1,0 +1,108 @@
+"""What channels edited or deleted after they had published it."""
+
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from fastapi import Query
+from pydantic import Field, TypeAdapter
+
+from telegram_assistant.api.endpoints.posts import TextPieceResponse
+from telegram_assistant.api.request_context import Context
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import MAX_ID, CursorText, Id, Limit, Micros, Moment, PageResponse, ResponseModel, cursor_text, read_cursor
+from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.domain.timestamps import micros, moment
+from telegram_assistant.features.changes import DescribedChange, quiet_changes
+from telegram_assistant.stores.postgres.posts.changes import ChangeCursor, ChangeKind, ChangeOrder
+
+area = Area("Quiet changes", "What channels edited or deleted after they had published it.")
+
+CURSOR = TypeAdapter(tuple[Annotated[int, Field(ge=0, le=MAX_ID)], Micros, Id, Id, bool, Annotated[int, Field(ge=0, le=2**31 - 1)]])
+WEEK = timedelta(days=7)
+
+
+class QuietChangeResponse(ResponseModel):
+    """One change: when we saw it, and what exactly changed. `views` is how many had seen the post before."""
+
+    post_id: str
+    channel: str
+    link: str
+    kind: ChangeKind
+    changed_at: datetime
+    posted_at: datetime
+    before: str
+    after: str
+    views: int | None
+    difference: list[TextPieceResponse]
+
+
+class QuietChangesResponse(PageResponse):
+    """A page of changes."""
+
+    items: list[QuietChangeResponse]
+
+
+EXAMPLE = {
+    "post_id": "1234567890/42",
+    "channel": "City news",
+    "link": "https://t.me/citynews/42",
+    "kind": "edited",
+    "changed_at": "2026-11-15T09:00:00Z",
+    "posted_at": "2026-11-15T08:00:00Z",
+    "before": "Bridges open at night",
+    "after": "Bridges open at noon",
+    "views": 1500,
+    "difference": [{"change": "same", "text": "Bridges open at "}, {"change": "removed", "text": "night"}, {"change": "added", "text": "noon"}],
+}
+
+
+@area.get("/changes", scope=KeyScope.READ, example={"items": [EXAMPLE], "next": None})
+async def list_changes(
+    context: Context,
+    since: Annotated[Moment | None, Query(description="Changes that were seen since then; without it, of the last seven days.")] = None,
+    order: Annotated[ChangeOrder, Query(description="The newest first, or those first that most people had seen.")] = ChangeOrder.NEWEST,
+    kind: Annotated[ChangeKind | None, Query(description="Only edits, or only deletions.")] = None,
+    channel_id: Annotated[Id | None, Query(description="Only of this channel; nothing where it is not followed.")] = None,
+    limit: Limit = 50,
+    cursor: CursorText = None,
+) -> QuietChangesResponse:
+    """Edits with what exactly changed, and deletions with what was there."""
+    page = await quiet_changes(
+        since or context.now - WEEK,
+        stores=context.stores,
+        order=order,
+        kinds=(kind,) if kind else tuple(ChangeKind),
+        channel_ids=None if channel_id is None else [ChannelId(channel_id)],
+        limit=limit,
+        after=_cursor(cursor),
+    )
+    return QuietChangesResponse(items=[_shown(one) for one in page.changes], next=_text(page.next) if page.next else None)
+
+
+def _shown(told: DescribedChange) -> QuietChangeResponse:
+    change = told.change
+    return QuietChangeResponse(
+        post_id=str(change.post_id),
+        channel=told.channel,
+        link=told.link,
+        kind=change.kind,
+        changed_at=change.changed_at,
+        posted_at=change.posted_at,
+        before=change.before,
+        after=change.after,
+        views=change.views,
+        difference=[TextPieceResponse(change=one.change, text=one.text) for one in told.pieces],
+    )
+
+
+def _cursor(text: str | None) -> ChangeCursor | None:
+    read = read_cursor(text, CURSOR)
+    if read is None:
+        return None
+    views, changed_at, channel_id, message_id, is_deletion, revision = read
+    return ChangeCursor(views, moment(changed_at), ChannelId(channel_id), MessageId(message_id), is_deletion, revision)
+
+
+def _text(cursor: ChangeCursor) -> str:
+    return cursor_text(cursor.views, micros(cursor.changed_at), cursor.channel_id, cursor.message_id, cursor.is_deletion, cursor.revision)

@@ -1,0 +1,168 @@
+"""How complete the followed channels are."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Query
+from pydantic import TypeAdapter
+
+from telegram_assistant.api.request_context import Context
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import ChannelNumber, CursorText, Id, Limit, PageResponse, ResponseModel, cursor_text, read_cursor
+from telegram_assistant.domain.channels.coverage import CoverageState, IdRange
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.features.channels.coverage import CoveragePlace, FullCoverage, coverage_of, coverage_of_all, in_words
+from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage, Coverage
+
+area = Area("Coverage", "Which message ids are proven to be read, what is missing and why.")
+
+CURSOR = TypeAdapter(tuple[str, Id])
+LINE_EXAMPLE = {
+    "channel_id": 1234567890,
+    "title": "City news",
+    "state": "complete",
+    "complete": True,
+    "why": "",
+    "until": None,
+    "floor_at": "2026-11-08T00:00:00Z",
+    "newest_posted_at": "2026-11-15T08:00:00Z",
+    "checked_at": "2026-11-15T08:05:00Z",
+    "missing_ids": 0,
+    "summary": "Complete: everything posted since 2026-11-08 is stored; last checked 2026-11-15 08:05.",
+}
+
+
+class CoverageSummaryResponse(ResponseModel):
+    """One channel. `summary` is for people; `until` is when the state may change by itself, or since when a channel is unreadable.
+
+    `floor_at` is since when it is to be complete for you; null: everything that was ever posted.
+    """
+
+    channel_id: int
+    title: str
+    state: CoverageState
+    complete: bool
+    why: str
+    until: datetime | None
+    floor_at: datetime | None
+    newest_posted_at: datetime | None
+    checked_at: datetime | None
+    missing_ids: int
+    summary: str
+
+
+class CoverageResponse(PageResponse):
+    """A page of channels by title, and all followed channels in sum, whichever are asked for."""
+
+    items: list[CoverageSummaryResponse]
+    complete: bool
+    states: dict[CoverageState, int]
+    missing_ids: int
+
+
+class CoverageRangeResponse(ResponseModel):
+    """Message ids from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+
+class CoverageLedgerResponse(ResponseModel):
+    """What an account has proven, the newest first; at most 1,000 ranges of each kind."""
+
+    floor_id: int
+    newest_id: int
+    verified_at: datetime
+    verified: list[CoverageRangeResponse]
+    gaps: list[CoverageRangeResponse]
+
+
+class ChannelCoverageResponse(ResponseModel):
+    """One channel with its ledger; null before an account has read it."""
+
+    channel: CoverageSummaryResponse
+    ledger: CoverageLedgerResponse | None
+
+
+@area.get(
+    "/coverage",
+    scope=KeyScope.READ,
+    example={
+        "items": [LINE_EXAMPLE],
+        "next": None,
+        "complete": True,
+        "states": {"complete": 1, "filling": 0, "missing": 0, "waiting": 0, "unreadable": 0, "preview": 0},
+        "missing_ids": 0,
+    },
+)
+async def list_coverage(
+    context: Context,
+    state: Annotated[list[CoverageState] | None, Query(description="Only channels in one of these states.", max_length=len(CoverageState))] = None,
+    limit: Limit = 50,
+    cursor: CursorText = None,
+) -> CoverageResponse:
+    """How complete each followed channel is, and why something is missing."""
+    read = read_cursor(cursor, CURSOR)
+    after = CoveragePlace(read[0], ChannelId(read[1])) if read else None
+    page = await coverage_of_all(stores=context.stores, states=state or (), limit=limit, after=after)
+    return CoverageResponse(
+        items=[_line(one) for one in page.channels],
+        next=cursor_text(page.next.title, page.next.channel_id) if page.next else None,
+        complete=page.complete,
+        states=dict(page.states),
+        missing_ids=page.missing_ids,
+    )
+
+
+@area.get(
+    "/channels/{channel_id}/coverage",
+    scope=KeyScope.READ,
+    example={
+        "channel": LINE_EXAMPLE,
+        "ledger": {
+            "floor_id": 1,
+            "newest_id": 42,
+            "verified_at": "2026-11-15T08:05:00Z",
+            "verified": [{"low": 1, "high": 42}],
+            "gaps": [],
+        },
+    },
+)
+async def get_channel_coverage(context: Context, channel_id: ChannelNumber) -> ChannelCoverageResponse:
+    """Which message ids of a channel are proven, and which are missing."""
+    return _in_full(await coverage_of(ChannelId(channel_id), stores=context.stores))
+
+
+def _in_full(found: FullCoverage) -> ChannelCoverageResponse:
+    return ChannelCoverageResponse(channel=_line(found.channel), ledger=_ledger(found.ledger) if found.ledger else None)
+
+
+def _line(one: ChannelCoverage) -> CoverageSummaryResponse:
+    return CoverageSummaryResponse(
+        channel_id=one.channel_id,
+        title=one.title,
+        state=one.status.state,
+        complete=one.status.state is CoverageState.COMPLETE,
+        why=one.status.why,
+        until=one.status.until,
+        floor_at=one.floor_at,
+        newest_posted_at=one.newest_posted_at,
+        checked_at=one.last_polled_at,
+        missing_ids=one.missing_ids,
+        summary=in_words(one),
+    )
+
+
+def _ledger(ledger: Coverage) -> CoverageLedgerResponse:
+    return CoverageLedgerResponse(
+        floor_id=ledger.floor_id,
+        newest_id=ledger.newest_id,
+        verified_at=ledger.verified_at,
+        verified=[_range(one) for one in ledger.verified],
+        gaps=[_range(one) for one in ledger.gaps],
+    )
+
+
+def _range(one: IdRange) -> CoverageRangeResponse:
+    return CoverageRangeResponse(low=one.low, high=one.high)

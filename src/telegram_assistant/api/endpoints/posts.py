@@ -1,0 +1,204 @@
+"""One post in full."""
+
+from datetime import datetime
+
+from pydantic import JsonValue, TypeAdapter
+
+from telegram_assistant.api.endpoints.feed import POST_EXAMPLE, PostResponse, post_shown
+from telegram_assistant.api.request_context import Context
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import ChannelNumber, MessageNumber, ResponseModel
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.media.files import MediaKind, MediaState
+from telegram_assistant.domain.posts.differences import PieceChange
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.domain.understanding.policy import Tier
+from telegram_assistant.features.posts import DescribedVersion, FullPost, post_in_full, versions_of
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment
+
+area = Area("Posts", "One post: its versions, how far it reached, what it shows, what was understood of it.")
+
+FACTS = TypeAdapter(dict[str, JsonValue])
+
+
+class CountsResponse(ResponseModel):
+    """How far the post had reached at that moment."""
+
+    seen_at: datetime
+    views: int | None
+    forwards: int | None
+    replies: int | None
+    reactions: dict[str, JsonValue]
+
+
+class MediaResponse(ResponseModel):
+    """A file of the post, and what became of it here. Its name is the sender's."""
+
+    ordinal: int
+    kind: MediaKind
+    mime: str | None
+    size_bytes: int
+    file_name: str | None
+    width: int | None
+    height: int | None
+    duration_seconds: float | None
+    state: MediaState
+    reason: str | None
+    sha256: str | None
+
+
+class LinkedPageResponse(ResponseModel):
+    """A page that the post links to. Its words are strangers'."""
+
+    url: str
+    status: str
+    title: str | None
+    author: str | None
+    published_at: str | None
+    found_at: str | None
+    excerpt: str | None
+    why: str | None
+
+
+class UnderstandingResponse(ResponseModel):
+    """What was understood, by whom; the best that the channel's policy lets you see."""
+
+    tier: Tier
+    provider: str
+    model: str
+    revision: int
+    data: dict[str, JsonValue]
+
+
+class ForwardResponse(ResponseModel):
+    """A post of a followed channel that forwards this one."""
+
+    post_id: str
+    channel: str | None
+    posted_at: datetime | None
+
+
+class PostDetailsResponse(ResponseModel):
+    """A post with everything that is known of it. Lists of counts and forwards are cut at 500 and 100."""
+
+    post: PostResponse
+    counts: list[CountsResponse]
+    media: list[MediaResponse]
+    links: list[str]
+    pages: list[LinkedPageResponse]
+    tags: UnderstandingResponse | None
+    pictures: UnderstandingResponse | None
+    album: UnderstandingResponse | None
+    album_message_ids: list[int]
+    forwarded_from_title: str | None
+    forwarded_by: list[ForwardResponse]
+    earlier_versions: int
+    facts: dict[str, JsonValue]
+
+
+class TextPieceResponse(ResponseModel):
+    """A stretch of text that was kept, taken out or put in."""
+
+    change: PieceChange
+    text: str
+
+
+class PostVersionResponse(ResponseModel):
+    """A text that the post had, and what is different from the one before; the first has nothing to differ from."""
+
+    revision: int
+    text: str
+    edited_at: datetime | None
+    seen_at: datetime
+    replaced_at: datetime | None
+    difference: list[TextPieceResponse]
+
+
+class PostVersionsResponse(ResponseModel):
+    """The newest 50 texts of a post, in the order in which they were written; the last one is the present one."""
+
+    items: list[PostVersionResponse]
+
+
+VERSION_EXAMPLE = {
+    "revision": 2,
+    "text": "Bridges open at noon",
+    "edited_at": "2026-11-15T09:00:00Z",
+    "seen_at": "2026-11-15T09:01:00Z",
+    "replaced_at": None,
+    "difference": [{"change": "same", "text": "Bridges open at "}, {"change": "removed", "text": "night"}, {"change": "added", "text": "noon"}],
+}
+FULL_EXAMPLE = {
+    "post": POST_EXAMPLE,
+    "counts": [{"seen_at": "2026-11-15T09:00:00Z", "views": 1500, "forwards": 12, "replies": 3, "reactions": {"👍": 40}}],
+    "media": [],
+    "links": ["https://news.example/bridges"],
+    "pages": [
+        {
+            "url": "https://news.example/bridges",
+            "status": "read",
+            "title": "Bridges",
+            "author": None,
+            "published_at": None,
+            "found_at": None,
+            "excerpt": "The bridges open at night.",
+            "why": None,
+        }
+    ],
+    "tags": {"tier": "local", "provider": "local", "model": "rules", "revision": 1, "data": {"tags": ["bridges"], "topic": "city"}},
+    "pictures": None,
+    "album": None,
+    "album_message_ids": [],
+    "forwarded_from_title": None,
+    "forwarded_by": [{"post_id": "1234567892/8", "channel": "Copies", "posted_at": "2026-11-15T09:30:00Z"}],
+    "earlier_versions": 1,
+    "facts": {"counts": {"views": 1500}},
+}
+
+
+@area.get("/posts/{channel_id}/{message_id}", scope=KeyScope.READ, example=FULL_EXAMPLE)
+async def get_post(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> PostDetailsResponse:
+    """One post with everything that is known of it."""
+    return _full(await post_in_full(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores))
+
+
+@area.get("/posts/{channel_id}/{message_id}/versions", scope=KeyScope.READ, example={"items": [VERSION_EXAMPLE]})
+async def get_post_versions(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> PostVersionsResponse:
+    """How the text of a post has changed, word by word."""
+    versions = await versions_of(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
+    return PostVersionsResponse(items=[_version(one) for one in versions])
+
+
+def _full(full: FullPost) -> PostDetailsResponse:
+    detail = full.detail
+    return PostDetailsResponse(
+        post=post_shown(detail.stored, channel=detail.title, link=full.link),
+        counts=[CountsResponse.model_validate(one, from_attributes=True) for one in detail.counts],
+        media=[MediaResponse.model_validate(one, from_attributes=True) for one in detail.media],
+        links=list(detail.links),
+        pages=[LinkedPageResponse.model_validate(one, from_attributes=True) for one in full.pages],
+        tags=_understood(full.tags),
+        pictures=_understood(full.pictures),
+        album=_understood(full.album),
+        album_message_ids=[int(one) for one in detail.album],
+        forwarded_from_title=detail.forwarded_title,
+        forwarded_by=[ForwardResponse(post_id=str(one.post_id), channel=one.title, posted_at=one.posted_at) for one in detail.forwarded_by],
+        earlier_versions=detail.earlier_versions,
+        facts=FACTS.validate_python(detail.stored.post.facts),
+    )
+
+
+def _understood(result: Enrichment | None) -> UnderstandingResponse | None:
+    return None if result is None else UnderstandingResponse.model_validate(result, from_attributes=True)
+
+
+def _version(told: DescribedVersion) -> PostVersionResponse:
+    version = told.version
+    return PostVersionResponse(
+        revision=version.revision,
+        text=version.text,
+        edited_at=version.edited_at,
+        seen_at=version.seen_at,
+        replaced_at=version.replaced_at,
+        difference=[TextPieceResponse(change=one.change, text=one.text) for one in told.pieces],
+    )

@@ -1,0 +1,198 @@
+"""Finding posts."""
+
+from datetime import date, datetime
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from fastapi import Query
+from pydantic import Field
+
+from telegram_assistant.api.request_context import Context
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import CursorText, PageResponse, ResponseModel, Storable, Zone
+from telegram_assistant.domain.search.facets import Facet, Facets
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.features.search.meaning import WordsOnly
+from telegram_assistant.features.search.search import MAX_FOUND, SearchPage, SearchResult, search
+
+area = Area("Search", "Posts by words and by meaning.")
+
+FOUND_EXAMPLE = {
+    "post_id": "1234567890/42",
+    "channel_id": 1234567890,
+    "message_id": 42,
+    "channel": "City news",
+    "link": "https://t.me/citynews/42",
+    "posted_at": "2026-11-15T08:00:00Z",
+    "text": "Bridges open at night",
+    "snippet": {"text": "Bridges open at night", "marks": [[0, 7]], "is_cut_before": False, "is_cut_after": False},
+    "language": "en",
+    "kind": "news",
+    "tags": ["bridges"],
+    "copies": ["1234567891/7"],
+    "by_words": True,
+    "by_meaning": True,
+}
+FACETS_EXAMPLE = {
+    "posts": 1,
+    "channels": [{"channel_id": 1234567890, "channel": "City news", "posts": 1}],
+    "languages": [{"value": "en", "posts": 1}],
+    "kinds": [{"value": "news", "posts": 1}],
+    "tags": [{"value": "bridges", "posts": 1}],
+    "days": [{"day": "2026-11-15", "posts": 1}],
+}
+EXAMPLE = {
+    "query": "bridges since:2026-11-01",
+    "items": [FOUND_EXAMPLE],
+    "facets": FACETS_EXAMPLE,
+    "searched_back_to": None,
+    "words_only": None,
+    "notice": None,
+    "next": None,
+}
+
+
+class SnippetResponse(ResponseModel):
+    """A few lines around the words, as plain text. `marks`: where the words stand in it, from and to."""
+
+    text: str
+    marks: list[tuple[int, int]]
+    is_cut_before: bool
+    is_cut_after: bool
+
+
+class SearchResultResponse(ResponseModel):
+    """A post that was found; posts that say the same are folded into it."""
+
+    post_id: str
+    channel_id: int
+    message_id: int
+    channel: str
+    link: str
+    posted_at: datetime
+    text: str
+    snippet: SnippetResponse
+    language: str | None
+    kind: str | None
+    tags: list[str]
+    copies: list[str]
+    by_words: bool
+    by_meaning: bool
+
+
+class ChannelFacet(ResponseModel):
+    """How many of the posts are in a channel."""
+
+    channel_id: int
+    channel: str
+    posts: int
+
+
+class ValueFacet(ResponseModel):
+    """How many of the posts have a value."""
+
+    value: str
+    posts: int
+
+
+class DayFacet(ResponseModel):
+    """How many of the posts are of a day."""
+
+    day: date
+    posts: int
+
+
+class FacetsResponse(ResponseModel):
+    """Of everything that was found as far as was looked, copies included: the most frequent first, days the newest first."""
+
+    posts: int
+    channels: list[ChannelFacet]
+    languages: list[ValueFacet]
+    kinds: list[ValueFacet]
+    tags: list[ValueFacet]
+    days: list[DayFacet]
+
+
+class SearchResponse(PageResponse):
+    """A page of what was found: the best first, or the newest where no words were given."""
+
+    query: str = Field(description="As it was understood; asked again it means the same.")
+    items: list[SearchResultResponse]
+    facets: FacetsResponse
+    searched_back_to: datetime | None = Field(description="How far this page has looked; null: as far as there is anything.")
+    words_only: WordsOnly | None = Field(description="Why meaning had no part in it, or not its whole part; null: it had, or was not asked for.")
+    notice: str | None = Field(description="The same for people, with what to do.")
+
+
+@area.get("/search", scope=KeyScope.READ, example=EXAMPLE)
+async def search_posts(
+    context: Context,
+    q: Annotated[Storable, Query(min_length=1, max_length=1000, description="What to look for.", examples=["bridges since:2026-11-01 -toll"])],
+    zone: Zone = "UTC",
+    limit: Annotated[int, Query(ge=1, le=MAX_FOUND, description="So many at most.")] = 20,
+    cursor: CursorText = None,
+) -> SearchResponse:
+    """Posts by words and by meaning, in everything that is followed.
+
+    Words in all their forms, `"a phrase"`, `-without`, `or`; `from:@channel`, `has:image`, `has:link`, `lang:ru`, `tag:…`, `kind:…`,
+    `since:`, `until:` and `on:` with a day. Advertising is found with `ads:yes` only. Without vectors words answer alone, and the
+    answer says why.
+    """
+    answer = await search(
+        q,
+        tenant_id=context.caller.tenant_id,
+        stores=context.stores,
+        index=context.app.meaning_search,
+        now=context.now,
+        zone=ZoneInfo(zone),
+        limit=limit,
+        cursor=cursor,
+    )
+    return search_shown(answer)
+
+
+def search_shown(answer: SearchPage) -> SearchResponse:
+    return SearchResponse(
+        query=answer.query,
+        items=[_found(one) for one in answer.found],
+        facets=_facets(answer.facets),
+        searched_back_to=answer.searched_back_to,
+        words_only=answer.words_only,
+        notice=answer.words_only.words if answer.words_only else None,
+        next=answer.cursor,
+    )
+
+
+def _found(one: SearchResult) -> SearchResultResponse:
+    snippet = one.snippet
+    return SearchResultResponse(
+        post_id=str(one.post_id),
+        channel_id=one.post_id.channel_id,
+        message_id=one.post_id.message_id,
+        channel=one.channel,
+        link=one.link,
+        posted_at=one.posted_at,
+        text=one.text,
+        snippet=SnippetResponse(text=snippet.text, marks=list(snippet.marks), is_cut_before=snippet.is_cut_before, is_cut_after=snippet.is_cut_after),
+        language=one.lang,
+        kind=one.kind,
+        tags=list(one.tags),
+        copies=[str(copy) for copy in one.copies],
+        by_words=one.by_words,
+        by_meaning=one.by_meaning,
+    )
+
+
+def _facets(facets: Facets) -> FacetsResponse:
+    return FacetsResponse(
+        posts=facets.posts,
+        channels=[ChannelFacet(channel_id=one.value, channel=one.name, posts=one.posts) for one in facets.channels],
+        languages=_values(facets.languages),
+        kinds=_values(facets.kinds),
+        tags=_values(facets.tags),
+        days=[DayFacet(day=one.value, posts=one.posts) for one in facets.days],
+    )
+
+
+def _values(facets: tuple[Facet[str], ...]) -> list[ValueFacet]:
+    return [ValueFacet(value=one.value, posts=one.posts) for one in facets]

@@ -1,0 +1,226 @@
+"""Tenants, for the operator."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Path, Query
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from telegram_assistant.ai.prices import read_prices
+from telegram_assistant.api.endpoints import accounts
+from telegram_assistant.api.endpoints.accounts import AccountResponse, account_shown
+from telegram_assistant.api.endpoints.spending import BudgetRequest, BudgetResponse
+from telegram_assistant.api.request_context import Context
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import (
+    MAX_ID,
+    CursorText,
+    Limit,
+    PageResponse,
+    RequestModel,
+    ResponseModel,
+    Storable,
+    cursor_text,
+    read_cursor,
+)
+from telegram_assistant.domain.accounts.account_risk import Risk
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.features import tenants
+from telegram_assistant.features.tenants import MAX_NAME_LETTERS, TenantAccount, TenantPage
+from telegram_assistant.settings import Settings
+from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantSummary
+from telegram_assistant.stores.redis.rate_limits import RateLimits
+
+area = Area("Tenants", "All tenants of the installation: who they are, what they may keep and spend, whose accounts are at risk. For the operator.")
+
+CURSOR = TypeAdapter(tuple[str])
+TenantPublicId = Annotated[UUID, Path(description="`tenant_id` of the tenant.", examples=["5f0c9c1e-7f6e-4a38-9d4e-0f0f7f8b6a11"])]
+EXAMPLE = {
+    "tenant_id": "5f0c9c1e-7f6e-4a38-9d4e-0f0f7f8b6a11",
+    "name": "acme",
+    "is_operator": False,
+    "created_at": "2026-11-01T00:00:00Z",
+    "suspended_at": None,
+    "suspended_reason": None,
+    "channels": 120,
+    "accounts": 1,
+    "keys": 2,
+    "media_bytes": 734_003_200,
+    "media_quota_bytes": 20_000_000_000,
+    "has_own_quota": True,
+    "budget": {"month": "2026-11-01", "micro": 500_000_000, "used_micro": 12_345_000, "tokens": None, "used_tokens": 90_000},
+    "unit": "RUB",
+}
+
+
+class TenantResponse(ResponseModel):
+    """A tenant. `media_quota_bytes` is the quota in force (null: no limit); without one of its own that is MEDIA_QUOTA_BYTES."""
+
+    tenant_id: UUID
+    name: str
+    is_operator: bool
+    created_at: datetime
+    suspended_at: datetime | None
+    suspended_reason: str | None
+    channels: int
+    accounts: int
+    keys: int
+    media_bytes: int
+    media_quota_bytes: int | None
+    has_own_quota: bool
+    budget: BudgetResponse | None = Field(description="Null: no budget was set, so nothing is paid for.")
+    unit: str
+
+
+class TenantsResponse(PageResponse):
+    """A page of tenants, by name."""
+
+    items: list[TenantResponse]
+
+
+class TenantAccountResponse(AccountResponse):
+    """An account, and whose it is."""
+
+    tenant_id: UUID
+    tenant_name: str
+
+
+class TenantAccountsResponse(ResponseModel):
+    """Accounts of all tenants, those at the greatest risk first."""
+
+    items: list[TenantAccountResponse]
+
+
+class CreateTenantRequest(RequestModel):
+    """A tenant to create."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "acme"}]})
+
+    name: Annotated[Storable, Field(min_length=1, max_length=MAX_NAME_LETTERS)]
+
+
+class SuspendTenantRequest(RequestModel):
+    """Why: the tenant's programs are told so."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "the bill was not paid"}]})
+
+    reason: Annotated[Storable, Field(min_length=1, max_length=500)]
+
+
+class MediaQuotaRequest(RequestModel):
+    """How much media the tenant may keep; null: as MEDIA_QUOTA_BYTES says."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"max_bytes": 20_000_000_000}]})
+
+    max_bytes: Annotated[int, Field(ge=0, le=MAX_ID)] | None
+
+
+@area.get("/tenants", scope=KeyScope.OPERATE, example={"items": [EXAMPLE], "next": None})
+async def list_tenants(context: Context, limit: Limit = 50, cursor: CursorText = None) -> TenantsResponse:
+    """All tenants, by name."""
+    read = read_cursor(cursor, CURSOR)
+    page = await tenants.list_tenants(tenants=context.app.api.tenant_operations, limit=limit, after=read[0] if read else None)
+    return tenants_response(page, settings=context.app.settings)
+
+
+@area.post("/tenants", scope=KeyScope.OPERATE, example={**EXAMPLE, "channels": 0, "accounts": 0, "keys": 0, "budget": None}, status=201)
+async def create_tenant(context: Context, wish: CreateTenantRequest) -> TenantResponse:
+    """Create a tenant.
+
+    It begins with nothing: make a key for it with `tga keys create`.
+    """
+    context.note(name=wish.name)
+    return tenant_response(await tenants.create_tenant(wish.name, tenants=context.app.api.tenant_operations), settings=context.app.settings)
+
+
+@area.get(
+    "/tenants/accounts",
+    scope=KeyScope.OPERATE,
+    example={"items": [{**accounts.EXAMPLE, "tenant_id": EXAMPLE["tenant_id"], "tenant_name": "acme"}]},
+)
+async def list_all_accounts(
+    context: Context, min_risk: Annotated[Risk, Query(description="Only accounts at this risk or a greater one.")] = Risk.SAFE
+) -> TenantAccountsResponse:
+    """Accounts of all tenants, those at the greatest risk first."""
+    operations = context.app.api.tenant_operations
+    return tenant_accounts_response(await tenants.all_accounts(tenants=operations, stores_of=context.app.tenant, now=context.now, min_risk=min_risk))
+
+
+@area.get("/tenants/{tenant_id}", scope=KeyScope.OPERATE, example=EXAMPLE)
+async def get_tenant(context: Context, tenant_id: TenantPublicId) -> TenantResponse:
+    """One tenant."""
+    return tenant_response(await tenants.one_tenant(tenant_id, tenants=context.app.api.tenant_operations), settings=context.app.settings)
+
+
+@area.post(
+    "/tenants/{tenant_id}/suspend",
+    scope=KeyScope.OPERATE,
+    example={**EXAMPLE, "suspended_at": "2026-11-15T08:00:00Z", "suspended_reason": "the bill was not paid"},
+)
+async def suspend_tenant(context: Context, tenant_id: TenantPublicId, wish: SuspendTenantRequest) -> TenantResponse:
+    """Suspend a tenant: its keys are refused, its accounts rest, and channels that only it follows are not read.
+
+    Nothing is deleted; `resume` restores all of it.
+    """
+    context.note(reason=wish.reason)
+    tell_change = RateLimits(context.app.redis).tell_change
+    suspended = await tenants.suspend_tenant(tenant_id, why=wish.reason, tenants=context.app.api.tenant_operations, tell_change=tell_change)
+    return tenant_response(suspended, settings=context.app.settings)
+
+
+@area.post("/tenants/{tenant_id}/resume", scope=KeyScope.OPERATE, example=EXAMPLE)
+async def resume_tenant(context: Context, tenant_id: TenantPublicId) -> TenantResponse:
+    """Let a suspended tenant go on where it was."""
+    tell_change = RateLimits(context.app.redis).tell_change
+    resumed = await tenants.resume_tenant(tenant_id, tenants=context.app.api.tenant_operations, tell_change=tell_change)
+    return tenant_response(resumed, settings=context.app.settings)
+
+
+@area.put("/tenants/{tenant_id}/media-quota", scope=KeyScope.OPERATE, example=EXAMPLE)
+async def set_media_quota(context: Context, tenant_id: TenantPublicId, wish: MediaQuotaRequest) -> TenantResponse:
+    """Say how much media a tenant may keep. What is stored already stays."""
+    context.note(max_bytes=wish.max_bytes)
+    changed = await tenants.set_media_quota(tenant_id, wish.max_bytes, tenants=context.app.api.tenant_operations)
+    return tenant_response(changed, settings=context.app.settings)
+
+
+@area.put("/tenants/{tenant_id}/budget", scope=KeyScope.OPERATE, example=EXAMPLE)
+async def set_tenant_budget(context: Context, tenant_id: TenantPublicId, wish: BudgetRequest) -> TenantResponse:
+    """Say what a tenant may spend on providers each month: the bill is the operator's."""
+    context.note(micro=wish.micro, tokens=wish.tokens)
+    changed = await tenants.set_budget(tenant_id, micro=wish.micro, tokens=wish.tokens, tenants=context.app.api.tenant_operations)
+    return tenant_response(changed, settings=context.app.settings)
+
+
+def tenants_response(page: TenantPage, *, settings: Settings) -> TenantsResponse:
+    items = [tenant_response(one, settings=settings) for one in page.tenants]
+    return TenantsResponse(items=items, next=cursor_text(page.next) if page.next else None)
+
+
+def tenant_response(one: TenantSummary, *, settings: Settings) -> TenantResponse:
+    return TenantResponse(
+        tenant_id=one.public_id,
+        name=one.name,
+        is_operator=one.is_operator,
+        created_at=one.created_at,
+        suspended_at=one.suspended_at,
+        suspended_reason=one.suspended_reason,
+        channels=one.channels,
+        accounts=one.accounts,
+        keys=one.keys,
+        media_bytes=one.media_bytes,
+        media_quota_bytes=one.media_bytes_limit if one.media_bytes_limit is not None else settings.files.quota_bytes or None,
+        has_own_quota=one.media_bytes_limit is not None,
+        budget=BudgetResponse.model_validate(one.budget, from_attributes=True) if one.budget else None,
+        unit=read_prices(settings.ai.prices).unit,
+    )
+
+
+def tenant_accounts_response(found: tuple[TenantAccount, ...]) -> TenantAccountsResponse:
+    return TenantAccountsResponse(
+        items=[
+            TenantAccountResponse(**account_shown(one.health).model_dump(), tenant_id=one.tenant.public_id, tenant_name=one.tenant.name)
+            for one in found
+        ]
+    )

@@ -1,0 +1,154 @@
+"""`tga accounts`: the accounts that read."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from telegram_assistant.api.endpoints.accounts import list_accounts
+from telegram_assistant.api.endpoints.tenants import list_all_accounts
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.commands.login import log_in
+from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.account_risk import Risk
+from telegram_assistant.domain.accounts.login import LoginWay
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.features.accounts import AccountHealth, account_health
+from telegram_assistant.features.tenants import all_accounts
+from telegram_assistant.stores.postgres.accounts.accounts import Account
+from telegram_assistant.stores.postgres.accounts.limits import Block
+from telegram_assistant.telegram.vault import make_key
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Accounts that read.")
+
+Number = Annotated[int, typer.Argument(help="A number from `tga accounts list`.")]
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+COLOURS = {Risk.SAFE: "green", Risk.CAREFUL: "yellow", Risk.AT_RISK: "red", Risk.LOST: "red"}
+
+
+@app.command()
+def login(
+    phone: Annotated[str | None, typer.Option(help="With + and the country code. Asked for when it is not given.")] = None,
+    qr: Annotated[bool, typer.Option("--qr", help="Draw a code to scan with Telegram on your phone, instead of phone number and code.")] = False,
+    tenant: Annotated[str, typer.Option(help="Whose account it will be.")] = "default",
+) -> None:
+    """Log an account in: by phone and code or by a QR code, and two-step password. The ingest role must be running."""
+    if qr and phone:
+        raise typer.BadParameter("a QR code needs no phone number", param_hint="--qr")
+    way = LoginWay.QR if qr else LoginWay.PHONE
+    done = with_app(lambda assembled: log_in(assembled, tenant=tenant, phone=phone, way=way))
+    console.print(f"account {done.account_id} ({done.phone_masked}) is logged in; the ingest role begins to use it.")
+
+
+@app.command(name="list")
+def show_list(as_json: AsJson = False) -> None:
+    """Every account, who uses it, what it waits for, and what is wrong with it."""
+    if as_json:
+        print_endpoint(list_all_accounts)
+        return
+
+    async def read(assembled: App) -> tuple[tuple[Account, ...], tuple[Block, ...], ZoneInfo]:
+        zone = ZoneInfo(assembled.settings.telemetry.time_zone)
+        return await assembled.system.accounts.all(), await assembled.system.limits.blocks(), zone
+
+    accounts, blocks, zone = with_app(read)
+    if not accounts:
+        console.print("There are no accounts. Set SESSION_ENCRYPTION_KEY, start the ingest role, then run `tga accounts login`.")
+        return
+    table = Table(pad_edge=False)
+    for name in ("account", "tenant", "phone", "state", "used by", "leaves alone", "why"):
+        table.add_column(name)
+    for one in accounts:
+        state = f"[green]{one.state}[/]" if one.state is AccountState.ACTIVE else f"[yellow]{one.state}[/]"
+        waits = "\n".join(_in_words(block, zone) for block in blocks if block.account_id == one.account_id)
+        why = escape(one.state_reason or "")
+        table.add_row(str(one.account_id), one.tenant, one.phone_masked or "–", state, one.lease_owner or "–", waits or "–", why)
+    console.print(table)
+
+
+@app.command()
+def risk(
+    tenant: Annotated[str, typer.Option(help="Whose accounts.")] = "default",
+    of_all: Annotated[bool, typer.Option("--all", help="Accounts of all tenants, those at the greatest risk first.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Is my account at risk? A verdict for each, with its reasons and what is left of its budgets."""
+    if as_json:
+        print_endpoint(list_all_accounts if of_all else list_accounts, tenant=tenant)
+        return
+
+    async def look(assembled: App) -> list[tuple[str, AccountHealth]]:
+        now = datetime.now(UTC)
+        if of_all:
+            everybodys = await all_accounts(tenants=assembled.api.tenant_operations, stores_of=assembled.tenant, now=now)
+            return [(one.tenant.name, one.health) for one in everybodys]
+        known = await tenant_named(assembled, tenant)
+        return [(tenant, one) for one in await account_health(stores=assembled.tenant(known.tenant_id), now=now)]
+
+    found = with_app(look)
+    if not found:
+        console.print("There are no accounts. `tga accounts login` adds one.")
+    for name, one in found:
+        whose = f" of {escape(name)}" if of_all else ""
+        about = f"account {one.account.number}{whose} ({one.account.phone_masked or 'no phone'}), reads {one.account.channels} channels"
+        console.print(f"{about}: [{COLOURS[one.verdict.risk]}]{one.verdict.risk}[/]")
+        for reason in one.verdict.reasons:
+            console.print(f"  - {escape(reason.why)}")
+        for use in one.methods:
+            left = [f"{allowance.left:.0f} of {allowance.at_once:.0f}" for allowance in use.allowances if allowance.left is not None]
+            if left:
+                console.print(f"    {use.method}: {', '.join(left)} at once", style="dim")
+
+
+@app.command()
+def pause(account: Number) -> None:
+    """Stop using an account; whoever uses it lets go within 20 seconds."""
+    _change(account, AccountState.PAUSED, "is paused")
+
+
+@app.command()
+def resume(account: Number) -> None:
+    """Use an account again."""
+    _change(account, AccountState.ACTIVE, "will be used again")
+
+
+@app.command()
+def quarantine(account: Number, why: Annotated[str, typer.Argument(help="For those who come later.")] = "by hand") -> None:
+    """Stop using an account until somebody has looked into it. The login is kept."""
+    _change(account, AccountState.QUARANTINED, "is in quarantine", why)
+
+
+@app.command()
+def logout(account: Number) -> None:
+    """End an account's session at Telegram and forget it. The ingest role does it within half a minute."""
+    _change(account, AccountState.LOGGING_OUT, "will be logged out")
+
+
+@app.command()
+def reset(account: Number) -> None:
+    """Forget the login of an account that is not in use, so that one can log in again. Its channels are kept."""
+    _change(account, AccountState.NEW, "can be logged in again")
+
+
+@app.command()
+def key() -> None:
+    """Print a new key for SESSION_ENCRYPTION_KEY. Keep a copy: without it the sessions are lost."""
+    console.print(make_key())
+
+
+def _change(account: int, state: AccountState, told: str, why: str | None = None) -> None:
+    with_app(lambda assembled: assembled.system.accounts.change(AccountId(account), state, why))
+    console.print(f"account {account} {told}.")
+
+
+def _in_words(block: Block, zone: ZoneInfo) -> str:
+    left = (block.until - datetime.now(UTC)).total_seconds()
+    long = f"{left / DAY:.0f} days" if left > 2 * DAY else f"{left / HOUR:.0f} h" if left > 2 * HOUR else f"{max(1, left / MINUTE):.0f} min"
+    return f"{block.method} until {block.until.astimezone(zone):%Y-%m-%d %H:%M} ({long})"

@@ -1,0 +1,239 @@
+"""`tga channels`: what is followed, how complete it is, and how to change it."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from telegram_assistant.api.endpoints.channels import list_channels
+from telegram_assistant.api.endpoints.coverage import list_coverage
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.commands.channel_requests import RequestReport, request_channels, show_requests, tell, tell_waiting, wait_for
+from telegram_assistant.cli.commands.coverage import draw_coverage
+from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import ALL, print_endpoint
+from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson
+from telegram_assistant.domain.channels.parsing import Mode
+from telegram_assistant.domain.channels.priority import Priority
+from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.channels.channel_lists import ListedChannel, as_opml, read_list
+from telegram_assistant.features.channels.channel_requests import WaitingKind, waiting_requests
+from telegram_assistant.features.channels.channels import follow_joined, pick
+from telegram_assistant.features.channels.coverage import coverage_of, coverage_of_all
+from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
+from telegram_assistant.stores.postgres.tenants.tenants import Tenant
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Channels that are followed.")
+
+TenantName = Annotated[str, typer.Option("--tenant", help="Whose channels.")]
+Which = Annotated[str, typer.Argument(help="Its id, @name or title.")]
+Folder = Annotated[str | None, typer.Option(help="Folder to put them into.")]
+Prio = Annotated[Priority | None, typer.Option(help="How soon their news are wanted; normal for a new channel.")]
+Ai = Annotated[AiPolicy | None, typer.Option(help="What may understand their posts; without it, what `tga ai policy` says.")]
+History = Annotated[str | None, typer.Option(help='Days of history to keep at least, or "all"; 7 for a new channel.')]
+Wait = Annotated[int, typer.Option(help="Seconds to wait until an account has found them; 0: do not wait.", min=0)]
+
+
+@app.command()
+def add(
+    references: Annotated[
+        list[str] | None, typer.Argument(help="@name, https://t.me/name, an invitation https://t.me/+…, or a folder https://t.me/addlist/…")
+    ] = None,
+    joined: Annotated[bool, typer.Option("--joined", help="All channels that an account of the tenant has joined.")] = False,
+    tenant: TenantName = "default",
+    folder: Folder = None,
+    priority: Prio = None,
+    ai: Ai = None,
+    history: History = None,
+    wait: Wait = 60,
+) -> None:
+    """Follow channels."""
+    if not references and not joined:
+        raise typer.BadParameter("name a channel, or say --joined")
+    wanted = wanted_by(folder, priority, ai, history)
+
+    listed = [ListedChannel(one) for one in references or ()]
+    tell(with_app(lambda assembled: _request(assembled, tenant, listed, wanted, joined=joined, wait=wait)))
+
+
+@app.command(name="import")
+def import_list(
+    file: Annotated[Path, typer.Argument(help="OPML, or one @name or link per line; - reads what is piped in.")],
+    tenant: TenantName = "default",
+    folder: Folder = None,
+    priority: Prio = None,
+    ai: Ai = None,
+    history: History = None,
+    wait: Wait = 60,
+) -> None:
+    """Follow the channels of a list."""
+    text = sys.stdin.read() if str(file) == "-" else _read(file)
+    wanted = wanted_by(folder, priority, ai, history)
+    tell(with_app(lambda assembled: _request(assembled, tenant, read_list(text), wanted, joined=False, wait=wait)))
+
+
+@app.command()
+def export(tenant: TenantName = "default") -> None:
+    """Print the followed channels as OPML."""
+    followed = with_app(lambda assembled: _followed(assembled, tenant))
+    typer.echo(as_opml(followed, title=f"Channels of {tenant}"), nl=False)
+
+
+@app.command(name="list")
+def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
+    """Every followed channel, and what waits to be followed."""
+    if as_json:
+        print_endpoint(lambda ask: list_channels(ask, limit=ALL), tenant=tenant)
+        return
+
+    async def read(assembled: App) -> tuple[tuple[FollowedChannel, ...], tuple[WaitingKind, ...], ZoneInfo]:
+        stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
+        waiting = await waiting_requests(requests=stores.requests, now=datetime.now(UTC))
+        return await stores.followed.channels(), waiting, ZoneInfo(assembled.settings.telemetry.time_zone)
+
+    followed, waiting, zone = with_app(read)
+    if followed:
+        console.print(_listed(followed))
+    elif not waiting:
+        console.print("No channel is followed. Begin with: tga channels add @name")
+    tell_waiting(waiting, zone)
+    if waiting:
+        console.print("`tga channels requests` shows each of them.")
+
+
+def _listed(followed: Sequence[FollowedChannel]) -> Table:
+    table = _table("id", "channel", "name", "folder", "priority", "newest post", "state")
+    for one in followed:
+        state = "[green]active[/]" if one.active else f"[yellow]suspended: {escape(one.suspended_reason or '')}[/]"
+        newest = f"{one.newest_posted_at:%Y-%m-%d %H:%M}" if one.newest_posted_at else "–"
+        table.add_row(
+            str(one.channel_id), escape(one.title), f"@{one.username}" if one.username else "–", one.folder or "–", one.priority, newest, state
+        )
+    return table
+
+
+app.command(name="requests")(show_requests)
+
+
+@app.command()
+def remove(which: Which, tenant: TenantName = "default") -> None:
+    """Stop following a channel. Its posts stay for others who follow it."""
+
+    async def leave(assembled: App) -> FollowedChannel:
+        known, one = await _known(assembled, tenant, which)
+        await assembled.tenant(known.tenant_id).followed.leave(one.channel_id)
+        return one
+
+    console.print(f"{escape(with_app(leave).title)} is no longer followed.")
+
+
+@app.command()
+def coverage(tenant: TenantName = "default", as_json: AsJson = False) -> None:
+    """How complete each channel is, and why something is missing."""
+    if as_json:
+        print_endpoint(lambda ask: list_coverage(ask, limit=ALL), tenant=tenant)
+        return
+
+    async def look(assembled: App) -> tuple[tuple[ChannelCoverage, ...], ZoneInfo]:
+        known = await tenant_named(assembled, tenant)
+        page = await coverage_of_all(stores=assembled.tenant(known.tenant_id))
+        return page.channels, ZoneInfo(assembled.settings.telemetry.time_zone)
+
+    channels, zone = with_app(look)
+    if not channels:
+        console.print("No channel is followed. Begin with: tga channels add @name")
+        return
+    draw_coverage(channels, console=console, zone=zone)
+
+
+@app.command()
+def poll(
+    which: Which,
+    tenant: TenantName = "default",
+    mode: Annotated[Mode | None, typer.Option(help="historical reads the last day again.")] = None,
+    first: Annotated[bool, typer.Option("--first", help="Before all other channels.")] = False,
+    wait: Annotated[int, typer.Option(help="Seconds to wait until it is done; 0: do not wait.", min=0)] = 30,
+) -> None:
+    """Read a channel now. Releases one that is parked."""
+
+    async def ask(assembled: App) -> tuple[FollowedChannel, bool]:
+        known, one = await _known(assembled, tenant, which)
+        asked_at = datetime.now(UTC)
+        if not await assembled.system.schedule.ask(one.channel_id, mode=mode, first=first):
+            raise Rejected(f"{one.title} is not followed by anybody at the moment")
+        for _ in range(wait * 2):
+            now = await coverage_of(one.channel_id, stores=assembled.tenant(known.tenant_id))
+            if now.channel.last_polled_at and now.channel.last_polled_at >= asked_at:
+                return one, True
+            await asyncio.sleep(0.5)
+        return one, False
+
+    one, done = with_app(ask)
+    console.print(f"{escape(one.title)} was read." if done else f"{escape(one.title)} is asked for; the ingest role reads it when its account may.")
+
+
+@app.command()
+def verify(
+    which: Annotated[str | None, typer.Argument(help="Its id, @name or title; without it, every channel of the tenant.")] = None,
+    tenant: TenantName = "default",
+) -> None:
+    """Read everything that is stored of a channel once more, and correct what has changed."""
+
+    async def ask(assembled: App) -> int:
+        channels = [(await _known(assembled, tenant, which))[1]] if which else await _followed(assembled, tenant)
+        for one in channels:
+            await assembled.system.backfills.open(one.channel_id, BackfillKind.VERIFY)
+        return len(channels)
+
+    count = with_app(ask)
+    console.print(f"{count} channels will be read once more, in the background; `tga channels coverage` shows how it goes.")
+
+
+def wanted_by(folder: str | None, priority: Priority | None, ai: AiPolicy | None, history: str | None) -> Subscription:
+    """What the options of a command say. A channel that is followed keeps what they do not say."""
+    if history not in {None, "all"} and not history.isdecimal():
+        raise typer.BadParameter('a number of days, or "all"', param_hint="--history")
+    days = None if history is None else EVERYTHING_DAYS if history == "all" else int(history)
+    return Subscription(channel_id=NOT_KNOWN_YET, folder=folder, priority=priority, ai_policy=ai, history_days=days)
+
+
+async def _request(assembled: App, tenant: str, listed: Sequence[ListedChannel], wanted: Subscription, *, joined: bool, wait: int) -> RequestReport:
+    known = await tenant_named(assembled, tenant)
+    requested = await request_channels(assembled, known.tenant_id, listed, wanted)
+    if joined:
+        requested.append(await follow_joined(wanted, requests=assembled.tenant(known.tenant_id).requests))
+    return await wait_for(assembled, known.tenant_id, requested, wait)
+
+
+async def _followed(assembled: App, tenant: str) -> tuple[FollowedChannel, ...]:
+    return await assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).followed.channels()
+
+
+async def _known(assembled: App, tenant: str, which: str) -> tuple[Tenant, FollowedChannel]:
+    known = await tenant_named(assembled, tenant)
+    return known, pick(await _followed(assembled, tenant), which)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{file} cannot be read ({type(error).__name__})") from error
+
+
+def _table(*names: str) -> Table:
+    table = Table(pad_edge=False)
+    for name in names:
+        table.add_column(name)
+    return table

@@ -1,0 +1,101 @@
+"""`tga folders`: folders at Telegram that are followed, with what is put into them later."""
+
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.answers import FolderResponse, FoldersResponse
+from telegram_assistant.cli.commands.channel_requests import RequestReport, tell, wait_for
+from telegram_assistant.cli.commands.channels import Ai, Folder, History, Prio, Wait, wanted_by
+from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.features.channels.folders import follow_folder, pick_folder
+from telegram_assistant.stores.postgres.channels.folders import FolderStatus
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Folders at Telegram that are followed.")
+
+TenantName = Annotated[str, typer.Option("--tenant", help="Whose folders.")]
+
+
+@app.command()
+def add(
+    title: Annotated[str, typer.Argument(help="As Telegram shows it to you.")],
+    account: Annotated[int | None, typer.Option(help="Whose folder, if the tenant has several accounts: a number from `tga accounts list`.")] = None,
+    tenant: TenantName = "default",
+    folder: Folder = None,
+    priority: Prio = None,
+    ai: Ai = None,
+    history: History = None,
+    wait: Wait = 60,
+) -> None:
+    """Follow all channels of a folder in an account's own Telegram, and what is put in or taken out later."""
+    wanted = wanted_by(folder, priority, ai, history)
+
+    async def ask(assembled: App) -> RequestReport:
+        system, number = assembled.system, None if account is None else AccountId(account)
+        known = await tenant_named(assembled, tenant)
+        requests = assembled.tenant(known.tenant_id).requests
+        requested = await follow_folder(title, tenant=known, account_id=number, subscription=wanted, accounts=system.accounts, requests=requests)
+        return await wait_for(assembled, known.tenant_id, [requested], wait)
+
+    tell(with_app(ask))
+
+
+@app.command(name="list")
+def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
+    """Every followed folder, what it brought, and when it was looked at."""
+
+    async def read(assembled: App) -> tuple[tuple[FolderStatus, ...], ZoneInfo]:
+        known = await tenant_named(assembled, tenant)
+        return await assembled.system.folders.of(known.tenant_id), ZoneInfo(assembled.settings.telemetry.time_zone)
+
+    folders, zone = with_app(read)
+    if as_json:
+        print_json(FoldersResponse(items=[_response(one) for one in folders]))
+        return
+    if not folders:
+        console.print("No folder is followed. Begin with: tga folders add NAME")
+        return
+    table = Table(pad_edge=False)
+    for name in ("number", "folder", "account", "chats in it", "followed because of it", "last look", "trouble"):
+        table.add_column(name)
+    for one in folders:
+        looked_at = f"{one.looked_at.astimezone(zone):%Y-%m-%d %H:%M}" if one.looked_at else "–"
+        numbers = (str(one.account_id), str(one.chats), str(one.followed))
+        table.add_row(str(one.folder_id), escape(one.title), *numbers, looked_at, escape(one.trouble or ""))
+    console.print(table)
+
+
+def _response(one: FolderStatus) -> FolderResponse:
+    return FolderResponse(
+        number=one.folder_id,
+        title=one.title,
+        account=one.account_id,
+        chats=one.chats,
+        followed=one.followed,
+        looked_at=one.looked_at,
+        trouble=one.trouble,
+    )
+
+
+@app.command()
+def remove(
+    which: Annotated[str, typer.Argument(help="Its title or number.")],
+    channels: Annotated[bool, typer.Option("--channels", help="Stop following what the folder has brought, too.")] = False,
+    tenant: TenantName = "default",
+) -> None:
+    """Stop following a folder. Its channels stay followed unless you say --channels."""
+
+    async def leave(assembled: App) -> tuple[FolderStatus, int]:
+        known = await tenant_named(assembled, tenant)
+        one = pick_folder(await assembled.system.folders.of(known.tenant_id), which)
+        return one, await assembled.system.folders.leave(known.tenant_id, one.folder_id, with_channels=channels)
+
+    one, gone = with_app(leave)
+    console.print(f"Folder {escape(one.title)} is no longer followed" + (f", nor are {gone} channels that it brought." if channels else "."))

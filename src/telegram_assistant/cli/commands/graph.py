@@ -1,0 +1,230 @@
+"""`tga graph`: who forwards whom, how a post spread, who had it first, which channels are alike, who links to a page."""
+
+import re
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from telegram_assistant.api.endpoints.graph import (
+    ForwardsResponse,
+    SimilarChannelsResponse,
+    SpreadResponse,
+    get_spread,
+    list_forwards,
+    list_links,
+    list_similar_channels,
+)
+from telegram_assistant.api.request_context import RequestContext as Request
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.answers import FirstSeenResponse
+from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.domain.graph.graph_facts import DAYS_KEPT
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.channels.channels import pick
+from telegram_assistant.features.graph import (
+    AnsweredSource,
+    FirstSeen,
+    GraphChannel,
+    GraphScope,
+    SharingPost,
+    first_link,
+    first_seen,
+    similar_channels,
+    spread,
+    who_forwards,
+    who_links,
+)
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Forwards, spread, first seen, similar channels, links.")
+
+TenantName = Annotated[str, typer.Option("--tenant", help="Whose channels.")]
+Days = Annotated[int, typer.Option(min=1, max=DAYS_KEPT, help="So many days back.")]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")]
+PostName = Annotated[str, typer.Argument(help="A post: its link at t.me, or channel/message.")]
+
+POST = re.compile(r"(?:https?://)?(?:t\.me/)?(?:c/)?(?P<channel>@?\w+)/(?P<message>\d+)/?")
+
+
+@app.command()
+def forwards(
+    channel: Annotated[str | None, typer.Argument(help="Only what this channel forwards and who forwards it: its id, @name or title.")] = None,
+    tenant: TenantName = "default",
+    days: Days = 30,
+    limit: Limit = 30,
+    as_json: AsJson = False,
+) -> None:
+    """Who forwards whom, the most first."""
+
+    async def answer(ask: Request) -> ForwardsResponse:
+        return await list_forwards(ask, channel_id=await _channel(ask.stores, channel), days=days, limit=limit)
+
+    if as_json:
+        print_endpoint(answer, tenant=tenant)
+        return
+
+    async def ask(asking: GraphScope, _zone: ZoneInfo) -> None:
+        found = await who_forwards(asking, channel_id=await _channel(asking.stores, channel), limit=limit)
+        table = Table("channel", "forwards", "posts", "last", pad_edge=False)
+        for one in found.forwarded:
+            table.add_row(_name(one.channel), _name(one.source), str(one.posts), one.last_day.isoformat())
+        console.print(table if found.forwarded else f"Nothing was forwarded since {found.since}.")
+        return _tell(found.by)
+
+    _asked(ask, tenant, days)
+
+
+@app.command(name="spread")
+def show_spread(post: PostName, tenant: TenantName = "default", days: Days = 30, limit: Limit = 100, as_json: AsJson = False) -> None:
+    """Who has forwarded a post, and when: the first first."""
+
+    async def answer(ask: Request) -> SpreadResponse:
+        of = await _post(ask.stores, post)
+        return await get_spread(ask, of.channel_id, of.message_id, days=days, limit=limit)
+
+    if as_json:
+        print_endpoint(answer, tenant=tenant)
+        return
+
+    async def ask(asking: GraphScope, zone: ZoneInfo) -> None:
+        found = await spread(asking, await _post(asking.stores, post), limit=limit)
+        if found.original is not None:
+            _print_showing("written", found.original, zone)
+        else:
+            console.print(f"written by {_name(found.source)}, which is not followed, or gone")
+        for one in found.forwards:
+            _print_showing("forwarded", one, zone)
+        return _tell(found.by)
+
+    _asked(ask, tenant, days)
+
+
+@app.command()
+def first(
+    what: Annotated[str, typer.Argument(help="A post (its link at t.me, or channel/message), or the address of a page.")],
+    tenant: TenantName = "default",
+    days: Days = 30,
+    as_json: AsJson = False,
+) -> None:
+    """Where a post, or a link to a page, was seen first."""
+
+    async def ask(asking: GraphScope, zone: ZoneInfo) -> None:
+        found = await (first_seen(asking, await _post(asking.stores, what)) if POST.fullmatch(what) else first_link(asking, what))
+        if as_json:
+            return print_json(_first(found))
+        if found.first is None:
+            console.print(f"Nobody has shown it since {found.since}.")
+        else:
+            _print_showing("written" if found.is_original else "first shown", found.first, zone)
+        return _tell(found.by)
+
+    _asked(ask, tenant, days)
+
+
+@app.command()
+def similar(
+    channel: Annotated[str, typer.Argument(help="Its id, @name or title.")],
+    tenant: TenantName = "default",
+    days: Days = 30,
+    limit: Limit = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Channels that forward, link to and speak of the same."""
+
+    async def answer(ask: Request) -> SimilarChannelsResponse:
+        of = pick(await ask.stores.followed.channels(), channel).channel_id
+        return await list_similar_channels(ask, of, days=days, limit=limit)
+
+    if as_json:
+        print_endpoint(answer, tenant=tenant)
+        return
+
+    async def ask(asking: GraphScope, _zone: ZoneInfo) -> None:
+        found = await similar_channels(asking, pick(await asking.stores.followed.channels(), channel).channel_id, limit=limit)
+        table = Table("channel", "score", "shared", "for example", pad_edge=False)
+        for one in found.similar:
+            table.add_row(_name(one.channel), f"{one.score:.2f}", str(one.shared), escape(", ".join(shared.what for shared in one.examples)))
+        return console.print(table if found.similar else f"No followed channel shares anything with it since {found.since}.")
+
+    _asked(ask, tenant, days)
+
+
+@app.command()
+def links(
+    url: Annotated[str, typer.Argument(help="The address of a page.")],
+    tenant: TenantName = "default",
+    days: Days = 30,
+    limit: Limit = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Which posts lead to a page, the first first."""
+    if as_json:
+        print_endpoint(lambda request: list_links(request, url, days=days, limit=limit), tenant=tenant)
+        return
+
+    async def ask(asking: GraphScope, zone: ZoneInfo) -> None:
+        found = await who_links(asking, url, limit=limit)
+        for one in found.posts:
+            _print_showing("links", one, zone)
+        return None if found.posts else console.print(f"No followed channel has linked to it since {found.since}.")
+
+    _asked(ask, tenant, days)
+
+
+def _asked(ask: Callable[[GraphScope, ZoneInfo], Awaitable[None]], tenant: str, days: int) -> None:
+    async def work(assembled: App) -> None:
+        known = await tenant_named(assembled, tenant)
+        asking = GraphScope(assembled.tenant(known.tenant_id), assembled.graph, datetime.now(UTC), days)
+        await ask(asking, ZoneInfo(assembled.settings.telemetry.time_zone))
+
+    with_app(work)
+
+
+async def _channel(stores: TenantStores, written: str | None) -> ChannelId | None:
+    return None if written is None else pick(await stores.followed.channels(), written).channel_id
+
+
+async def _post(stores: TenantStores, written: str) -> PostId:
+    found = POST.fullmatch(written)
+    if found is None:
+        raise Rejected(f"{written!r} is no post: write its link, like t.me/name/17, or channel/message")
+    channel, message = found["channel"], MessageId(int(found["message"]))
+    if channel.isdecimal():
+        return PostId.parse(f"{channel}/{message}")
+    return PostId(pick(await stores.followed.channels(), f"@{channel.removeprefix('@')}").channel_id, message)
+
+
+def _name(place: GraphChannel) -> str:
+    return escape(place.title) if place.is_followed else f"channel {place.channel_id} [dim](not followed)[/]"
+
+
+def _print_showing(word: str, one: SharingPost, zone: ZoneInfo) -> None:
+    console.print(f"{one.posted_at.astimezone(zone):%Y-%m-%d %H:%M:%S}  {word:<11}  [bold]{escape(one.channel.title)}[/]  [blue]{one.link}[/]")
+
+
+def _first(found: FirstSeen) -> FirstSeenResponse:
+    first = found.first
+    return FirstSeenResponse(
+        since=found.since,
+        post_id=str(first.post_id) if first else None,
+        channel=first.channel.title if first else None,
+        link=first.link if first else None,
+        posted_at=first.posted_at if first else None,
+        is_original=found.is_original,
+        answered_by=found.by.engine,
+        notice=found.by.why,
+    )
+
+
+def _tell(by: AnsweredSource) -> None:
+    if by.why:
+        complaints.print(f"[dim]Answered by PostgreSQL: {by.why}.[/]")

@@ -1,0 +1,110 @@
+"""`tga keys`: keys that programs ask the API with."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from telegram_assistant.api.endpoints.keys import created_key_response, list_api_keys
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import ALL, print_endpoint
+from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.domain.tenants.access import SCOPES_OF, KeyScope, MemberRole, allowed, new_operator_key
+from telegram_assistant.features.keys import CreatedKey, KeyMaker, list_keys, make_key, revoke_key
+from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
+from telegram_assistant.stores.postgres.tenants.keys import ApiKey
+from telegram_assistant.stores.redis.rate_limits import RateLimits
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Keys that programs ask the API with.")
+
+ACTOR = "command line"
+TenantName = Annotated[str, typer.Option("--tenant", help="Whose keys.")]
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    tenant: TenantName = "default",
+    scopes: Annotated[str, typer.Option(help="What it opens, with commas between: read, write, admin, operate.")] = "read",
+    user: Annotated[str, typer.Option(help="The person it belongs to; it opens no more than their role does. Empty: nobody's.")] = "",
+    role: Annotated[MemberRole | None, typer.Option(help="What this person is from now on. The first one of a tenant is its owner.")] = None,
+    days: Annotated[int, typer.Option(help="Days until it expires; 0: never.", min=0)] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key, and show it this once."""
+    wanted = _scopes(scopes)
+
+    async def make(assembled: App) -> CreatedKey:
+        known = await tenant_named(assembled, tenant)
+        member = await assembled.system.users.join(known.tenant_id, user, role=role) if user else None
+        stores, now = assembled.tenant(known.tenant_id), datetime.now(UTC)
+        within = allowed(SCOPES_OF[MemberRole.OWNER], role=member.role if member else None, is_operator=known.is_operator)
+        maker = KeyMaker(actor=ACTOR, scopes=within, user_id=member.user_id if member else None)
+        made = await make_key(name, wanted, maker=maker, keys=stores.keys, now=now, expires_at=now + timedelta(days=days) if days else None)
+        if role is not None:
+            await RateLimits(assembled.redis).tell_change()
+        await stores.audit.note(AuditedAction(ACTOR, "create_api_key", "/keys", facts={"name": name, "scopes": [*wanted], "user": user or None}))
+        return made
+
+    made = with_app(make)
+    if as_json:
+        print_json(created_key_response(made))
+        return
+    console.print(f"Key {made.key.key_id}. It is shown this once; keep it:")
+    typer.echo(made.secret)
+
+
+@app.command(name="list")
+def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
+    """All keys, without their secrets."""
+    if as_json:
+        print_endpoint(lambda ask: list_api_keys(ask, limit=ALL), tenant=tenant)
+        return
+
+    async def look(assembled: App) -> tuple[ApiKey, ...]:
+        known = await tenant_named(assembled, tenant)
+        return (await list_keys(keys=assembled.tenant(known.tenant_id).keys, limit=1000)).keys
+
+    keys = with_app(look)
+    if not keys:
+        console.print("There are no keys. Begin with: tga keys create NAME")
+        return
+    names = {key.key_id: key.name for key in keys}
+    table = Table("id", "name", "begins with", "opens", "made by", "made with", "last used", "state", box=None)
+    for key in keys:
+        state = "[red]revoked[/]" if key.revoked_at else f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "[green]valid[/]"
+        used = f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "–"
+        parent = escape(names.get(key.parent_key_id, str(key.parent_key_id))) if key.parent_key_id else "–"
+        table.add_row(str(key.key_id), escape(key.name), key.prefix, ", ".join(key.scopes), escape(key.created_by), parent, used, state)
+    console.print(table)
+
+
+@app.command()
+def revoke(key_id: Annotated[UUID, typer.Argument(help="Its id, from `tga keys list`.")], tenant: TenantName = "default") -> None:
+    """A key, and every key that was made with it, opens nothing from now on."""
+
+    async def end(assembled: App) -> None:
+        stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
+        await revoke_key(key_id, keys=stores.keys, tell_change=RateLimits(assembled.redis).tell_change)
+        await stores.audit.note(AuditedAction(ACTOR, "revoke_api_key", f"/keys/{key_id}"))
+
+    with_app(end)
+    console.print("It is revoked.")
+
+
+@app.command()
+def operator() -> None:
+    """Print a new value for OPERATOR_KEY. It is kept nowhere."""
+    typer.echo(new_operator_key())
+
+
+def _scopes(text: str) -> list[KeyScope]:
+    try:
+        return [KeyScope(word.strip()) for word in text.split(",") if word.strip()]
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}; there are: {', '.join(KeyScope)}", param_hint="--scopes") from error

@@ -1,0 +1,112 @@
+"""`tga search`: find posts by words and meaning."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.text import Span, Text
+
+from telegram_assistant.api.endpoints.search import search_shown
+from telegram_assistant.assembly import App, open_meaning_search
+from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.environment import complaints, console
+from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.domain.search.facets import Facet, Facets
+from telegram_assistant.domain.search.snippets import Snippet
+from telegram_assistant.features.search.search import SearchPage, SearchResult
+from telegram_assistant.features.search.search import search as find
+
+SHOWN_VALUES = 5
+MARK = "bold yellow"
+
+
+def search(
+    words: Annotated[
+        list[str], typer.Argument(help="What to look for; quote a phrase twice: '\"a phrase\"'. -word leaves out posts with that word.")
+    ],
+    tenant: Annotated[str, typer.Option(help="Whose channels.")] = "default",
+    limit: Annotated[int, typer.Option(min=1, max=100, help="At most so many.")] = 20,
+    cursor: Annotated[str | None, typer.Option(help="The next page: what the last one has told.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find posts by words and meaning among the channels that a tenant follows.
+
+    Words in any form; "a phrase", -without, or. from:@channel has:image|video|link|file lang:ru tag:NAME kind:news
+    since:2026-11-01 until:yesterday on:2026-11 ads:yes
+    """
+    unknown = next((word for word in words if word.startswith("--")), None)
+    if unknown is not None:
+        raise typer.BadParameter(f"there is no option {unknown}; to leave a word out write one minus", param_hint="words")
+    typed = " ".join(words)
+
+    async def look(app: App) -> tuple[SearchPage, ZoneInfo]:
+        known = await tenant_named(app, tenant)
+        zone = ZoneInfo(app.settings.telemetry.time_zone)
+        async with open_meaning_search(app.settings, questions=app.questions) as index:
+            return await find(
+                typed,
+                tenant_id=known.tenant_id,
+                stores=app.tenant(known.tenant_id),
+                index=index,
+                now=datetime.now(UTC),
+                zone=zone,
+                limit=limit,
+                cursor=cursor,
+            ), zone
+
+    answer, zone = with_app(look)
+    if as_json:
+        print_json(search_shown(answer))
+    else:
+        _show(answer, zone)
+    if not answer.found:
+        raise typer.Exit(1)
+
+
+def _show(answer: SearchPage, zone: ZoneInfo) -> None:
+    for one in answer.found:
+        _show_post(one, zone)
+    if answer.found:
+        console.print(_counted(answer.facets))
+    if answer.words_only is not None:
+        complaints.print(f"[yellow]note[/] {answer.words_only.words}.")
+    if answer.searched_back_to is not None:
+        complaints.print(f"[yellow]note[/] searched back to {answer.searched_back_to.astimezone(zone):%Y-%m-%d %H:%M}; older posts may match too.")
+    if answer.cursor is not None:
+        complaints.print(f"More: tga search … --cursor {answer.cursor}")
+    if not answer.found:
+        complaints.print("Nothing was found. Try fewer words, or other ones; leave out a limit; ads:yes shows advertising too.")
+
+
+def _show_post(one: SearchResult, zone: ZoneInfo) -> None:
+    head = Text.assemble((one.channel, "bold"), f"  {one.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ", (one.link, "blue"))
+    if one.copies:
+        head.append(f"  and {len(one.copies)} more like it", "dim")
+    console.print(head)
+    console.print(_marked(one.snippet))
+    if one.tags:
+        console.print(Text("  ".join(f"#{tag.replace(' ', '_')}" for tag in one.tags), "dim"))
+    console.print()
+
+
+def _marked(snippet: Snippet) -> Text:
+    text = Text("…" if snippet.is_cut_before else "")
+    text.append(Text(snippet.text, spans=[Span(begin, end, MARK) for begin, end in snippet.marks]))
+    return text.append("…") if snippet.is_cut_after else text
+
+
+def _counted(facets: Facets) -> Text:
+    lines = (
+        ("channels", [(facet.name or str(facet.value), facet.posts) for facet in facets.channels]),
+        ("languages", _pairs(facets.languages)),
+        ("kinds", _pairs(facets.kinds)),
+        ("tags", _pairs(facets.tags)),
+        ("days", [(f"{facet.value:%d.%m}", facet.posts) for facet in facets.days]),
+    )
+    told = [f"{name}: " + ", ".join(f"{value} {count}" for value, count in pairs[:SHOWN_VALUES]) for name, pairs in lines if pairs]
+    return Text(f"{facets.posts} posts; " + " · ".join(told), "dim")
+
+
+def _pairs(facets: tuple[Facet[str], ...]) -> list[tuple[str, int]]:
+    return [(facet.value, facet.posts) for facet in facets]

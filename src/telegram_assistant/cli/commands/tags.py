@@ -1,0 +1,78 @@
+"""`tga tags`: the tags of this installation, and how a tenant wants them shown."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from telegram_assistant.api.endpoints.tags import list_tags as tags_of
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson
+from telegram_assistant.features.tags import choose_tag
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.understanding.tenant_tags import TagChoice
+from telegram_assistant.stores.postgres.understanding.vocabularies import TagState
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Tags: list, hide, rename, show again.")
+
+TenantName = Annotated[str, typer.Option("--tenant", help="For whom.")]
+Tag = Annotated[str, typer.Argument(help="The tag, as `tga tags list` shows it.")]
+
+
+@app.command("list")
+def list_tags(
+    tenant: TenantName = "default",
+    language: Annotated[str | None, typer.Option("--language", help="Only ru or en.")] = None,
+    proposed: Annotated[bool, typer.Option("--proposed", help="Also what channels propose and is no tag yet.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """All tags by topic, with what the tenant has hidden or renamed."""
+    if as_json:
+        print_endpoint(lambda ask: tags_of(ask, language=language), tenant=tenant)
+        return
+
+    async def look(assembled: App) -> Table:
+        choices = {(one.language, one.tag): one for one in await (await _stores(assembled, tenant)).tags.choices()}
+        table = Table("language", "topic", "tag", "shown as", "state", "channels", pad_edge=False)
+        for line in await assembled.system.vocabularies.lines(language):
+            if line.state is TagState.PROPOSED and not proposed:
+                continue
+            choice = choices.get((line.language, line.tag), TagChoice(line.language, line.tag))
+            shown = "hidden" if choice.hidden else choice.shown_as or ""
+            table.add_row(line.language, line.topic, line.tag, shown, line.state.value, str(line.channels or ""))
+        return table
+
+    console.print(with_app(look))
+
+
+@app.command()
+def hide(tag: Tag, tenant: TenantName = "default") -> None:
+    """Show a tag no more to this tenant."""
+    _choose(tag, tenant, "is hidden", hidden=True)
+
+
+@app.command()
+def rename(tag: Tag, name: Annotated[str, typer.Argument(help="What this tenant calls it.")], tenant: TenantName = "default") -> None:
+    """Show a tag under another name."""
+    _choose(tag, tenant, "", shown_as=name)
+
+
+@app.command()
+def show(tag: Tag, tenant: TenantName = "default") -> None:
+    """Show a tag again, under its own name."""
+    _choose(tag, tenant, "is shown as it is")
+
+
+def _choose(tag: str, tenant: str, done: str, *, shown_as: str | None = None, hidden: bool = False) -> None:
+    async def work(assembled: App) -> str:
+        chosen = await choose_tag(tag, stores=await _stores(assembled, tenant), shown_as=shown_as, hidden=hidden)
+        return f"{chosen[0].tag} {done or f'is shown as {chosen[0].shown_as}'}."
+
+    console.print(with_app(work))
+
+
+async def _stores(assembled: App, name: str) -> TenantStores:
+    return assembled.tenant((await tenant_named(assembled, name)).tenant_id)

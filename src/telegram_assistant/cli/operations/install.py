@@ -1,0 +1,117 @@
+"""Commands that set an installation up: doctor, migrate, config."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from telegram_assistant.cli.answers import FindingResponse, FindingsResponse, SettingResponse, SettingsResponse
+from telegram_assistant.cli.environment import console, doubts, environment, group_or_exit, refuse, settings_or_exit
+from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.domain.diagnosis import Finding, Severity, bad, ok, warning
+from telegram_assistant.errors import CannotStart, SettingsError
+from telegram_assistant.features.operations.doctor import examine_machine, examine_running, examine_servers
+from telegram_assistant.features.operations.readiness import CheckedRole
+from telegram_assistant.settings import DatabaseSettings, Settings, effective, read_settings
+from telegram_assistant.stores.postgres import migrating
+
+SIGNS = {Severity.OK: "[green]✔[/]", Severity.OFF: "[dim]–[/]", Severity.WARNING: "[yellow]![/]", Severity.BAD: "[red]✘[/]"}
+
+
+def doctor(
+    production: Annotated[
+        bool, typer.Option("--production", help="Also ask the running roles: smoke tests, and the eight points of the readiness list.")
+    ] = False,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(help="Where a role runs if not on this machine, like worker=10.0.0.7; once for each role.", metavar="ROLE=HOST"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check settings, Python and every server; say what to do about what is wrong."""
+    hosts, show = _hosts(at or []), _show_nothing if as_json else _show
+    findings: list[Finding] = []
+    environ = environment()
+    settings: Settings | None = None
+    try:
+        settings = read_settings(environ)
+        findings.append(ok("settings", "understood"))
+    except SettingsError as error:
+        findings += [
+            bad("settings", problem, remedy="correct it in the environment or in .env; .env.example explains it") for problem in error.problems
+        ]
+    findings += [warning("settings", sentence, remedy="correct or remove it") for sentence in doubts()]
+    findings += examine_machine()
+    for finding in findings:
+        show(finding)
+    if settings is not None:
+        findings += asyncio.run(_examine(examine_servers(settings), show))
+    if settings is not None and production:
+        if not as_json:
+            console.print("\nThe running installation:")
+        findings += asyncio.run(_examine(examine_running(settings, hosts), show))
+    wrong = sum(finding.verdict is Severity.BAD for finding in findings)
+    if as_json:
+        print_json(FindingsResponse(items=[FindingResponse.model_validate(one, from_attributes=True) for one in findings], ok=not wrong))
+        raise typer.Exit(1 if wrong else 0)
+    if wrong:
+        console.print(f"\n[red]{wrong} thing{'s' if wrong > 1 else ''} to mend.[/]")
+        raise typer.Exit(1)
+    console.print("\n[green]Everything that is needed is here.[/]")
+
+
+async def _examine(found: AsyncIterator[Finding], show: Callable[[Finding], None]) -> list[Finding]:
+    findings = []
+    async for finding in found:
+        show(finding)
+        findings.append(finding)
+    return findings
+
+
+def _hosts(given: list[str]) -> dict[CheckedRole, str]:
+    try:
+        return {CheckedRole(role): host for role, _, host in (one.partition("=") for one in given)}
+    except ValueError as error:
+        raise typer.BadParameter(f"write it like worker=10.0.0.7; there are: {', '.join(CheckedRole)}", param_hint="--at") from error
+
+
+def _show_nothing(_finding: Finding) -> None:
+    """All of them are printed at the end."""
+
+
+def _show(finding: Finding) -> None:
+    remedy = f"  [bold]→ {escape(finding.remedy)}[/]" if finding.remedy else ""
+    console.print(f"{SIGNS[finding.verdict]} {finding.subject:<22} {escape(finding.what)}{remedy}")
+
+
+def migrate(
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing when all goes well.")] = False,
+) -> None:
+    """Create or update roles, grants and tables. Safe to run again, and while the previous release still runs."""
+    database = group_or_exit(DatabaseSettings)
+
+    def tell(sentence: str) -> None:
+        if not quiet:
+            console.print(sentence)
+
+    try:
+        schema = asyncio.run(migrating.migrate(database, tell=tell))
+    except CannotStart as error:
+        raise refuse(error.why, error.remedy) from error
+    tell(f"the schema is at {schema.revision}")
+
+
+def config(as_json: AsJson = False) -> None:
+    """Show the settings in force, secrets hidden."""
+    if as_json:
+        found = effective(settings_or_exit())
+        print_json(SettingsResponse(items=[SettingResponse(name=one.name, group=one.group, value=value) for one, value in found]))
+        return
+    group = ""
+    for variable, value in effective(settings_or_exit()):
+        if variable.group != group:
+            group = variable.group
+            console.print(f"\n[bold]{group}[/]")
+        console.print(f"  {variable.name}={escape(value)}")

@@ -1,0 +1,83 @@
+"""`tga media`: the files of posts."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from rich.filesize import decimal
+from rich.markup import escape
+from rich.table import Table
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.answers import MediaFilesResponse, MediaStatusResponse, MediaTroubleResponse, MediaUsageResponse
+from telegram_assistant.cli.connected import with_app
+from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.domain.media.files import MediaState, SkipReason
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.operations import media
+from telegram_assistant.stores.postgres.media.upkeep import MediaSurvey
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Files of posts.")
+
+
+@app.command()
+def status(
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many tenants and errors.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """How many files are stored, wanted, skipped or given up, who keeps how much, and what went wrong last."""
+
+    async def look(assembled: App) -> tuple[MediaSurvey, str]:
+        where = assembled.files.where if assembled.files else SkipReason.NO_PLACE.words
+        return await assembled.system.media_upkeep.survey(most=limit), where
+
+    survey, where = with_app(look)
+    if as_json:
+        print_json(_response(survey, where))
+        return
+    console.print(f"{survey.objects} files, {decimal(survey.object_bytes)}, in the store: {escape(where)}\n")
+    table = Table(pad_edge=False)
+    for name in ("state", "files", "bytes", "why"):
+        table.add_column(name, justify="right" if name in {"files", "bytes"} else "left")
+    for (state, reason), (files, size) in survey.files.items():
+        table.add_row(state.value.replace("_", " "), str(files), decimal(size), SkipReason(reason).words if reason else "")
+    console.print(table)
+    console.print("\nKept by tenant:")
+    for one in survey.usage:
+        console.print(
+            f"  {escape(one.name)}  {decimal(one.media_bytes)}" + (f" of {decimal(one.limit_bytes)}" if one.limit_bytes is not None else "")
+        )
+    if survey.troubles:
+        console.print("\nLast errors (what is wanted is tried again by itself; what was given up is not):")
+    for trouble in survey.troubles:
+        tried = f"tried {trouble.attempts} times" if trouble.state is MediaState.WANTED else "given up"
+        console.print(f"  {trouble.post_id}  {tried}: {escape(trouble.why)}")
+
+
+def _response(survey: MediaSurvey, where: str) -> MediaStatusResponse:
+    return MediaStatusResponse(
+        store=where,
+        objects=survey.objects,
+        object_bytes=survey.object_bytes,
+        items=[
+            MediaFilesResponse(state=state, reason=reason or None, files=files, bytes=size) for (state, reason), (files, size) in survey.files.items()
+        ],
+        usage=[MediaUsageResponse(tenant_name=one.name, media_bytes=one.media_bytes, limit_bytes=one.limit_bytes) for one in survey.usage],
+        troubles=[MediaTroubleResponse(post_id=str(one.post_id), state=one.state, attempts=one.attempts, why=one.why) for one in survey.troubles],
+    )
+
+
+@app.command()
+def sweep(force: Annotated[bool, typer.Option("--force", help="Even if very much is missing or unknown.")] = False) -> None:
+    """Remove files that nobody knows or shows, and fetch once more what is missing. Runs by itself every six hours."""
+
+    async def work(assembled: App) -> media.SweepResult:
+        if assembled.files is None:
+            raise Rejected(SkipReason.NO_PLACE.words)
+        return await media.sweep(files=assembled.files, upkeep=assembled.system.media_upkeep, now=datetime.now(UTC), force=force)
+
+    swept = with_app(work)
+    console.print(
+        f"{swept.files} files looked at; removed {swept.orphans} unknown and {swept.unused} unused ones; {swept.missing} are fetched again."
+    )

@@ -1,0 +1,1 @@
+"""Channels: following, lists, folders, coverage and polling."""

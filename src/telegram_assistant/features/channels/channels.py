@@ -1,0 +1,131 @@
+"""Following channels: what a person may ask for."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from telegram_assistant.domain.channels.channel import Reference, ReferenceKind, parse_reference
+from telegram_assistant.domain.channels.channel_requests import TOO_MANY, RequestKind
+from telegram_assistant.domain.channels.priority import Priority
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.features.channels.channel_lists import ListedChannel
+from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests, NewRequest
+from telegram_assistant.stores.postgres.channels.channels import ChannelFilter, Followed, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+KINDS = {ReferenceKind.NAME: RequestKind.USERNAME, ReferenceKind.INVITE: RequestKind.INVITE, ReferenceKind.LIST: RequestKind.LIST}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedChannel:
+    """What became of one reference at once: it is requested, it is followed already, or it is refused. Secrets are shortened."""
+
+    written: str
+    request_id: UUID | None = None
+    followed: FollowedChannel | None = None
+    refused: str | None = None
+
+
+async def follow(listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
+    """Requests every channel that the tenant does not follow yet. One wrong line does not stop the others.
+
+    Whether somebody else follows a channel makes no difference. A channel that is followed gets the options that were given.
+    """
+    lines = [_read(one) for one in listed]
+    names = [one.name for one in lines if isinstance(one, Reference) and one.kind is ReferenceKind.NAME]
+    followed = await stores.followed.named(names) if names else {}
+    answers: dict[int, RequestedChannel] = {}
+    new: dict[int, NewRequest] = {}
+    for place, (one, line) in enumerate(zip(listed, lines, strict=True)):
+        options = replace(wanted, folder=one.folder or wanted.folder)
+        if isinstance(line, str):
+            answers[place] = RequestedChannel(one.reference, refused=line)
+        elif line.kind is ReferenceKind.NAME and (known := followed.get(line.name.lower())) is not None:
+            await stores.followed.change(replace(options, channel_id=known.channel_id), is_requested=True)
+            answers[place] = RequestedChannel(line.shown, followed=known)
+        else:
+            new[place] = NewRequest(KINDS[line.kind], line.name, options)
+            answers[place] = RequestedChannel(line.shown)
+    for place, request_id in zip(new, await stores.requests.add(list(new.values())), strict=True):
+        answers[place] = replace(answers[place], request_id=request_id, refused=None if request_id else TOO_MANY)
+    return tuple(answers[place] for place in range(len(lines)))
+
+
+async def follow_joined(wanted: Subscription, *, requests: ChannelRequests) -> RequestedChannel:
+    """Requests all channels that an account of the tenant has joined."""
+    (request_id,) = await requests.add([NewRequest(RequestKind.DIALOGS, "", wanted)])
+    return RequestedChannel("the channels that the account has joined", request_id, refused=None if request_id else TOO_MANY)
+
+
+def _read(listed: ListedChannel) -> Reference | str:
+    """A reference, or why it is none."""
+    try:
+        return parse_reference(listed.reference)
+    except Rejected as error:
+        return str(error)
+
+
+def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
+    """The one that a person means by its id, @name, link or title; Rejected when it is none or several."""
+    text = written.strip()
+    name = text.rsplit("/", 1)[-1].removeprefix("@").lower()
+    found = [one for one in channels if str(one.channel_id) == text or (one.username or "").lower() == name or one.title.lower() == text.lower()]
+    if len(found) != 1:
+        why = "is not followed" if not found else "names several channels; use the id"
+        raise Rejected(f"{written!r} {why}; `tga channels list` shows what is followed")
+    return found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPage:
+    """In the order of their ids. Without `next`, there are no more."""
+
+    channels: tuple[FollowedChannel, ...]
+    next: ChannelId | None
+
+
+async def list_followed(which: ChannelFilter, *, followed: Followed, limit: int, after: ChannelId | None = None) -> ChannelPage:
+    found = await followed.page(which, limit=limit + 1, after=after)
+    shown = found[:limit]
+    return ChannelPage(shown, shown[-1].channel_id if len(found) > limit else None)
+
+
+async def get_followed(channel_id: ChannelId, *, followed: Followed) -> FollowedChannel:
+    found = (await followed.some([channel_id])).get(channel_id)
+    if found is None:
+        raise Missing(f"you follow no channel {channel_id}")
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionUpdate:
+    """What shall be different; None: as it is."""
+
+    folder: str | None = None
+    leaves_folder: bool = False
+    priority: Priority | None = None
+    ai_policy: AiPolicy | None = None
+    history_days: int | None = None
+    wants_media: bool | None = None
+
+
+async def change_followed(channel_id: ChannelId, wanted: SubscriptionUpdate, *, followed: Followed) -> FollowedChannel:
+    """How a channel is followed from now on."""
+    options = Subscription(
+        channel_id=channel_id,
+        folder=wanted.folder,
+        priority=wanted.priority,
+        ai_policy=wanted.ai_policy,
+        history_days=wanted.history_days,
+        wants_media=wanted.wants_media,
+    )
+    if not await followed.change(options, leaves_folder=wanted.leaves_folder):
+        raise Missing(f"you follow no channel {channel_id}")
+    return await get_followed(channel_id, followed=followed)
+
+
+async def unfollow(channel_id: ChannelId, *, followed: Followed) -> None:
+    if not await followed.leave(channel_id):
+        raise Missing(f"you follow no channel {channel_id}")

@@ -1,0 +1,34 @@
+"""Following a folder of one's own account at Telegram, with what is put into it later."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from telegram_assistant.domain.channels.channel_requests import TOO_MANY, RequestKind
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.channels.channels import RequestedChannel
+from telegram_assistant.stores.postgres.accounts.accounts import Accounts
+from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests, NewRequest
+from telegram_assistant.stores.postgres.channels.channels import Subscription
+from telegram_assistant.stores.postgres.channels.folders import FolderStatus
+from telegram_assistant.stores.postgres.tenants.tenants import Tenant
+
+
+async def follow_folder(
+    title: str, *, tenant: Tenant, account_id: AccountId | None, subscription: Subscription, accounts: Accounts, requests: ChannelRequests
+) -> RequestedChannel:
+    """An account is asked for it: the one that is named, or any of the tenant's. Its channels get a folder of the same name here."""
+    if account_id is not None and not any(one.account_id == account_id and one.tenant == tenant.name for one in await accounts.all()):
+        raise Rejected(f"{tenant.name} has no account {account_id}; `tga accounts list` shows them")
+    wanted = replace(subscription, folder=subscription.folder or title)
+    (request_id,) = await requests.add([NewRequest(RequestKind.FOLDER, title, wanted, account_id)])
+    return RequestedChannel(f"folder {title}", request_id, refused=None if request_id else TOO_MANY)
+
+
+def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:
+    """The one that a person means by its title or number; Rejected when it is none or several."""
+    found = [one for one in folders if one.title.casefold() == written.casefold() or str(one.folder_id) == written]
+    if len(found) != 1:
+        why = "is not followed" if not found else "names several folders; use the number"
+        raise Rejected(f"folder {written!r} {why}; `tga folders list` shows what is followed")
+    return found[0]

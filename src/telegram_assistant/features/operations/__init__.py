@@ -1,0 +1,1 @@
+"""Running the installation: doctor, readiness, rebuilds, upkeep and dead letters."""

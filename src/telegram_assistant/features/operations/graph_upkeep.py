@@ -1,0 +1,88 @@
+"""Making the graph anew from PostgreSQL while questions go on, by request or because it has missed something."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+
+from telegram_assistant.domain.graph.graph_facts import oldest_day
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.errors import Busy
+from telegram_assistant.features.operations.rebuilding import rebuild
+from telegram_assistant.graph.index import GraphIndex
+from telegram_assistant.graph.store import Generations
+from telegram_assistant.stores.postgres.delivery.outbox import Outbox
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuilds
+from telegram_assistant.stores.postgres.posts.post_states import PostStates
+from telegram_assistant.supervision import sleep_unless
+from telegram_assistant.telemetry.health import Health, State
+
+AT_ONCE = 500
+LOOK_EVERY_SECONDS = 5.0
+PART = "graph"
+
+
+async def rebuild_graph(
+    *, index: GraphIndex, states: PostStates, rebuilds: Rebuilds, outbox: Outbox, owner: str, stopping: asyncio.Event, batch: int = AT_ONCE
+) -> bool:
+    """Of the posts of the last 90 days."""
+    work = _Generation(index, states, outbox, batch)
+    return await rebuild(Projection.GRAPH, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping)
+
+
+@dataclass(frozen=True, slots=True)
+class _Generation:
+    """A new one is filled beside the one that answers."""
+
+    index: GraphIndex
+    states: PostStates
+    outbox: Outbox
+    batch: int
+
+    async def has(self, target: str) -> bool:
+        return target == str((await self.index.graph.generations()).building)
+
+    async def prepare(self) -> str:
+        return str(await self.index.graph.begin((await self.outbox.known_epoch())[0]))
+
+    async def after(self, last: PostId | None) -> Sequence[PostId]:
+        return await self.states.after_since(last, since=datetime.combine(oldest_day(datetime.now(UTC)), time.min, UTC), limit=self.batch)
+
+    async def write(self, posts: Sequence[PostId], target: str) -> None:
+        await self.index.write(posts, now=datetime.now(UTC), into=int(target))
+
+    async def switch(self, target: str) -> None:
+        await self.index.graph.switch(int(target))
+
+
+async def keep_graph(
+    stopping: asyncio.Event, *, index: GraphIndex | None, states: PostStates, rebuilds: Rebuilds, outbox: Outbox, owner: str, health: Health
+) -> None:
+    """Do what people ask to be made anew, and what nobody must ask for: see `_want_what_is_missing`.
+
+    Who runs without a graph forgets that it was ever complete, so whoever turns it on again makes it anew.
+    """
+    if index is None:
+        await rebuilds.forget(Projection.GRAPH)
+        health.report(PART, State.OK, used="off")
+        await stopping.wait()
+        return
+    while not stopping.is_set():
+        try:
+            known = await _want_what_is_missing(index=index, rebuilds=rebuilds, outbox=outbox)
+            health.report(PART, State.OK, used="neo4j", is_filled=known.shown is not None, is_being_rebuilt=known.building is not None)
+            await rebuild_graph(index=index, states=states, rebuilds=rebuilds, outbox=outbox, owner=owner, stopping=stopping)
+        except Busy as busy:
+            health.report(PART, State.FAILING, str(busy), used="neo4j")
+        await sleep_unless(stopping, LOOK_EVERY_SECONDS)
+
+
+async def _want_what_is_missing(*, index: GraphIndex, rebuilds: Rebuilds, outbox: Outbox) -> Generations:
+    """A graph that was off or away for too long answers nothing until it is made anew; one that Redis may have kept something from goes on."""
+    known = await index.graph.generations()
+    is_known = await rebuilds.look(Projection.GRAPH) is not None
+    if not is_known:
+        await index.graph.hide()
+    if not is_known or known.shown is None or known.epoch != (await outbox.known_epoch())[0]:
+        await rebuilds.want(Projection.GRAPH)
+    return known

@@ -1,0 +1,52 @@
+"""Making the words of posts anew by request."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.features.operations.rebuilding import rebuild
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuilds
+from telegram_assistant.stores.postgres.posts.post_states import PostStates
+from telegram_assistant.stores.postgres.posts.posts import Posts
+from telegram_assistant.stores.postgres.search.word_index import WordIndex
+
+AT_ONCE = 500
+NEXT_TEXT = "post_search_next"
+
+
+async def rebuild_text(
+    *, word_index: WordIndex, posts: Posts, states: PostStates, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event, batch: int = AT_ONCE
+) -> bool:
+    """Of all posts."""
+    work = _Text(word_index, posts, states, batch)
+    return await rebuild(Projection.TEXT, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping)
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """Into a table beside the one that is searched."""
+
+    word_index: WordIndex
+    posts: Posts
+    states: PostStates
+    batch: int
+
+    async def has(self, target: str) -> bool:
+        return target == NEXT_TEXT and await self.word_index.is_begun()
+
+    async def prepare(self) -> str:
+        await self.word_index.begin(datetime.now(UTC))
+        return NEXT_TEXT
+
+    async def after(self, last: PostId | None) -> Sequence[PostId]:
+        return await self.states.after(last, limit=self.batch)
+
+    async def write(self, posts: Sequence[PostId], target: str) -> None:
+        del target  # there is one
+        await self.word_index.fill(await self.posts.load(posts))
+
+    async def switch(self, target: str) -> None:
+        del target
+        await self.word_index.switch()

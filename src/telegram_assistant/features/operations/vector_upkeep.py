@@ -1,0 +1,115 @@
+"""Making the vectors anew, by request or because posts have none yet, and telling how they are."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.understanding.policy import Urgency
+from telegram_assistant.features.operations.rebuilding import rebuild
+from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuilds
+from telegram_assistant.stores.postgres.posts.post_states import PostStates
+from telegram_assistant.supervision import sleep_unless
+from telegram_assistant.telemetry.health import Health, State
+from telegram_assistant.vectors.index import VectorIndex
+from telegram_assistant.vectors.protocol import Space, generation_of, space_in
+
+AT_ONCE = 200
+LOOK_EVERY_SECONDS = 5.0
+PART = "vectors"
+
+
+async def rebuild_vectors(
+    *, index: VectorIndex, states: PostStates, rebuilds: Rebuilds, model: str, owner: str, stopping: asyncio.Event, batch: int = AT_ONCE
+) -> bool:
+    """Of all posts, by the model in force."""
+    work = _Vectors(index, states, model, batch)
+    return await rebuild(Projection.VECTORS, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping)
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """Into a new collection. Empty: there is none of this model yet, so posts make the first one, and it is seen at once."""
+
+    index: VectorIndex
+    states: PostStates
+    model: str
+    batch: int
+
+    async def has(self, target: str) -> bool:
+        return target in {"", *await self.index.vectors.collections()}
+
+    async def prepare(self) -> str:
+        collections = await self.index.vectors.collections()
+        for left in (name for name, shown in collections.items() if shown is None):
+            await self.index.vectors.drop(left)  # somebody began to fill it and gave up
+        space = _space_in_force(collections, self.model)
+        if space is None:
+            return ""
+        target = space.collection(1 + max(generation_of(name) for name in collections if space.holds(name)))
+        await self.index.vectors.create(space, target)
+        return target
+
+    async def after(self, last: PostId | None) -> Sequence[PostId]:
+        return await self.states.after(last, limit=self.batch)
+
+    async def write(self, posts: Sequence[PostId], target: str) -> None:
+        await self.index.write(posts, into=target or None, urgency=Urgency.BACKFILL)
+
+    async def switch(self, target: str) -> None:
+        """Then all others go, those of other models too."""
+        collections = await self.index.vectors.collections()
+        space = _space_in_force(collections, self.model)
+        if space is None:
+            return
+        if target:
+            await self.index.vectors.switch(space, target)
+        for other in collections:
+            if other != target and (target or not space.holds(other)):
+                await self.index.vectors.drop(other)
+
+
+def _space_in_force(collections: Mapping[str, str | None], model: str) -> Space | None:
+    spaces = (space_in(name, model) for name, shown in collections.items() if shown is not None)
+    return next((space for space in spaces if space is not None), None)
+
+
+async def keep_vectors(
+    stopping: asyncio.Event, *, index: VectorIndex | None, states: PostStates, rebuilds: Rebuilds, model: str, owner: str, fills: bool
+) -> None:
+    """Do what people ask to be made anew; where `fills`, also give vectors to posts that were stored while vectors were off.
+
+    A worker without vectors forgets that they were ever complete, so the next one with vectors fills them.
+    """
+    if index is None:
+        await rebuilds.forget(Projection.VECTORS)
+        await stopping.wait()
+        return
+    while not stopping.is_set():
+        if fills and await rebuilds.look(Projection.VECTORS) is None:
+            await rebuilds.want(Projection.VECTORS)
+        await rebuild_vectors(index=index, states=states, rebuilds=rebuilds, model=model, owner=owner, stopping=stopping)
+        await sleep_unless(stopping, LOOK_EVERY_SECONDS)
+
+
+async def report_vectors(stopping: asyncio.Event, *, index: VectorIndex | None, rebuilds: Rebuilds, model: str, health: Health) -> None:
+    """Tell how the vectors are, also while they are made anew."""
+    if index is None:
+        health.report(PART, State.OK, used="off")
+        await stopping.wait()
+        return
+    while not stopping.is_set():
+        shown = [name for name, space in (await index.vectors.collections()).items() if space is not None]
+        points = sum([await index.vectors.count(name) for name in shown])
+        known = await rebuilds.look(Projection.VECTORS)
+        health.report(
+            PART,
+            State.OK,
+            "" if known and known.completed_at else "some posts have no vector yet; `tga rebuild vectors` makes them",
+            used=index.vectors.where,
+            model=model,
+            points=points,
+            is_being_rebuilt=known is not None and known.finished_at is None,
+            posts_done=known.done if known else 0,
+        )
+        await sleep_unless(stopping, LOOK_EVERY_SECONDS)

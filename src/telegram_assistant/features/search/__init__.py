@@ -1,0 +1,1 @@
+"""Search: a query becomes a page of ranked posts."""

@@ -1,0 +1,264 @@
+"""Finding posts: by words and by meaning at once, for one tenant.
+
+    words   -> PostgreSQL: the newest matches, by rank  --+
+                                                          +--> fused by reciprocal rank --> texts --> copies folded --> a page
+    meaning -> the vector store: the nearest posts      --+
+
+Meaning may be away or slow: then words alone answer, and the answer says so.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+
+from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.search.facets import Counted, Facets, facets_of
+from telegram_assistant.domain.search.fusion import fused
+from telegram_assistant.domain.search.query import Query, parse_query
+from telegram_assistant.domain.search.snippets import Snippet, snippet_of
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.channels.channels import pick
+from telegram_assistant.features.search.meaning import MEANING_SECONDS, WordsOnly, nearest_posts
+from telegram_assistant.features.search.pages import Bookmark, ResultGroup, grouped
+from telegram_assistant.stores.postgres.search.search import (
+    BEGINS,
+    ENDS,
+    FAR_FUTURE,
+    Loaded,
+    Match,
+    Named,
+    SearchFilters,
+    SearchPosition,
+    SearchScope,
+)
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
+from telegram_assistant.vectors.index import MeaningSearch
+
+CLOCKS_DIFFER = timedelta(minutes=5)
+HIDDEN = ""
+"""No tag is called so."""
+MAX_FOUND = 100
+EMPTY_WINDOWS = 5
+"""Where nothing was found as far as was looked, it is looked further so often."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """A post that was looked for."""
+
+    post_id: PostId
+    posted_at: datetime
+    channel: str
+    link: str
+    text: str
+    snippet: Snippet
+    lang: str | None
+    kind: str | None
+    tags: tuple[str, ...]
+    copies: tuple[PostId, ...]
+    """Posts that say the same, folded into this one."""
+    by_words: bool
+    by_meaning: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPage:
+    """A page of what was found; the best first, or the newest where no words were given."""
+
+    query: str
+    """As it was understood; typed again it means the same."""
+    found: tuple[SearchResult, ...]
+    facets: Facets
+    """Of everything that was found as far as was looked, copies included."""
+    searched_back_to: datetime | None
+    """None: all of the past, as far as it is asked for."""
+    words_only: WordsOnly | None
+    cursor: str | None
+    """For the next page; None: that is all."""
+
+
+async def search(  # noqa: PLR0913 -- who asks, what, how much of it, and what answers
+    typed: str,
+    *,
+    tenant_id: TenantId,
+    stores: TenantStores,
+    index: MeaningSearch | None,
+    now: datetime,
+    zone: tzinfo = UTC,
+    limit: int = 20,
+    cursor: str | None = None,
+    meaning_seconds: float = MEANING_SECONDS,
+) -> SearchPage:
+    """What a person typed, among the channels that the tenant follows. Days are those of `zone`.
+
+    For meaning it is waited so long, no longer. `cursor` is that of the page before.
+
+    Rejected says what to write instead. Busy: PostgreSQL is away.
+    """
+    query = parse_query(typed, today=now.astimezone(zone).date())
+    if query == Query(with_ads=query.with_ads):
+        raise Rejected("there is nothing to look for; write a word, or a limit such as from:@channel or since:yesterday")
+    mark = Bookmark.read(cursor, about=str(query)) if cursor else Bookmark(as_of=now)
+    asking = await _asking(query, tenant_id=tenant_id, stores=stores, index=index, zone=zone, meaning_seconds=meaning_seconds)
+    answer = await _page(asking, mark, limit=max(1, min(limit, MAX_FOUND)))
+    for _ in range(EMPTY_WINDOWS):
+        if answer.found or answer.cursor is None:
+            break
+        answer = await _page(asking, Bookmark.read(answer.cursor, about=str(query)), limit=limit)
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _SearchRequest:
+    """One question, with everything that it takes to answer it."""
+
+    query: Query
+    limits: SearchFilters
+    until: datetime | None
+    scope: SearchScope
+    tenant_id: TenantId
+    stores: TenantStores
+    index: MeaningSearch | None
+    meaning_seconds: float
+    zone: tzinfo
+
+
+async def _asking(
+    query: Query, *, tenant_id: TenantId, stores: TenantStores, index: MeaningSearch | None, meaning_seconds: float, zone: tzinfo
+) -> _SearchRequest:
+    scope = await stores.words.scope()
+    channels: tuple[ChannelId, ...] | None = None
+    if query.channels:
+        followed = await stores.followed.channels()
+        channels = tuple(pick(followed, one).channel_id for one in query.channels)
+    limits = SearchFilters(
+        channels=channels,
+        since=_midnight(query.since, zone) if query.since else None,
+        languages=query.languages,
+        has=query.has,
+        tags=scope.meant(query.tags) or ((HIDDEN,) if query.tags else ()),
+        kinds=query.kinds,
+        with_ads=query.with_ads,
+    )
+    until = _midnight(query.until + timedelta(days=1), zone) if query.until else None
+    return _SearchRequest(query, limits, until, scope, tenant_id, stores, index, meaning_seconds, zone)
+
+
+def _midnight(day: date, zone: tzinfo) -> datetime:
+    return datetime.combine(day, time(), tzinfo=zone)
+
+
+# --- one page --------------------------------------------------------------------------------
+
+
+async def _page(asking: _SearchRequest, mark: Bookmark, *, limit: int) -> SearchPage:
+    words, stores = asking.stores.words, asking.stores
+    is_first = mark.place is None and not mark.offset
+    newest = min(mark.as_of + (CLOCKS_DIFFER if is_first else timedelta()), asking.until or FAR_FUTURE)
+    matches, (near, words_only) = await asyncio.gather(
+        words.find(asking.query.words, asking.limits, before=mark.place or SearchPosition(newest)),
+        nearest_posts(
+            asking.query,
+            asking.limits,
+            scope=asking.scope,
+            until=newest,
+            tenant_id=asking.tenant_id,
+            index=asking.index,
+            patience_seconds=asking.meaning_seconds,
+        ),
+    )
+    by_words = [one.post_id for one in sorted(matches.found, key=lambda one: -one.rank)]
+    if mark.place is not None:  # the nearest were ranked with the newest matches, on the pages before
+        shown = set(near)
+        by_words, near = [one for one in by_words if one not in shown], ()
+    ranked = fused(by_words, near)
+    known = {one.post_id: replace(one, tags=asking.scope.shown(one.tags)) for one in matches.found}
+    beside = [one for one in near if one not in known]
+    reached = mark.offset + limit
+    popular = [facet.value for facet in facets_of(_counted(asking, known.values())).channels]
+    loaded, groups, is_all = await _gathered(asking, ranked, beside, popular, enough=reached + 1)
+    understood = await stores.enrichments.of(beside, Kind.TAGS) if beside else {}
+    known |= {one: _as_match(loaded.posts[one].post, understood.get(one)) for one in beside if one in loaded.posts}
+    following: Bookmark | None = None
+    if len(groups) > reached or not is_all:
+        following = replace(mark, offset=reached)
+    elif matches.looked_to is not None:
+        following = Bookmark(mark.as_of, matches.looked_to)
+    facets = facets_of(_counted(asking, known.values()))
+    named = tuple(replace(one, name=loaded.channels[one.value].title) for one in facets.channels if one.value in loaded.channels)
+    return SearchPage(
+        query=str(asking.query),
+        found=await _found(asking, groups[mark.offset : reached], loaded.channels, known, by_words=set(by_words), near=set(near)),
+        facets=replace(facets, channels=named),
+        searched_back_to=matches.looked_to.posted_at if matches.looked_to else None,
+        words_only=words_only,
+        cursor=following.written(about=str(asking.query)) if following else None,
+    )
+
+
+async def _gathered(
+    asking: _SearchRequest, ranked: Sequence[PostId], beside: Sequence[PostId], popular: Sequence[ChannelId], *, enough: int
+) -> tuple[Loaded, list[ResultGroup], bool]:
+    """Posts in their order until they make enough groups, and whether that were all; those beside in any case, to be counted."""
+    loaded = Loaded({}, {})
+    upto = enough + enough // 2
+    strict_words = asking.query.strict_words if beside else ""
+    while True:
+        missing = [one for one in dict.fromkeys((*ranked[:upto], *beside)) if one not in loaded.posts]
+        more = await asking.stores.words.load(missing, channel_ids=popular, strict_words=strict_words)
+        loaded = Loaded({**loaded.posts, **more.posts}, {**loaded.channels, **more.channels})
+        groups = await grouped(loaded.posts[one] for one in ranked[:upto] if one in loaded.posts)
+        if len(groups) >= enough or upto >= len(ranked):
+            return loaded, groups, upto >= len(ranked)
+        upto *= 3
+
+
+def _as_match(post: Post, understood: Enrichment | None) -> Match:
+    data = understood.data if understood else {}
+    tags, kind = data.get("tags"), data.get("kind")
+    named = tuple(map(str, tags)) if isinstance(tags, list) else ()
+    return Match(post.id, post.posted_at, 0.0, post.lang, kind if isinstance(kind, str) else None, named)
+
+
+def _counted(asking: _SearchRequest, known: Iterable[Match]) -> Iterator[Counted]:
+    for one in known:
+        yield Counted(one.post_id.channel_id, one.posted_at.astimezone(asking.zone).date(), one.lang, one.kind, one.tags)
+
+
+async def _found(
+    asking: _SearchRequest,
+    groups: Sequence[ResultGroup],
+    channels: Mapping[ChannelId, Named],
+    known: Mapping[PostId, Match],
+    *,
+    by_words: AbstractSet[PostId],
+    near: AbstractSet[PostId],
+) -> tuple[SearchResult, ...]:
+    texts = [group.stored.post.text for group in groups]
+    marked = await asking.stores.words.marked(texts, asking.query.words) if asking.query.meaning and texts else texts
+    found = []
+    for group, text in zip(groups, marked, strict=True):
+        post, channel = group.stored.post, channels[group.stored.post.channel_id]
+        found.append(
+            SearchResult(
+                post_id=post.id,
+                posted_at=post.posted_at,
+                channel=channel.title,
+                link=link_to(post.id, channel.username),
+                text=post.text,
+                snippet=snippet_of(text, begins=BEGINS, ends=ENDS),
+                lang=post.lang,
+                kind=known[post.id].kind,
+                tags=known[post.id].tags,
+                copies=tuple(group.copies),
+                by_words=post.id in by_words,
+                by_meaning=post.id in near,
+            )
+        )
+        await asyncio.sleep(0)  # a snippet of a text that is all marks takes some milliseconds
+    return tuple(found)

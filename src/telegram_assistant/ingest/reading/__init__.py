@@ -1,0 +1,1 @@
+"""Reading channels: polls, backfills, pushed updates and previews."""

@@ -1,0 +1,73 @@
+"""When the channels of one account are due again."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from telegram_assistant.domain.channels.rhythm import FLAT, Rhythm, trimmed, wait_seconds
+from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.ingest.reading.silence import Silence
+from telegram_assistant.settings import ParserSettings, SchedulerPolicy
+from telegram_assistant.stores.postgres.channels.schedule import DueChannel, Plan, Schedule
+from telegram_assistant.telemetry.metrics import CHANNEL_BOUND
+
+PLAN_AGAIN = timedelta(minutes=1)
+SHORTEST_THRESHOLD = timedelta(minutes=30)
+"""No silence is worth a look before that."""
+
+
+class PollPacing:
+    """Holds the account's plan, and learns from how late its polls come whether the plan asks for too much."""
+
+    def __init__(self, account_id: AccountId, *, settings: ParserSettings, schedule: Schedule, silence: Silence) -> None:
+        self._account_id = account_id
+        self._settings = settings
+        self._schedule = schedule
+        self._silence = silence
+        self._plan: Plan | None = None
+        self._planned_at: datetime | None = None
+        self._lateness: list[float] = []
+
+    async def refresh(self, now: datetime) -> bool:
+        """Fetch the plan once a minute, and say how it went; True when it was fetched."""
+        if self._planned_at is not None and now - self._planned_at < PLAN_AGAIN:
+            return False
+        self._planned_at = now
+        plan = await self._schedule.plan_of(self._account_id)
+        if plan is not None and self._lateness:
+            trim = trimmed(plan.trim, self._lateness, channels=plan.channels)
+            await self._schedule.trim_plan(self._account_id, trim)
+            plan = replace(plan, trim=trim)
+            self._lateness = []
+        self._plan = plan
+        return True
+
+    def came(self, channel: DueChannel, now: datetime) -> None:
+        """A poll begins: note how late it is, measured by the wait that was planned."""
+        if channel.last_polled_at is not None and channel.due_at > channel.last_polled_at:
+            self._lateness.append((now - channel.due_at) / (channel.due_at - channel.last_polled_at))
+
+    async def next_poll_at(self, channel: DueChannel, rhythm: Rhythm | None, newest_posted_at: datetime | None, now: datetime) -> datetime:
+        """By the policy; and once when the channel's silence passes what is usual, to verify that it is silence."""
+        interval = timedelta(seconds=self._settings.interval_seconds)
+        if self._settings.policy is SchedulerPolicy.CLASSIC:
+            return now + 2 * interval  # the next tick makes it due; this is for when ticks stop
+        planned = now + (self._wait(channel, rhythm, now) if self._plan and rhythm else interval)
+        if newest_posted_at is None or planned < newest_posted_at + SHORTEST_THRESHOLD:
+            if channel.known is not None and (self._plan is None or self._plan.channels <= CHANNEL_BOUND.channels):
+                await self._silence.show_threshold(channel.channel_id, now)
+            return planned
+        threshold = await self._silence.threshold(channel.channel_id, now, silent_since=newest_posted_at)
+        verify_at = newest_posted_at + threshold
+        return verify_at if now < verify_at < planned else planned
+
+    def _wait(self, channel: DueChannel, rhythm: Rhythm, now: datetime) -> timedelta:
+        assert self._plan is not None  # asked before
+        seconds = wait_seconds(
+            rhythm,
+            channel.profile or FLAT,
+            now=now.timestamp(),
+            price=self._plan.price * self._plan.trim,
+            weight=channel.weight or 1.0,
+            max_seconds=self._plan.max_seconds,
+        )
+        return timedelta(seconds=seconds)

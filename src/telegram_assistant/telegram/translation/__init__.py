@@ -1,0 +1,1 @@
+"""Telegram's messages translated into our values."""

@@ -1,0 +1,143 @@
+"""What a message shows beside its text: its kind, its facts, and the ids that make it another when they change."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from telethon.tl import types
+
+from telegram_assistant.domain.posts.post import Facts, Json, PostKind
+from telegram_assistant.domain.posts.text import storable
+from telegram_assistant.telegram.translation.files import document_facts, photo_facts
+from telegram_assistant.telegram.translation.values import facts_of, named_facts, spelled
+
+
+class MessageMedia(NamedTuple):
+    """`facts` are the post's, under `media` and `poll`."""
+
+    kind: PostKind
+    facts: Facts
+    ids: tuple[int, ...] = ()
+
+
+_KINDS = {
+    "document": PostKind.DOCUMENT,
+    "video": PostKind.VIDEO,
+    "round": PostKind.VIDEO,
+    "animation": PostKind.VIDEO,
+    "audio": PostKind.AUDIO,
+    "voice": PostKind.VOICE,
+    "sticker": PostKind.STICKER,
+}
+
+
+def shown_by(media: types.TypeMessageMedia | None) -> MessageMedia:
+    if media is None:
+        return MessageMedia(PostKind.TEXT, {})
+    return _SHOWN.get(type(media), _other)(media)
+
+
+def _photo(media: types.MessageMediaPhoto) -> MessageMedia:
+    facts: Facts = {"kind": "photo"}
+    if media.photo is not None:
+        facts |= photo_facts(media.photo)
+    if media.live_photo:
+        facts["live"] = True
+    return MessageMedia(PostKind.PHOTO, {"media": _hidden(facts, media)}, () if media.photo is None else (media.photo.id,))
+
+
+def _document(media: types.MessageMediaDocument) -> MessageMedia:
+    document = media.document
+    if document is None:
+        kind = "round" if media.round else "voice" if media.voice else "video" if media.video else "document"
+        return MessageMedia(_KINDS[kind], {"media": _hidden({"kind": kind}, media)})
+    facts = document_facts(document)
+    return MessageMedia(_KINDS[str(facts["kind"])], {"media": _hidden(facts, media)}, (document.id,))
+
+
+def _hidden(facts: Facts, media: types.MessageMediaPhoto | types.MessageMediaDocument) -> Facts:
+    if media.spoiler:
+        facts["spoiler"] = True
+    if media.ttl_seconds is not None:
+        facts["ttl_seconds"] = media.ttl_seconds
+    return facts
+
+
+def _web_page(media: types.MessageMediaWebPage) -> MessageMedia:
+    """A preview that Telegram is still making is `pending`; one that it could not make has an address at most."""
+    page = media.webpage
+    facts: Facts = {"kind": "web_page"}
+    if type(page) is types.WebPagePending:
+        facts["pending"] = True
+    facts |= named_facts(page, ("url", "type", "site_name", "title", "description", "author", "photo", "document"))
+    return MessageMedia(PostKind.TEXT, {"media": facts})
+
+
+def _poll(media: types.MessageMediaPoll) -> MessageMedia:
+    poll, results = media.poll, media.results
+    votes = {one.option: one for one in results.results or ()}
+    facts: Facts = {
+        "id": poll.id,
+        "question": storable(poll.question.text),
+        "answers": [_answer(one, votes.get(one.option)) for one in poll.answers],
+    }
+    facts |= named_facts(poll, ("quiz", "closed", "multiple_choice", "public_voters", "close_period", "close_date"))
+    facts |= named_facts(results, ("total_voters", "solution"))
+    return MessageMedia(PostKind.POLL, {**shown_by(media.attached_media).facts, "poll": facts}, (poll.id,))
+
+
+def _answer(answer: types.TypePollAnswer, votes: types.PollAnswerVoters | None) -> Facts:
+    facts: Facts = {"text": storable(answer.text.text)}
+    if votes is not None and votes.voters is not None:
+        facts["voters"] = votes.voters
+    if votes is not None and votes.correct:
+        facts["correct"] = True
+    return facts
+
+
+def _for_pay(media: types.MessageMediaPaidMedia | types.MessageMediaInvoice) -> MessageMedia:
+    """Until it is paid for, only previews are known of what it shows."""
+    facts, extended = _named(media), media.extended_media
+    items = [_item(one) for one in (extended if isinstance(extended, list) else [extended]) if one is not None]
+    if items:
+        facts["items"] = items
+    return MessageMedia(PostKind.OTHER, {"media": facts})
+
+
+def _item(extended: types.TypeMessageExtendedMedia) -> Json:
+    if type(extended) is types.MessageExtendedMedia:
+        return shown_by(extended.media).facts.get("media", {})
+    return {"kind": "preview", **facts_of(extended)}
+
+
+def _unsupported(_: types.MessageMediaUnsupported) -> MessageMedia:
+    """Newer than our layer: kept as unreadable, so that it can be read again later."""
+    return MessageMedia(PostKind.UNREADABLE, {"media": {"kind": "unsupported"}})
+
+
+def _nothing(_: types.MessageMediaEmpty) -> MessageMedia:
+    return MessageMedia(PostKind.TEXT, {})
+
+
+def _other(media: types.TypeMessageMedia) -> MessageMedia:
+    """Geo, venue, contact, game, dice, story, giveaway and whatever comes."""
+    return MessageMedia(PostKind.OTHER, {"media": _named(media)})
+
+
+def _named(media: types.TypeMessageMedia) -> Facts:
+    """The small facts that it has, under the schema's names."""
+    kind = _NAMES.get(type(media)) or spelled(type(media).__name__, "MessageMedia")
+    return {"kind": kind, **facts_of(media)}
+
+
+_NAMES = {types.MessageMediaGeoLive: "live_geo", types.MessageMediaToDo: "todo"}
+
+_SHOWN: dict[type, Callable[[Any], MessageMedia]] = {
+    types.MessageMediaPhoto: _photo,
+    types.MessageMediaDocument: _document,
+    types.MessageMediaWebPage: _web_page,
+    types.MessageMediaPoll: _poll,
+    types.MessageMediaPaidMedia: _for_pay,
+    types.MessageMediaInvoice: _for_pay,
+    types.MessageMediaUnsupported: _unsupported,
+    types.MessageMediaEmpty: _nothing,
+}

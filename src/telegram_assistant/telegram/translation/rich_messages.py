@@ -1,0 +1,172 @@
+"""Messages written as a page (headings, lists, tables, pictures between them), read as one text with its marks."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from telethon.tl import TLObject, types
+
+from telegram_assistant.domain.posts.post import Facts, TextEntity
+from telegram_assistant.domain.posts.text import storable
+from telegram_assistant.telegram.translation.values import named_facts
+
+
+class RichText(NamedTuple):
+    """What a message says. `ids` are the files that a page shows between its words, `facts` belong to the post."""
+
+    text: str
+    entities: tuple[TextEntity, ...]
+    ids: tuple[int, ...]
+    facts: Facts
+
+
+def written_on(page: types.RichMessage) -> RichText:
+    """A page that is longer than what Telegram sends with a message is only `part` of itself."""
+    pen = _Pen()
+    pen.write(page.blocks)
+    entities = sorted(pen.entities, key=lambda one: (one.offset, -one.length))
+    facts = named_facts(page, ("rtl", "part", "photos", "documents"))
+    ids = tuple(file.id for file in (*page.photos, *page.documents))
+    return RichText("".join(pen.pieces), tuple(entities), ids, {"rich": facts})
+
+
+_MARKS = {
+    types.TextBold: "bold",
+    types.TextItalic: "italic",
+    types.TextUnderline: "underline",
+    types.TextStrike: "strike",
+    types.TextSpoiler: "spoiler",
+    types.TextFixed: "code",
+    types.TextMarked: "marked",
+    types.TextSubscript: "subscript",
+    types.TextSuperscript: "superscript",
+    types.TextMath: "math",
+    types.TextAutoUrl: "url",
+    types.TextEmail: "email",
+    types.TextAutoEmail: "email",
+    types.TextPhone: "phone",
+    types.TextAutoPhone: "phone",
+    types.TextBankCard: "bank_card",
+    types.TextMention: "mention",
+    types.TextMentionName: "mention_name",
+    types.TextHashtag: "hashtag",
+    types.TextCashtag: "cashtag",
+    types.TextBotCommand: "bot_command",
+    types.TextCustomEmoji: "custom_emoji",
+    types.TextDate: "formatted_date",
+    types.PageBlockTitle: "heading",
+    types.PageBlockSubtitle: "heading",
+    types.PageBlockHeader: "heading",
+    types.PageBlockSubheader: "heading",
+    types.PageBlockHeading1: "heading",
+    types.PageBlockHeading2: "heading",
+    types.PageBlockHeading3: "heading",
+    types.PageBlockHeading4: "heading",
+    types.PageBlockHeading5: "heading",
+    types.PageBlockHeading6: "heading",
+    types.PageBlockPreformatted: "pre",
+    types.PageBlockMath: "math",
+    types.PageBlockBlockquote: "blockquote",
+    types.PageBlockBlockquoteBlocks: "blockquote",
+    types.PageBlockPullquote: "blockquote",
+}
+
+_DETAILS: dict[type, Callable[[Any], str | int | None]] = {
+    types.TextMentionName: lambda node: int(node.user_id),
+    types.TextCustomEmoji: lambda node: int(node.document_id),
+    types.TextDate: lambda node: str(node.date.isoformat()),
+    types.PageBlockPreformatted: lambda node: storable(node.language) or None,
+    types.PageBlockBlockquote: lambda node: "collapsed" if node.collapsed else None,
+}
+
+_LINES = {
+    kind.SUBCLASS_OF_ID
+    for kind in (types.PageBlockParagraph, types.PageListItemText, types.PageListOrderedItemText, types.PageTableRow, types.PageRelatedArticle)
+}
+"""What begins on a line of its own."""
+
+_WORDS_IN = (
+    *("cover", "title", "author", "description", "texts", "text", "source", "alt", "channel"),
+    *("blocks", "items", "rows", "cells", "buttons", "articles", "caption", "credit"),
+)
+"""Where the schema keeps words, in the order of reading. Whatever has one of them is read, so that no new block is lost."""
+
+
+class _Pen:
+    """Writes from left to right, and knows where it is in UTF-16 units."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.entities: list[TextEntity] = []
+        self._at = 0
+        self._on_new_line = False
+        self._after_bullet = False
+
+    def write(self, node: TLObject | list[Any] | str) -> None:
+        if isinstance(node, str):
+            self._say(node)
+        elif isinstance(node, list):
+            for one in node:
+                self.write(one)
+        else:
+            self._write_marked(node)
+
+    def _write_marked(self, node: TLObject) -> None:
+        if node.SUBCLASS_OF_ID in _LINES:
+            self._break()
+        start = self._at + self._on_new_line
+        self._write_inside(node)
+        mark = _mark_of(node)
+        if mark is not None and self._at > start:
+            kind, url, detail = mark
+            self.entities.append(TextEntity(kind, start, self._at - start, url, detail))
+
+    def _write_inside(self, node: TLObject) -> None:
+        for name in _WORDS_IN:
+            inside = getattr(node, name, None)
+            if inside is None:
+                continue
+            if name in {"caption", "credit"}:
+                self._break()
+            if name == "items" and type(node) in _BULLETS:
+                self._write_list(node)
+            elif name == "cells":
+                self._write_cells(inside)
+            else:
+                self.write(inside)
+
+    def _write_list(self, node: types.PageBlockList | types.PageBlockOrderedList) -> None:
+        for number, item in enumerate(node.items, getattr(node, "start", None) or 1):
+            self._break()
+            self._say(_BULLETS[type(node)](item, number))
+            self._after_bullet = True
+            self.write(item)
+
+    def _write_cells(self, cells: list[types.PageTableCell]) -> None:
+        for number, cell in enumerate(cells):
+            self._say(" | " if number else "")
+            self.write(cell)
+
+    def _say(self, text: str) -> None:
+        if text:
+            written = storable(f"\n{text}" if self._on_new_line else text)
+            self._on_new_line = self._after_bullet = False
+            self._at += len(written.encode("utf-16-le")) // 2
+            self.pieces.append(written)
+
+    def _break(self) -> None:
+        self._on_new_line = bool(self.pieces) and not self._after_bullet
+
+
+_BULLETS: dict[type, Callable[[Any, int], str]] = {
+    types.PageBlockList: lambda item, _: ("☑ " if item.checked else "☐ ") if item.checkbox else "• ",
+    types.PageBlockOrderedList: lambda item, number: f"{item.num or number}. ",
+}
+
+
+def _mark_of(node: TLObject) -> tuple[str, str | None, str | int | None] | None:
+    """Kind, address and detail. Whatever has an address is a link: words, buttons, pictures."""
+    address = getattr(node, "url", None) or getattr(getattr(node, "type", None), "url", None)
+    if address:
+        return "text_url", storable(address), None
+    kind, detail = _MARKS.get(type(node)), _DETAILS.get(type(node))
+    return None if kind is None else (kind, None, None if detail is None else detail(node))

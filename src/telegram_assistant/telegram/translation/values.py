@@ -1,0 +1,87 @@
+"""Telegram's values as facts: JSON that every store takes, small, and without what only opens a file."""
+
+import math
+import re
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from telethon.tl import TLObject, types
+
+from telegram_assistant.domain.posts.post import Facts, Json
+from telegram_assistant.domain.posts.text import storable
+from telegram_assistant.telegram.translation.files import document_facts, photo_facts
+
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@cache
+def spelled(class_name: str, prefix: str) -> str:
+    """`chat_edit_title` for MessageActionChatEditTitle, a MessageAction."""
+    return _WORDS.sub("_", class_name.removeprefix(prefix)).lower()
+
+
+def fact_of(value: Any) -> Json:  # noqa: ANN401 -- whatever a field of the schema may hold
+    """None for what is absent, empty, false, or not a small fact."""
+    say = _SAY.get(type(value))
+    return None if say is None else say(value)
+
+
+def facts_of(thing: TLObject) -> Facts:
+    """Every field that says something small, under the schema's own name."""
+    return {name: fact for name, value in vars(thing).items() if name not in _LEFT_OUT and (fact := fact_of(value)) is not None}
+
+
+_LEFT_OUT = frozenset({"access_hash", "hash", "slug", "prepaid_upgrade_hash", "vcard"})
+"""Keys to files, calls and gifts; and the card of a contact, which says the same again at any length."""
+
+
+def named_facts(thing: TLObject, names: tuple[str, ...]) -> Facts:
+    """Only these fields, as far as it has them."""
+    return {name: fact for name in names if (fact := fact_of(getattr(thing, name, None))) is not None}
+
+
+def _all(thing: TLObject) -> Json:
+    return facts_of(thing) or None
+
+
+def _only(*names: str) -> Callable[[TLObject], Json]:
+    return lambda thing: named_facts(thing, names) or None
+
+
+def _each(values: list[Any]) -> Json:
+    return [fact for value in values if (fact := fact_of(value)) is not None] or None
+
+
+_SAY: dict[type, Callable[[Any], Json]] = {
+    bool: lambda value: value or None,
+    int: lambda value: value,
+    float: lambda value: value if math.isfinite(value) else None,
+    str: lambda value: storable(value) or None,
+    datetime: datetime.isoformat,
+    list: _each,
+    types.PeerUser: _all,
+    types.PeerChat: _all,
+    types.PeerChannel: _all,
+    types.TextWithEntities: lambda value: storable(value.text) or None,
+    types.Photo: photo_facts,
+    types.Document: document_facts,
+    types.WebDocument: _all,
+    types.GeoPoint: _all,
+    types.Game: _all,
+    types.InputGroupCall: _all,
+    types.StarsAmount: _all,
+    types.StarsTonAmount: lambda value: {"nanotons": value.amount},
+    types.StarGift: _only("id", "stars", "title"),
+    types.StarGiftUnique: _only("id", "title", "num"),
+    types.StoryItem: _only("date", "expire_date", "caption"),
+    types.TodoList: _all,
+    types.TodoItem: _all,
+    types.TodoCompletion: _all,
+    types.PollAnswer: _only("text"),
+    types.ChatTheme: _all,
+    types.Birthday: _all,
+    types.FactCheck: _all,
+    types.RestrictionReason: _all,
+}

@@ -36,7 +36,7 @@ from telegram_assistant.telemetry.health import Health
 from telegram_assistant.understanding.post_tags import Tagger
 from telegram_assistant.vectors.index import MeaningSearch, VectorIndex
 from telegram_assistant.vectors.opening import open_vectors
-from telegram_assistant.worker_role import loops_of, relay_of, runner_of
+from telegram_assistant.worker_role import branches_of, loops_of, relay_of, runner_of
 from testkit.engines import Engine, running_engine
 from testkit.harness import Versions, arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
 
@@ -109,7 +109,7 @@ async def measured(meter: Meter, work: Callable[[], Awaitable[None]]) -> Used:
 async def alone(app: App, stage: Stage) -> None:
     """Let one stage work until nothing is left for it."""
     stopping = asyncio.Event()
-    running = asyncio.create_task(runner_of(stage, ENDS, app, Health(probes={}), Options()).run(stopping))
+    running = asyncio.create_task(runner_of(stage, branches_of(PIPELINE, ENDS).get(stage.name), app, Health(probes={}), Options()).run(stopping))
     await until_idle(app.redis, (stage,))
     stopping.set()
     await running

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from telegram_assistant.assembly import App
+from telegram_assistant.domain.branch import MAX_BRANCHES, Branch
+from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.operations.graph_upkeep import keep_graph
 from telegram_assistant.features.operations.vector_upkeep import keep_vectors, report_vectors
 from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.settings import EmbeddingSource
-from telegram_assistant.stores.postgres.delivery.outbox import ALL_BRANCHES
 from telegram_assistant.streams.coalescing import Coalescer
 from telegram_assistant.streams.monitoring import watch
 from telegram_assistant.streams.notices import NoticeRelay
@@ -64,13 +65,14 @@ def graph_loop(app: App, health: Health) -> Loop:
 def loops_of(stages: Sequence[Stage], ends: Sequence[Stage], app: App, health: Health, options: Options) -> tuple[Loop, ...]:
     """The same for any pipeline."""
     partitions = options.partitions
-    runners = [runner_of(stage, ends, app, health, options) for stage in stages]
+    branches = branches_of(stages, ends)
+    runners = [runner_of(stage, branches.get(stage.name), app, health, options) for stage in stages]
     hurried = [stage for stage in stages if not stage.may_lag]
     relays = (*relay_of(hurried, app, health).loops(), notices_of(hurried, app, health).loop())
     return (*(runner.loop() for runner in runners), *relays, watch(app.redis, stages, partitions, health))
 
 
-def runner_of(stage: Stage, ends: Sequence[Stage], app: App, health: Health, options: Options) -> Runner:
+def runner_of(stage: Stage, branch: Branch | None, app: App, health: Health, options: Options) -> Runner:
     """One stage at work; a post that has passed all ends of the pipeline leaves the outbox."""
     return Runner(
         stage,
@@ -80,14 +82,18 @@ def runner_of(stage: Stage, ends: Sequence[Stage], app: App, health: Health, opt
         instance=app.instance,
         health=health,
         options=options,
-        finished=Coalescer(partial(app.system.outbox.done, branches=branch_of(stage, ends))) if stage in ends else None,
+        finished=Coalescer(partial(app.system.outbox.done, branch=branch)) if branch else None,
     )
 
 
-def branch_of(stage: Stage, ends: Sequence[Stage]) -> int:
-    """The bit of the branch that ends with this stage; the last one stands for all that are left."""
-    bit = 1 << ends.index(stage)
-    return ALL_BRANCHES & -bit if stage is ends[-1] else bit
+def branches_of(stages: Sequence[Stage], ends: Sequence[Stage]) -> dict[str, Branch]:
+    """The branch that ends with each of these stages, by the stage's name. CannotStart when posts could never pass all of them."""
+    names = [end.name for end in ends]
+    missing = set(names) - {stage.name for stage in stages}
+    if missing or len(set(names)) != len(names) or not 0 < len(names) <= MAX_BRANCHES:
+        why = f"the pipeline cannot end with {', '.join(names) or 'nothing'}"
+        raise CannotStart(why, remedy=f"Name 1 to {MAX_BRANCHES} different stages of the pipeline in ENDS (pipeline.py)")
+    return {name: Branch.at(position, count=len(names)) for position, name in enumerate(names)}
 
 
 def relay_of(stages: Sequence[Stage], app: App, health: Health) -> Relay:

@@ -88,6 +88,11 @@ def test_the_same_fact_has_the_same_id_and_another_fact_another() -> None:
     assert len({first.event_id, *(other.event_id for other in others)}) == 5
 
 
+def test_an_event_with_a_misspelt_fact_is_refused_when_it_is_made() -> None:
+    with pytest.raises(TypeError, match="PostTagged has no tagz"):
+        PostTagged.about(PostId(ChannelId(1), MessageId(1)), 1, occurred_at=MOMENT, tagz=("weather",))
+
+
 def test_an_event_cannot_be_changed_nor_hold_nonsense() -> None:
     event = example(PostParsed)
     with pytest.raises(ValidationError):

@@ -41,7 +41,12 @@ class Event(BaseModel):
 
     @classmethod
     def about(cls, post_id: PostId, revision: int, *, occurred_at: datetime, trace_id: str | None = None, trigger: str = "", **facts: object) -> Self:
-        """The event about this revision of a post. The same fact has the same id, however often it is told."""
+        """The event about this revision of a post. The same fact has the same id, however often it is published.
+
+        TypeError names facts that this event does not have. Unknown fields of events that are read survive instead.
+        """
+        if unknown := facts.keys() - cls.model_fields.keys():
+            raise TypeError(f"{cls.__name__} has no {', '.join(sorted(unknown))}")
         return cls.model_validate(
             {
                 "event_id": event_id_of(cls.NAME, post_id, revision, trigger),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from telegram_assistant.domain.branch import ONLY_BRANCH, Branch
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.stores.postgres.database import SystemTransactions
@@ -38,13 +39,14 @@ ANNOUNCE_BULK = _MARK.format(
     ) o WHERE a.requested_by IS NOT NULL"""
 )
 
-ALL_BRANCHES = 3
-"""One bit for each; as many as `awaits` begins with."""
-
 _FINISHED = "unnest($1::bigint[], $2::bigint[], $3::int[]) AS f(channel_id, message_id, revision)"
 _SAME = "o.channel_id = f.channel_id AND o.message_id = f.message_id AND o.revision <= f.revision"
-DONE_AT_LAST = f"DELETE FROM outbox o USING {_FINISHED} WHERE {_SAME} AND o.awaits & ~$4::int = 0"
-DONE = f"UPDATE outbox o SET awaits = o.awaits & ~$4::int FROM {_FINISHED} WHERE {_SAME} AND o.awaits & $4::int <> 0 RETURNING o.awaits"
+# $4 the bit of the branch that has ended, $5 the bits of all branches
+DONE_AT_LAST = f"DELETE FROM outbox o USING {_FINISHED} WHERE {_SAME} AND (o.ended_branches | $4::int) & $5::int = $5"
+DONE = f"""
+UPDATE outbox o SET ended_branches = o.ended_branches | $4::int FROM {_FINISHED} WHERE {_SAME} AND o.ended_branches & $4::int = 0
+RETURNING o.ended_branches & $5::int = $5 AS is_last
+"""
 
 RECENT = """
 UPDATE outbox SET announced_at = NULL WHERE announced_at > (SELECT max(announced_at) FROM outbox) - interval '10 minutes'
@@ -92,17 +94,17 @@ class Outbox:
                 )
         return len(rows)
 
-    async def done(self, finished: Sequence[tuple[PostId, int]], *, branches: int = ALL_BRANCHES) -> None:
-        """These revisions, and older ones of the same posts, have passed the end of these branches; after the last one the row goes.
+    async def done(self, finished: Sequence[tuple[PostId, int]], *, branch: Branch = ONLY_BRANCH) -> None:
+        """Records that these revisions, and older ones of the same posts, have passed the end of a branch. After the last branch the row goes.
 
-        Two branches may end at the same moment: whoever comes second sees what the first has left.
+        Two branches may end at the same moment: the second transaction sees what the first has recorded.
         """
         columns = ([post_id.channel_id for post_id, _ in finished], [post_id.message_id for post_id, _ in finished], [one for _, one in finished])
         async with self._transactions.begin() as connection:
-            await connection.execute(DONE_AT_LAST, *columns, branches)
-            left = await connection.fetch(DONE, *columns, branches)
-            if any(row["awaits"] == 0 for row in left):
-                await connection.execute(DONE_AT_LAST, *columns, branches)
+            await connection.execute(DONE_AT_LAST, *columns, branch.bit, branch.all_bits)
+            recorded = await connection.fetch(DONE, *columns, branch.bit, branch.all_bits)
+            if any(row["is_last"] for row in recorded):
+                await connection.execute(DONE_AT_LAST, *columns, branch.bit, branch.all_bits)
 
     async def unfinished_bulk(self) -> int:
         """Bulk posts that are on their way; those in a dead letter are not."""

@@ -23,7 +23,7 @@ from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.graph.graph_facts import Contribution, Visible, contribution_of
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.understanding.policy import Tier
-from telegram_assistant.events import Event, PostIndexed
+from telegram_assistant.events import PostIndexed
 from telegram_assistant.features.operations.graph_upkeep import rebuild_graph
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.questions import GraphQuestions
@@ -155,11 +155,11 @@ async def measure(posts: int, system: SystemStores, graph: Graph, driver: AsyncD
     _, ids = await land(system, posts)
     index = GraphIndex(graph, states=system.post_states)
     await graph.switch(await graph.begin())
-    events: list[Event] = [PostIndexed.about(post, 1, occurred_at=datetime.now(UTC)) for post in ids]
+    events = [PostIndexed.about(post, 1, occurred_at=datetime.now(UTC)) for post in ids]
     batches = [events[start : start + BATCH] for start in range(0, len(events), BATCH)]
     warm = max(len(batches) // 3, 1)
 
-    async def stage(some: Sequence[list[Event]]) -> None:
+    async def stage(some: Sequence[list[PostIndexed]]) -> None:
         for batch in some:
             await graph_indexing(batch, graph_index=index, rebuilds=system.rebuilds)
 

@@ -26,7 +26,7 @@ from pydantic import SecretStr
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.accounts.account import AccountState, Lease
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.events import Event, PostParsed
+from telegram_assistant.events import PostParsed
 from telegram_assistant.ingest.reading.account_loop import AccountLoop
 from telegram_assistant.ingest_role import OwnedAccount, desk_of, fetcher_of
 from telegram_assistant.settings import Settings, TelegramSettings
@@ -121,7 +121,7 @@ async def read_posts(app: App, mine: OwnedAccount, line: AccountClient, tenant_i
 async def persist(app: App, admin: "asyncpg.Connection[asyncpg.Record]") -> None:
     rows = await admin.fetch("SELECT channel_id, message_id FROM posts")
     now = datetime.now(UTC)
-    events: list[Event] = [PostParsed.about(_post(row), 1, occurred_at=now) for row in rows]
+    events = [PostParsed.about(_post(row), 1, occurred_at=now) for row in rows]
     for first in range(0, len(events), 200):
         await post_persistence(events[first : first + 200], **bind(post_persistence, app.collaborators))
 

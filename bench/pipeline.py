@@ -31,7 +31,7 @@ from telegram_assistant.pipeline import ENDS, PIPELINE
 from telegram_assistant.settings import Settings, VectorSettings, read_group
 from telegram_assistant.streams.monitoring import look
 from telegram_assistant.streams.runner import Options
-from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.understanding.post_tags import Tagger
 from telegram_assistant.vectors.index import MeaningSearch, VectorIndex
@@ -106,7 +106,7 @@ async def measured(meter: Meter, work: Callable[[], Awaitable[None]]) -> Used:
     return Used(took, own, postgres, redis)
 
 
-async def alone(app: App, stage: Stage) -> None:
+async def alone(app: App, stage: AnyStage) -> None:
     """Let one stage work until nothing is left for it."""
     stopping = asyncio.Event()
     running = asyncio.create_task(runner_of(stage, branches_of(PIPELINE, ENDS).get(stage.name), app, Health(probes={}), Options()).run(stopping))
@@ -115,7 +115,7 @@ async def alone(app: App, stage: Stage) -> None:
     await running
 
 
-async def until_idle(redis: Redis, stages: Sequence[Stage]) -> None:
+async def until_idle(redis: Redis, stages: Sequence[AnyStage]) -> None:
     while any(state.lag or state.pending for state in await look(redis, stages, 1)):
         await asyncio.sleep(0.05)
 

@@ -32,7 +32,7 @@ from telegram_assistant.events import PostVisionUploaded
 from telegram_assistant.streams.entries import PAYLOAD, Buried
 from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.runner import Options, Runner
-from telegram_assistant.streams.stage import Stage, stage
+from telegram_assistant.streams.stage import AnyStage, stage
 from telegram_assistant.telemetry.health import Health
 from testkit.engines import Engine, running_engine
 from testkit.harness import arguments, cpu_seconds, median, own_cpu_seconds, report
@@ -120,7 +120,7 @@ async def bare_concurrent(redis: Redis, count: int) -> None:
     await acknowledging
 
 
-async def ours(redis: Redis, count: int, declare: Callable[[Callable[[int], None]], Stage]) -> None:
+async def ours(redis: Redis, count: int, declare: Callable[[Callable[[int], None]], AnyStage]) -> None:
     stopping, done = asyncio.Event(), 0
 
     def handled(some: int) -> None:
@@ -134,7 +134,7 @@ async def ours(redis: Redis, count: int, declare: Callable[[Callable[[int], None
     await runner.run(stopping)
 
 
-def batch_stage(handled: Callable[[int], None]) -> Stage:
+def batch_stage(handled: Callable[[int], None]) -> AnyStage:
     @stage(consumes=PostVisionUploaded, batch=BATCH, concurrency=2)
     async def ours_batch(events: list[PostVisionUploaded]) -> None:
         handled(len(events))
@@ -142,7 +142,7 @@ def batch_stage(handled: Callable[[int], None]) -> Stage:
     return ours_batch
 
 
-def each_stage(handled: Callable[[int], None]) -> Stage:
+def each_stage(handled: Callable[[int], None]) -> AnyStage:
     @stage(consumes=PostVisionUploaded, concurrency=IN_FLIGHT)
     async def ours_each(_event: PostVisionUploaded) -> None:
         handled(1)

@@ -22,7 +22,7 @@ from telegram_assistant.ai.protocols import TextKind, Vector
 from telegram_assistant.assembly import Models, open_gate
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.events import Event, PostEnriched
+from telegram_assistant.events import AlbumAssembled, PostEnriched
 from telegram_assistant.settings import Settings, VectorSettings, read_group
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
@@ -74,7 +74,7 @@ async def stage_figures(settings: Settings, pool: Pool, vectors: Vectors, drawn:
     ids, texts = await land(system, posts)
     async with opened_gate(settings, system, drawn) as gate:
         index = VectorIndex(vectors, gate=gate, states=system.post_states)
-        events: list[Event] = [PostEnriched.about(post, 1, occurred_at=datetime.now(UTC)) for post in ids]
+        events: list[PostEnriched | AlbumAssembled] = [PostEnriched.about(post, 1, occurred_at=datetime.now(UTC)) for post in ids]
         await indexing(events[:BATCH], post_states=system.post_states, index=index)
         pid = await pool.fetchval("SELECT pg_backend_pid()")
         own, server, began = own_cpu_seconds(), cpu_seconds(pid), time.perf_counter()

@@ -18,10 +18,12 @@
     └── CannotStart     a role cannot begin; the text says why and what to do
         └── InUse       another process has what only one may have
 
-Anything else that is raised is a bug.
+Unreadable, AccountRefused and ProviderFailed stand beside the enums that they carry: in domain/understanding/pages.py,
+domain/accounts/account.py and domain/understanding/policy.py. Anything else that is raised is a bug.
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 
 class AssistantError(Exception):
@@ -40,10 +42,18 @@ class Flooded(Busy):
     """Telegram asks this account to leave a method alone; nothing is sent before `retry_after_seconds` are over."""
 
 
-class Unanswered(Busy):
-    """Telegram does not answer. `reason` says why, as metrics name it: timeout, connection or network."""
+class NoAnswer(StrEnum):
+    """Why Telegram does not answer, as metrics name it."""
 
-    def __init__(self, what: str, *, reason: str, retry_after_seconds: float = 1.0) -> None:
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    NETWORK = "network"
+
+
+class Unanswered(Busy):
+    """Telegram does not answer."""
+
+    def __init__(self, what: str, *, reason: NoAnswer, retry_after_seconds: float = 1.0) -> None:
         super().__init__(what, retry_after_seconds=retry_after_seconds)
         self.reason = reason
 
@@ -68,37 +78,12 @@ class Conflicting(Rejected):
     """The wish makes sense, but something else stands in its way; the text says what."""
 
 
-class Unreadable(AssistantError):
-    """A linked page cannot be had. `status` is the PageStatus to remember it by."""
-
-    def __init__(self, status: str, why: str) -> None:
-        super().__init__(why)
-        self.status = status
-
-
 class LeaseLost(AssistantError):
     """Another process owns this work now."""
 
 
-class AccountRefused(AssistantError):
-    """Telegram does not accept the login any more. `state` is the AccountState to park the account in."""
-
-    def __init__(self, why: str, *, state: str) -> None:
-        super().__init__(why)
-        self.state = state
-
-
 class UnknownMarkup(AssistantError):
     """A web page is not written as we know it; the text says what is missing."""
-
-
-class ProviderFailed(AssistantError):
-    """An AI provider gave no usable answer. `failure` is a Failure; only the gate in front of the providers catches it."""
-
-    def __init__(self, failure: str, what: str = "", *, retry_after_seconds: float = 0.0) -> None:
-        super().__init__(f"{failure}: {what}" if what else failure)
-        self.failure = failure
-        self.retry_after_seconds = retry_after_seconds
 
 
 class SettingsError(AssistantError):

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.accounts.account import AccountState, Lease, masked
+from telegram_assistant.domain.accounts.account import AccountRefused, AccountState, Lease, masked
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.posts.history import HistoryReader
-from telegram_assistant.errors import AccountRefused, Rejected
+from telegram_assistant.errors import Rejected
 from telegram_assistant.ingest.accounts import PART, Holder, adopt
 from telegram_assistant.ingest.albums import PART as ALBUMS
 from telegram_assistant.ingest.albums import close_albums

@@ -19,9 +19,9 @@ from telegram_assistant.stages.retagging import retagging
 from telegram_assistant.stages.tag_persistence import tag_persistence
 from telegram_assistant.stages.tagging import tagging
 from telegram_assistant.stages.vision_analysis import vision_analysis
-from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.stage import AnyStage
 
-PIPELINE: tuple[Stage, ...] = (
+PIPELINE: tuple[AnyStage, ...] = (
     post_persistence,
     vision_analysis,
     tagging,
@@ -33,12 +33,12 @@ PIPELINE: tuple[Stage, ...] = (
     indexing,
 )
 
-WITH_GRAPH: tuple[Stage, ...] = (*PIPELINE, graph_indexing)
+WITH_GRAPH: tuple[AnyStage, ...] = (*PIPELINE, graph_indexing)
 
-ENDS: tuple[Stage, ...] = (post_persistence, indexing)
+ENDS: tuple[AnyStage, ...] = (post_persistence, indexing)
 """Where the branches of the flow end. A post's row leaves the outbox when all of these have passed it."""
 
 
-def stages_of(settings: Settings) -> tuple[Stage, ...]:
+def stages_of(settings: Settings) -> tuple[AnyStage, ...]:
     """A stage that is off reads nothing and holds nothing back."""
     return WITH_GRAPH if settings.graph.uri else PIPELINE

@@ -15,7 +15,7 @@ from telegram_assistant.streams.monitoring import watch
 from telegram_assistant.streams.notices import NoticeRelay
 from telegram_assistant.streams.relay import Relay
 from telegram_assistant.streams.runner import Options, Runner
-from telegram_assistant.streams.stage import Stage, bind
+from telegram_assistant.streams.stage import AnyStage, bind
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.understanding.improvements import better_sights, better_tags, better_vectors
@@ -62,7 +62,7 @@ def graph_loop(app: App, health: Health) -> Loop:
     return Loop("graph", run)
 
 
-def loops_of(stages: Sequence[Stage], ends: Sequence[Stage], app: App, health: Health, options: Options) -> tuple[Loop, ...]:
+def loops_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage], app: App, health: Health, options: Options) -> tuple[Loop, ...]:
     """The same for any pipeline."""
     partitions = options.partitions
     branches = branches_of(stages, ends)
@@ -72,7 +72,7 @@ def loops_of(stages: Sequence[Stage], ends: Sequence[Stage], app: App, health: H
     return (*(runner.loop() for runner in runners), *relays, watch(app.redis, stages, partitions, health))
 
 
-def runner_of(stage: Stage, branch: Branch | None, app: App, health: Health, options: Options) -> Runner:
+def runner_of(stage: AnyStage, branch: Branch | None, app: App, health: Health, options: Options) -> Runner:
     """One stage at work; a post that has passed all ends of the pipeline leaves the outbox."""
     return Runner(
         stage,
@@ -86,7 +86,7 @@ def runner_of(stage: Stage, branch: Branch | None, app: App, health: Health, opt
     )
 
 
-def branches_of(stages: Sequence[Stage], ends: Sequence[Stage]) -> dict[str, Branch]:
+def branches_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage]) -> dict[str, Branch]:
     """The branch that ends with each of these stages, by the stage's name. CannotStart when posts could never pass all of them."""
     names = [end.name for end in ends]
     missing = set(names) - {stage.name for stage in stages}
@@ -96,13 +96,13 @@ def branches_of(stages: Sequence[Stage], ends: Sequence[Stage]) -> dict[str, Bra
     return {name: Branch.at(position, count=len(names)) for position, name in enumerate(names)}
 
 
-def relay_of(stages: Sequence[Stage], app: App, health: Health) -> Relay:
+def relay_of(stages: Sequence[AnyStage], app: App, health: Health) -> Relay:
     """The relay that feeds these stages."""
     streams = app.settings.streams
     return Relay(app.system.outbox, stages, redis=app.redis, health=health, partitions=streams.partitions, max_entries=streams.max_entries)
 
 
-def notices_of(stages: Sequence[Stage], app: App, health: Health) -> NoticeRelay:
+def notices_of(stages: Sequence[AnyStage], app: App, health: Health) -> NoticeRelay:
     """The relay of all other events that begin in PostgreSQL."""
     streams = app.settings.streams
     return NoticeRelay(app.system.notices, stages, redis=app.redis, health=health, partitions=streams.partitions, max_entries=streams.max_entries)

@@ -9,8 +9,7 @@ import xllamacpp
 
 from telegram_assistant.ai.protocols import Instruction
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.understanding.policy import ModelTask, Tier, Urgency
-from telegram_assistant.errors import ProviderFailed
+from telegram_assistant.domain.understanding.policy import ModelTask, ProviderFailed, Tier, Urgency
 from tests.ai.conftest import VOCABULARY, Opened, fresh_text, make_paid_channel, tags_of
 
 

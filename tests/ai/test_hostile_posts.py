@@ -11,8 +11,7 @@ from telegram_assistant.ai.gate import Gate
 from telegram_assistant.ai.outputs import PictureFacts, Tags, leaks, parse
 from telegram_assistant.ai.prompting import MAX_CHARACTERS, fenced, harmless, prompt
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.understanding.policy import Failure, FallbackReason, Tier, Urgency
-from telegram_assistant.errors import ProviderFailed
+from telegram_assistant.domain.understanding.policy import Failure, FallbackReason, ProviderFailed, Tier, Urgency
 from testkit.provider_server import Asked, FakeServer
 from tests.ai.conftest import VOCABULARY, make_paid_channel, tags_of
 

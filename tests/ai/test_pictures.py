@@ -12,7 +12,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from telegram_assistant.ai.picture_readers import PictureReaders
 from telegram_assistant.ai.protocols import Picture
-from telegram_assistant.errors import ProviderFailed
+from telegram_assistant.domain.understanding.policy import ProviderFailed
 
 JFIF, QUANTISATION, HUFFMAN, BASELINE, START_OF_SCAN = 0xE0, 0xDB, 0xC4, 0xC0, 0xDA
 

@@ -17,9 +17,9 @@ from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.protocols import Fetch, Instruction, Picture, TextKind
 from telegram_assistant.ai.providers import ConfiguredProvider, examine, open_sources
 from telegram_assistant.domain.diagnosis import Severity
-from telegram_assistant.domain.understanding.policy import Failure, ModelTask
+from telegram_assistant.domain.understanding.policy import Failure, ModelTask, ProviderFailed
 from telegram_assistant.domain.understanding.spending import Price, Tokens
-from telegram_assistant.errors import CannotStart, ProviderFailed, SettingsError
+from telegram_assistant.errors import CannotStart, SettingsError
 from telegram_assistant.settings import read_settings
 from testkit.provider_server import CREDENTIALS, FakeServer, fake_server
 

@@ -10,7 +10,7 @@ import pytest
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
-from telegram_assistant.events import Event, PostParsed
+from telegram_assistant.events import PostParsed
 from telegram_assistant.features.operations.text_upkeep import rebuild_text
 from telegram_assistant.features.operations.vector_upkeep import rebuild_vectors
 from telegram_assistant.settings import read_settings
@@ -177,7 +177,7 @@ async def rebuild_words(app: App, *, owner: str = "here#0001", stopping: asyncio
 
 async def with_words(app: App, posts: list[PostId]) -> None:
     system = app.system
-    events: list[Event] = [PostParsed.about(post_id, 1, occurred_at=datetime.now(UTC)) for post_id in posts]
+    events = [PostParsed.about(post_id, 1, occurred_at=datetime.now(UTC)) for post_id in posts]
     await post_persistence(
         events, posts=system.posts, media=system.media, media_rules=app.media_rules, albums=system.albums, versions=system.versions
     )

@@ -12,7 +12,7 @@ from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Rejected
-from telegram_assistant.events import Event, PostParsed
+from telegram_assistant.events import PostParsed
 from telegram_assistant.features.search.meaning import WordsOnly
 from telegram_assistant.features.search.pages import COMPARED_CHARACTERS
 from telegram_assistant.features.search.search import SearchPage, search
@@ -60,7 +60,7 @@ class Reader:
             for place, text in enumerate(texts)
         ]
         await self.app.system.landing.land(make_page(*posts), Claim(channel_id or self.channel_id, 0))
-        events: list[Event] = [PostParsed.about(post.id, 1, occurred_at=NOW) for post in posts]
+        events = [PostParsed.about(post.id, 1, occurred_at=NOW) for post in posts]
         system = self.app.system
         await post_persistence(
             events, posts=system.posts, media=system.media, media_rules=self.app.media_rules, albums=system.albums, versions=system.versions

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 import structlog
 
-from telegram_assistant.domain.accounts.account import LEASE_SECONDS, AccountState, Lease
-from telegram_assistant.errors import AccountRefused, CannotStart
+from telegram_assistant.domain.accounts.account import LEASE_SECONDS, AccountRefused, AccountState, Lease
+from telegram_assistant.errors import CannotStart
 from telegram_assistant.ingest.accounts import Holder, Leave, Use, adopt
 from telegram_assistant.stores.postgres.accounts.accounts import Account, HeldAccount
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores

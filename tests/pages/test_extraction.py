@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from telegram_assistant.domain.understanding.pages import Extracted
-from telegram_assistant.errors import Unreadable
+from telegram_assistant.domain.understanding.pages import Extracted, Unreadable
 from telegram_assistant.pages.extraction import extract
 from telegram_assistant.pages.fetching import FetchedResponse
 from telegram_assistant.pages.guard import Target

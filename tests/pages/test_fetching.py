@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from telegram_assistant.domain.understanding.pages import PageStatus
-from telegram_assistant.errors import Unreadable
+from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.pages.fetching import USER_AGENT, PageFetcher
 from telegram_assistant.pages.guard import Target
 from testkit.web import OUTSIDE, Web, answer, hang, redirect, small_web

@@ -5,8 +5,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from telegram_assistant.domain.understanding.pages import PageStatus
-from telegram_assistant.errors import Unreadable
+from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.pages.fetching import FetchedResponse, PageFetcher
 from telegram_assistant.pages.guard import Guard, Target, is_public
 from testkit.web import EVERYTHING, OUTSIDE, Web, answer, redirect

@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from telegram_assistant.domain.understanding.pages import PageStatus
-from telegram_assistant.errors import Unreadable
+from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Load, Renderer, serving
 from telegram_assistant.stores.postgres.stores import SystemStores

@@ -7,8 +7,7 @@ from time import process_time
 
 import pytest
 
-from telegram_assistant.domain.understanding.pages import PageStatus
-from telegram_assistant.errors import Unreadable
+from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.pages.fetching import PageFetcher
 from telegram_assistant.pages.robots import KEPT_AFTER_TROUBLE_SECONDS, KEPT_SECONDS, MAX_FILE_BYTES, SITE_BYTES, Robots
 from testkit.web import OUTSIDE, Web, answer, redirect

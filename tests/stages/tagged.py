@@ -12,6 +12,7 @@ from telegram_assistant.stages.tagging import tagging
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
+from telegram_assistant.streams.stage import bind
 from testkit.factories import make_channel, make_page, make_post, make_tenant
 from tests.ai.conftest import PLENTY
 
@@ -42,7 +43,7 @@ def about[E: Event](event: type[E], posts: Sequence[PostId], revision: int = 1, 
 
 
 async def tag(app: App, posts: Sequence[PostId], revision: int = 1) -> list[PostTagged]:
-    told: Any = await tagging(list(about(PostParsed, posts, revision)), posts=app.system.posts, tagger=app.collaborators["tagger"])
+    told: Any = await tagging(list(about(PostParsed, posts, revision)), **bind(tagging, app.collaborators))
     return list(told)
 
 

@@ -12,7 +12,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.posts.post import Json, TextEntity
 from telegram_assistant.domain.search.query import Has
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
-from telegram_assistant.events import AlbumAssembled, Event, PostEnriched, PostIndexed
+from telegram_assistant.events import AlbumAssembled, PostEnriched, PostIndexed
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
@@ -36,7 +36,7 @@ def enriched(post: PostId, revision: int = 1) -> PostEnriched:
     return PostEnriched.about(post, revision, occurred_at=NOW)
 
 
-async def told_by(events: Sequence[Event], system: SystemStores, index: VectorIndex | None) -> list[PostIndexed]:
+async def told_by(events: Sequence[PostEnriched | AlbumAssembled], system: SystemStores, index: VectorIndex | None) -> list[PostIndexed]:
     told = await indexing(list(events), post_states=system.post_states, index=index)
     assert isinstance(told, list)
     return told

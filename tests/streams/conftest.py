@@ -17,7 +17,7 @@ from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.runner import Options, Runner
-from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
 from testkit.engines import Engine, running_engine
@@ -67,13 +67,15 @@ class Bench:
     system: SystemStores
     health: Health
 
-    def runner(self, stage: Stage, *, instance: str = "here#0001", options: Options = FAST, **collaborators: object) -> Runner:
+    def runner(self, stage: AnyStage, *, instance: str = "here#0001", options: Options = FAST, **collaborators: object) -> Runner:
         return Runner(
             stage, collaborators, redis=self.redis, dead_letters=self.system.dead_letters, instance=instance, health=self.health, options=options
         )
 
     @asynccontextmanager
-    async def working(self, stage: Stage, *, instance: str = "here#0001", options: Options = FAST, **collaborators: object) -> AsyncIterator[Runner]:
+    async def working(
+        self, stage: AnyStage, *, instance: str = "here#0001", options: Options = FAST, **collaborators: object
+    ) -> AsyncIterator[Runner]:
         runner, stopping = self.runner(stage, instance=instance, options=options, **collaborators), asyncio.Event()
         task = asyncio.create_task(keep_running(runner.loop(), stopping=stopping, health=self.health, first_pause_seconds=0.05))
         try:
@@ -82,12 +84,12 @@ class Bench:
             stopping.set()
             await asyncio.wait_for(task, 10)
 
-    async def pending(self, stage: Stage | str, key: str = KEY) -> int:
+    async def pending(self, stage: AnyStage | str, key: str = KEY) -> int:
         name = stage if isinstance(stage, str) else stage.name
         summary: Any = await self.redis.xpending(key, name)
         return int(summary["pending"])
 
-    async def consumers(self, stage: Stage, key: str = KEY) -> set[str]:
+    async def consumers(self, stage: AnyStage, key: str = KEY) -> set[str]:
         return {one["name"].decode() for one in await self.redis.xinfo_consumers(key, stage.name)}
 
     async def letters(self, stage: str) -> list[str]:

@@ -17,12 +17,12 @@ from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.streams.runner import Options, Runner
-from telegram_assistant.streams.stage import Stage, stage
+from telegram_assistant.streams.stage import AnyStage, stage
 from telegram_assistant.supervision import keep_running
 from telegram_assistant.telemetry.health import Health
 
 
-def slow(redis: Redis, seconds: float, **how: Any) -> Stage:
+def slow(redis: Redis, seconds: float, **how: Any) -> AnyStage:
     @stage(consumes=PostParsed, **how)
     async def counting(event: PostParsed) -> None:
         """Takes its time, then leaves a mark; posts divisible by 1000 kill the process."""

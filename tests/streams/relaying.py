@@ -10,7 +10,7 @@ from telegram_assistant.events import PostParsed
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.relay import Relay
-from telegram_assistant.streams.stage import Stage, stage
+from telegram_assistant.streams.stage import AnyStage, stage
 from telegram_assistant.telemetry.health import Health
 from testkit.factories import make_channel, make_page, make_post
 
@@ -19,7 +19,7 @@ from testkit.factories import make_channel, make_page, make_post
 async def nothing(_event: PostParsed) -> None: ...
 
 
-def relay_of(redis: Redis, system: SystemStores, *, stages: Sequence[Stage] = (nothing,), max_entries: int = 200_000) -> Relay:
+def relay_of(redis: Redis, system: SystemStores, *, stages: Sequence[AnyStage] = (nothing,), max_entries: int = 200_000) -> Relay:
     return Relay(system.outbox, stages, redis=redis, health=Health(probes={}), partitions=1, max_entries=max_entries)
 
 

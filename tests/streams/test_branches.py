@@ -14,7 +14,7 @@ from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stages.tag_persistence import tag_persistence
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.keys import EPOCH_KEY
-from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.worker_role import branches_of
 from tests.streams.conftest import KEY
 from tests.streams.relaying import land, relay_of
@@ -58,6 +58,6 @@ async def test_a_pipeline_may_have_any_number_of_ends(system: SystemStores) -> N
 
 
 @pytest.mark.parametrize("ends", [(), (indexing, indexing), (indexing, graph_indexing)], ids=["none", "one twice", "one that does not run"])
-def test_a_pipeline_that_no_post_can_pass_refuses_to_start(ends: tuple[Stage, ...]) -> None:
+def test_a_pipeline_that_no_post_can_pass_refuses_to_start(ends: tuple[AnyStage, ...]) -> None:
     with pytest.raises(CannotStart, match="ENDS"):
         branches_of(PIPELINE, ends)

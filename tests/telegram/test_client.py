@@ -13,9 +13,9 @@ from telethon.tl import functions, types
 
 from telegram_assistant import ingest_role
 from telegram_assistant.assembly import assemble
-from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.account import AccountRefused, AccountState
 from telegram_assistant.domain.ids import AccountId
-from telegram_assistant.errors import AccountRefused, Busy, CannotStart, SettingsError
+from telegram_assistant.errors import Busy, CannotStart, SettingsError
 from telegram_assistant.settings import ProxyType, TelegramSettings, read_group, read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram.login import open_login

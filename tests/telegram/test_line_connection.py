@@ -9,8 +9,8 @@ import pytest
 from telethon import errors
 from telethon.tl import functions, types
 
-from telegram_assistant.domain.accounts.account import MARGIN_SECONDS, AccountState, Lease
-from telegram_assistant.errors import AccountRefused, Busy, LeaseLost, Unanswered
+from telegram_assistant.domain.accounts.account import MARGIN_SECONDS, AccountRefused, AccountState, Lease
+from telegram_assistant.errors import Busy, LeaseLost, Unanswered
 from telegram_assistant.telegram.account_client import Clock
 from telegram_assistant.telegram.error_mapping import verdict_on, wait_in
 from telegram_simulator.control.operations import Control

@@ -2,7 +2,8 @@
 
 import pytest
 
-from telegram_assistant.errors import AccountRefused, Rejected
+from telegram_assistant.domain.accounts.account import AccountRefused
+from telegram_assistant.errors import Rejected
 from telegram_assistant.telegram.login import AccountProfile, log_out, whoami
 from telegram_assistant.telegram.sealed_answers import AnswerReceiver, seal
 from telegram_simulator.simulator import Simulator

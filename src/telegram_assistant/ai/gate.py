@@ -48,12 +48,12 @@ from telegram_assistant.domain.understanding.policy import (
     FallbackReason,
     ModelTask,
     PendingImprovement,
+    ProviderFailed,
     Tier,
     Urgency,
     VisionModel,
 )
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary, language_for
-from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()

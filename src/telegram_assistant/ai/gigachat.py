@@ -17,9 +17,8 @@ from langchain_gigachat import GigaChat
 from langsmith import tracing_context
 
 from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, SharedToken, TextKind, Vector
-from telegram_assistant.domain.understanding.policy import Failure
+from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed
 from telegram_assistant.domain.understanding.spending import Tokens
-from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.settings import GigaChatSettings
 
 TAKEN = {"image/jpeg": "jpg", "image/png": "png"}

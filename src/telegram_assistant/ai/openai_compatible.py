@@ -11,9 +11,8 @@ from langchain_openai import ChatOpenAI
 from langsmith import tracing_context
 
 from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Reply, TextKind
-from telegram_assistant.domain.understanding.policy import Failure
+from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed
 from telegram_assistant.domain.understanding.spending import Tokens
-from telegram_assistant.errors import ProviderFailed
 from telegram_assistant.settings import OpenAiSettings
 
 TAKEN = {"image/jpeg", "image/png"}

@@ -9,9 +9,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.json_schema import SkipJsonSchema
 
 from telegram_assistant.domain.posts.language import language_of
-from telegram_assistant.domain.understanding.policy import Failure, PostSort
+from telegram_assistant.domain.understanding.policy import Failure, PostSort, ProviderFailed
 from telegram_assistant.domain.understanding.vocabulary import MAX_PROPOSALS, MAX_TAGS, Vocabulary, language_for, tag_in
-from telegram_assistant.errors import ProviderFailed
 
 MAX_CHARACTERS = 100_000
 LEAKED_WORDS = 8

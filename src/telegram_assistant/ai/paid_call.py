@@ -14,9 +14,9 @@ from telegram_assistant.ai.prices import Prices
 from telegram_assistant.ai.provider_queue import ProviderQueue
 from telegram_assistant.ai.providers import ConfiguredProvider
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.understanding.policy import Failure, FallbackReason, ModelTask, Urgency
+from telegram_assistant.domain.understanding.policy import Failure, FallbackReason, ModelTask, ProviderFailed, Urgency
 from telegram_assistant.domain.understanding.spending import Amount, Call, Outcome, Tokens
-from telegram_assistant.errors import AssistantError, ProviderFailed
+from telegram_assistant.errors import AssistantError
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import AI_BREAKER_OPEN, AI_CALLS, AI_COST, AI_LATENCY
 
@@ -146,7 +146,7 @@ class ProviderCaller:
         try:
             answer = await send(ANSWER_SECONDS[order.urgency])
         except ProviderFailed as error:
-            failure = Failure(error.failure)
+            failure = error.failure
             billed = Amount() if failure in NEVER_BILLED else highest
             await self._settle(call, Outcome(failure.value, billed, Tokens(), _ms(begun)), progress)
             await self._learn(order, failure, error, breaker)

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from telegram_assistant.ai.protocols import Picture
 from telegram_assistant.domain.media.similarity import Look
-from telegram_assistant.domain.understanding.policy import Failure
-from telegram_assistant.errors import ProviderFailed
+from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed
 from telegram_assistant.isolation import Isolated
 
 AT_ONCE = 2

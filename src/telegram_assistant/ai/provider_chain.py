@@ -20,12 +20,12 @@ from telegram_assistant.domain.understanding.policy import (
     Failure,
     FallbackReason,
     ModelTask,
+    ProviderFailed,
     ProviderRequest,
     Urgency,
     reason_of,
 )
 from telegram_assistant.domain.understanding.spending import Tokens
-from telegram_assistant.errors import ProviderFailed
 
 TRIAL_SECONDS = 1.5
 """How long live work waits for a provider that was away and is tried again; the trial itself goes on."""

@@ -19,13 +19,14 @@ from telegram_assistant.domain.understanding.policy import (
     Failure,
     FallbackReason,
     ModelTask,
+    ProviderFailed,
     ProviderRequest,
     Tier,
     Urgency,
     reason_of,
 )
 from telegram_assistant.domain.understanding.spending import Tokens
-from telegram_assistant.errors import ProviderFailed, Rejected
+from telegram_assistant.errors import Rejected
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()

@@ -5,9 +5,9 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from telegram_assistant.domain.accounts.account import RENEW_SECONDS, AccountState, Lease
+from telegram_assistant.domain.accounts.account import RENEW_SECONDS, AccountRefused, AccountState, Lease
 from telegram_assistant.domain.ids import AccountId, TenantId
-from telegram_assistant.errors import AccountRefused, Busy, CannotStart, LeaseLost
+from telegram_assistant.errors import Busy, CannotStart, LeaseLost
 from telegram_assistant.stores.postgres.accounts.accounts import AccountSessions, HeldAccount
 from telegram_assistant.stores.postgres.tenants.tenants import Tenants
 from telegram_assistant.supervision import end, sleep_unless
@@ -152,7 +152,7 @@ class Holder:
             else:
                 await self._use(held, session, lease, stopping)
         except AccountRefused as error:
-            await self._park(account_id, AccountState(error.state), str(error))
+            await self._park(account_id, error.state, str(error))
         except CannotStart as error:
             await self._park(account_id, AccountState.QUARANTINED, str(error))
         except LeaseLost:

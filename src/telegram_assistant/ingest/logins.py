@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from uuid import UUID
 
-from telegram_assistant.domain.accounts.account import AccountState, masked
+from telegram_assistant.domain.accounts.account import AccountRefused, AccountState, masked
 from telegram_assistant.domain.accounts.login import LoginState, LoginWay
 from telegram_assistant.domain.ids import AccountId
-from telegram_assistant.errors import AccountRefused, Busy, CannotStart, Rejected
+from telegram_assistant.errors import Busy, CannotStart, Rejected
 from telegram_assistant.stores.postgres.accounts.accounts import AccountSessions
 from telegram_assistant.stores.postgres.accounts.logins import ClaimedLogin, Logins, Owner
 from telegram_assistant.supervision import end, sleep_unless
@@ -120,7 +120,7 @@ class LoginWorker:
                     me = await questions.until_right(LoginState.PASSWORD_WANTED, login.give_password)
                 await self._keep(account_id, login, Owner(me.user_id, masked(phone), phone_print))
         except AccountRefused as error:
-            await self._accounts.set_state(account_id, AccountState(error.state), str(error))
+            await self._accounts.set_state(account_id, error.state, str(error))
             raise
         # Only now, after we have hung up: whoever takes the account uses the same key.
         await self._accounts.set_state(account_id, AccountState.ACTIVE)

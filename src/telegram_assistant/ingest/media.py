@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from telegram_assistant.domain.accounts.account import AccountRefused
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.posts.history import Readable
-from telegram_assistant.errors import AccountRefused, Busy, Flooded, LeaseLost, Rejected
+from telegram_assistant.errors import Busy, Flooded, LeaseLost, Rejected
 from telegram_assistant.ingest.spool import Spool, Spooled
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.media.files import MediaJob, MediaQueue

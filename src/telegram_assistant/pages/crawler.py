@@ -12,8 +12,8 @@ import sys
 
 from crawl4ai import AsyncWebCrawler, BrowserConfig, CacheMode, CrawlerRunConfig
 
-from telegram_assistant.domain.understanding.pages import PageStatus
-from telegram_assistant.errors import CannotStart, SettingsError, Unreadable
+from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
+from telegram_assistant.errors import CannotStart, SettingsError
 from telegram_assistant.pages.browser import running_browser
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.rendering import serving

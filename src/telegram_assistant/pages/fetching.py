@@ -12,8 +12,7 @@ from urllib.parse import urldefrag, urljoin
 import httpcore
 
 from telegram_assistant import __version__
-from telegram_assistant.domain.understanding.pages import PageStatus
-from telegram_assistant.errors import Unreadable
+from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.pages.guard import Guard, Target
 
 NAME = "telegram-assistant"

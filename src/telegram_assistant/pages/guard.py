@@ -13,8 +13,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from urllib.parse import quote, urlsplit
 
 from telegram_assistant.domain.posts.links import MAX_URL_LENGTH
-from telegram_assistant.domain.understanding.pages import PageStatus
-from telegram_assistant.errors import Unreadable
+from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 
 type Address = IPv4Address | IPv6Address
 type Network = IPv4Network | IPv6Network

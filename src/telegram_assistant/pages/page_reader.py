@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Protocol
 
-from telegram_assistant.domain.understanding.pages import Extracted, LinkedPage, PageStatus
-from telegram_assistant.errors import Unreadable
+from telegram_assistant.domain.understanding.pages import Extracted, LinkedPage, PageStatus, Unreadable
 from telegram_assistant.pages.fetching import FetchedResponse, PageFetcher
 from telegram_assistant.pages.guard import Target
 from telegram_assistant.pages.readers import Readers
@@ -60,7 +59,7 @@ class PageReader:
             async with asyncio.timeout(self.max_seconds) as limit:
                 page = await self._read(url, limit)
         except Unreadable as error:
-            page = LinkedPage(url=url, status=PageStatus(error.status), why=str(error))
+            page = LinkedPage(url=url, status=error.status, why=str(error))
         except TimeoutError:
             page = LinkedPage(url=url, status=PageStatus.TOO_SLOW, why=f"it took longer than {self.max_seconds:g} s")
         PAGES_READ.labels(page.status.value).inc()

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-from telegram_assistant.errors import Unreadable
+from telegram_assistant.domain.understanding.pages import Unreadable
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.telemetry.logging import get_logger
 

@@ -2,8 +2,7 @@
 
 import json
 
-from telegram_assistant.domain.understanding.pages import Extracted, PageStatus
-from telegram_assistant.errors import Unreadable
+from telegram_assistant.domain.understanding.pages import Extracted, PageStatus, Unreadable
 from telegram_assistant.isolation import Isolated
 from telegram_assistant.pages.fetching import FetchedResponse
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import httpx
 
 from telegram_assistant import __version__
-from telegram_assistant.errors import AccessLost, Flooded, Unanswered, UnknownMarkup
+from telegram_assistant.errors import AccessLost, Flooded, NoAnswer, Unanswered, UnknownMarkup
 from telegram_assistant.settings import PreviewSettings
 from telegram_assistant.telemetry.metrics import PREVIEW_REQUESTS
 from telegram_assistant.telemetry.waits import note_wait
@@ -70,7 +70,7 @@ class Site:
             raise Flooded(f"{self._client.base_url.host} asks to leave previews alone for {wait:.0f} s", retry_after_seconds=wait)
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             PREVIEW_REQUESTS.labels("failed").inc()
-            raise Unanswered(f"{self._client.base_url.host} answers {status}", reason="network", retry_after_seconds=60)
+            raise Unanswered(f"{self._client.base_url.host} answers {status}", reason=NoAnswer.NETWORK, retry_after_seconds=60)
         PREVIEW_REQUESTS.labels("refused").inc()
         raise AccessLost(f"@{username} shows no public preview: it is private, renamed, or its owner has switched the preview off")
 
@@ -93,10 +93,10 @@ async def _body(answer: httpx.Response) -> str:
     return body.decode("utf-8", "replace")
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception) -> NoAnswer:
     if isinstance(error, (TimeoutError, httpx.TimeoutException)):
-        return "timeout"
-    return "connection" if isinstance(error, httpx.ConnectError) else "network"
+        return NoAnswer.TIMEOUT
+    return NoAnswer.CONNECTION if isinstance(error, httpx.ConnectError) else NoAnswer.NETWORK
 
 
 def _seconds(retry_after: str) -> float:

@@ -7,10 +7,10 @@ from redis.exceptions import ResponseError
 
 from telegram_assistant.streams.entries import StreamSource
 from telegram_assistant.streams.keys import stream_keys
-from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.stage import AnyStage
 
 
-def sources_of(stage: Stage, partitions: int) -> Iterator[StreamSource]:
+def sources_of(stage: AnyStage, partitions: int) -> Iterator[StreamSource]:
     """Every stream that the stage reads."""
     for event in stage.consumes:
         for lane, partition, key in stream_keys(event, partitions):

@@ -20,7 +20,7 @@ from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.events import Event
 from telegram_assistant.streams.deadlines import Deadlines
 from telegram_assistant.streams.entries import Buried, Done, Entry, Failed, HandedBack, Outcome
-from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import StageMetrics
 from telegram_assistant.telemetry.tracing import span, traceparent
@@ -43,7 +43,7 @@ class Handling:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: AnyStage,
         collaborators: Mapping[str, object],
         *,
         deadlines: Deadlines,

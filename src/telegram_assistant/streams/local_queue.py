@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.streams.entries import Entry
-from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.stage import AnyStage
 
 BULK_SHARE = 8
 """A portion of history is this part of a batch of news."""
@@ -24,7 +24,7 @@ MAX_REST_SECONDS = 1.0
 class LocalQueue:
     """Between those who read and those who work."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: AnyStage) -> None:
         batch = stage.batch or 1
         self._portions = {Lane.LIVE: batch, Lane.BULK: max(batch // BULK_SHARE, 1)}
         self._max_at_bulk = max(stage.concurrency // 2, 1)

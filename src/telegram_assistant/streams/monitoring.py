@@ -13,7 +13,7 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.streams.acknowledging import RESTING
 from telegram_assistant.streams.groups import sources_of
 from telegram_assistant.streams.keys import stopped_key, stream_keys, text_of
-from telegram_assistant.streams.stage import Stage, part_of
+from telegram_assistant.streams.stage import AnyStage, part_of
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import get_logger
@@ -53,7 +53,7 @@ class _Group:
     """The first id that the group still needs."""
 
 
-async def look(redis: Redis, stages: Sequence[Stage], partitions: int) -> list[StageState]:
+async def look(redis: Redis, stages: Sequence[AnyStage], partitions: int) -> list[StageState]:
     """The state of every stage, live and bulk."""
     states = []
     for stage in stages:
@@ -114,7 +114,7 @@ async def _groups_of(redis: Redis, key: str) -> list[Any]:
     return found
 
 
-async def trim(redis: Redis, stages: Sequence[Stage], partitions: int) -> dict[str, int]:
+async def trim(redis: Redis, stages: Sequence[AnyStage], partitions: int) -> dict[str, int]:
     """Cut off what every group has finished, and nothing else. A stream whose group is missing is left alone."""
     readers: dict[str, list[str]] = {}
     for stage in stages:
@@ -162,7 +162,7 @@ async def resume(redis: Redis, stage: str) -> bool:
     return bool(await redis.delete(stopped_key(stage)))
 
 
-def watch(redis: Redis, stages: Sequence[Stage], partitions: int, health: Health) -> Loop:
+def watch(redis: Redis, stages: Sequence[AnyStage], partitions: int, health: Health) -> Loop:
     """The worker's loop that measures, and trims."""
 
     async def run(stopping: asyncio.Event) -> None:

@@ -13,7 +13,7 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.events import Event
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_keys, stream_of_channel
-from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State
 
@@ -49,7 +49,7 @@ class Notices(Protocol):
 class NoticeRelay:
     """One per worker; many are safe together. What Redis has lost, the outbox relay has announced again for both."""
 
-    def __init__(self, notices: Notices, stages: Sequence[Stage], *, redis: Redis, health: Health, partitions: int, max_entries: int) -> None:
+    def __init__(self, notices: Notices, stages: Sequence[AnyStage], *, redis: Redis, health: Health, partitions: int, max_entries: int) -> None:
         self._notices = notices
         self._redis = redis
         self._health = health

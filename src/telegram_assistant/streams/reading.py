@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 from telegram_assistant.streams.acknowledging import RAW, RESTING, hand_back
 from telegram_assistant.streams.entries import ONLY, PAYLOAD, Entry, StreamSource
 from telegram_assistant.streams.groups import ensure_groups, is_missing_group
-from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -59,7 +59,7 @@ return found
 class StreamReader:
     """Reads new entries, as many as there is room for."""
 
-    def __init__(self, redis: Redis, stage: Stage, consumer: str, *, block_seconds: float) -> None:
+    def __init__(self, redis: Redis, stage: AnyStage, consumer: str, *, block_seconds: float) -> None:
         self._redis = redis
         self._stage = stage
         self._consumer = consumer
@@ -124,7 +124,7 @@ class ReclaimedEntries(NamedTuple):
 class Reclaimer:
     """Takes entries whose rest is over, and those whose owner has been silent for a lease."""
 
-    def __init__(self, redis: Redis, stage: Stage, consumer: str, *, lease_seconds: float) -> None:
+    def __init__(self, redis: Redis, stage: AnyStage, consumer: str, *, lease_seconds: float) -> None:
         self._redis = redis
         self._stage = stage
         self._consumer = consumer

@@ -23,7 +23,7 @@ from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import EPOCH_KEY, stream_keys, stream_of_channel, text_of
 from telegram_assistant.streams.monitoring import StageState, look
-from telegram_assistant.streams.stage import Stage
+from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
@@ -86,7 +86,7 @@ class Outbox(Protocol):
 class Relay:
     """One per worker; many are safe together."""
 
-    def __init__(self, outbox: Outbox, stages: Sequence[Stage], *, redis: Redis, health: Health, partitions: int, max_entries: int) -> None:
+    def __init__(self, outbox: Outbox, stages: Sequence[AnyStage], *, redis: Redis, health: Health, partitions: int, max_entries: int) -> None:
         self._outbox = outbox
         self._stages = stages
         self._redis = redis

@@ -22,7 +22,7 @@ from telegram_assistant.streams.handling import Finished, Handling
 from telegram_assistant.streams.keys import stopped_key, text_of
 from telegram_assistant.streams.local_queue import LocalQueue
 from telegram_assistant.streams.reading import Alone, Reclaimer, StreamReader, renew_leases
-from telegram_assistant.streams.stage import Stage, part_of
+from telegram_assistant.streams.stage import AnyStage, part_of
 from telegram_assistant.supervision import Loop, end, sleep_unless
 from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
@@ -53,7 +53,7 @@ class Runner:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: AnyStage,
         collaborators: Mapping[str, object],
         *,
         redis: Redis,

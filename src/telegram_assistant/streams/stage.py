@@ -3,21 +3,21 @@
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_type_hints
+from typing import Any, Protocol, get_type_hints
 
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.events import Event
 
-type Told = Event | Sequence[Event] | None
-"""What a handler gives back: what it has to tell, if anything."""
+type Emitted = Event | Sequence[Event] | None
+"""What a handler returns: the events to publish, if any."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class Stage[**Parameters, Result: Emitted]:
     """A declaration. Everything that is not thinking follows from it: reading, retries, counters, traces, dead letters."""
 
     name: str
-    handler: Callable[..., Awaitable[Told]]
+    handler: Callable[Parameters, Awaitable[Result]]
     consumes: tuple[type[Event], ...]
     emits: tuple[type[Event], ...]
     concurrency: int
@@ -31,9 +31,9 @@ class Stage:
     needs: Mapping[str, Any] = field(default_factory=dict)
     """Collaborators by name, with the class that each must be of."""
 
-    async def __call__(self, given: Event | list[Event], **collaborators: object) -> Told:
-        """The plain function, for tests."""
-        return await self.handler(given, **collaborators)
+    async def __call__(self, *args: Parameters.args, **collaborators: Parameters.kwargs) -> Result:
+        """Calls the plain function, for tests."""
+        return await self.handler(*args, **collaborators)
 
     @property
     def capacity(self) -> int:
@@ -43,6 +43,15 @@ class Stage:
     def retry_after_seconds(self, deliveries: int) -> float:
         """How long an entry rests after its n-th failure, before jitter."""
         return float(min(self.backoff_seconds * 2 ** (deliveries - 1), 600.0))
+
+
+type AnyStage = Stage[..., Any]
+
+
+class DeclareStage(Protocol):
+    """Turns a handler into a stage that keeps its types."""
+
+    def __call__[**Parameters, Result: Emitted](self, handler: Callable[Parameters, Awaitable[Result]]) -> Stage[Parameters, Result]: ...
 
 
 def stage(
@@ -55,10 +64,10 @@ def stage(
     attempts: int = 5,
     backoff_seconds: float = 1.0,
     may_lag: bool = False,
-) -> Callable[[Callable[..., Awaitable[Told]]], Stage]:
+) -> DeclareStage:
     """Declare a stage. Its name is the function's: the consumer group, the metrics and the dead letters bear it."""
 
-    def declare(handler: Callable[..., Awaitable[Told]]) -> Stage:
+    def declare[**Parameters, Result: Emitted](handler: Callable[Parameters, Awaitable[Result]]) -> Stage[Parameters, Result]:
         hints = get_type_hints(handler)
         keyword_only = [name for name, one in inspect.signature(handler).parameters.items() if one.kind is one.KEYWORD_ONLY]
         return Stage(
@@ -78,9 +87,9 @@ def stage(
     return declare
 
 
-def bind(declared: Stage, collaborators: Mapping[str, object]) -> dict[str, object]:
+def bind(declared: AnyStage, collaborators: Mapping[str, object]) -> dict[str, Any]:
     """The stage's collaborators out of those that the App has; CannotStart names what is missing or of another kind."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     for name, wanted in declared.needs.items():
         if name not in collaborators:
             raise CannotStart(f"the stage {declared.name} needs {name!r} and the App has none", remedy="Add it to assembly.py")

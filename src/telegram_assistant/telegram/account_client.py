@@ -16,10 +16,10 @@ from typing import Any, Protocol
 from telethon import errors
 from telethon.tl import functions
 
-from telegram_assistant.domain.accounts.account import AccountState, Lease
+from telegram_assistant.domain.accounts.account import AccountRefused, AccountState, Lease
 from telegram_assistant.domain.accounts.budget import CONNECT, Cost, Meter, MethodBudget, SavedMeter, budget_of, meter_of
 from telegram_assistant.domain.ids import AccountId
-from telegram_assistant.errors import AccountRefused, Busy, Flooded
+from telegram_assistant.errors import Busy, Flooded
 from telegram_assistant.telegram.connection import Connection, WaitRequired
 from telegram_assistant.telegram.data_centers import DataCenterConnections
 from telegram_assistant.telemetry.logging import get_logger

@@ -10,8 +10,8 @@ from typing import Any
 
 from telethon import TelegramClient, errors
 
-from telegram_assistant.domain.accounts.account import Lease
-from telegram_assistant.errors import AccountRefused, Unanswered
+from telegram_assistant.domain.accounts.account import AccountRefused, Lease
+from telegram_assistant.errors import NoAnswer, Unanswered
 from telegram_assistant.supervision import end
 from telegram_assistant.telegram.error_mapping import verdict_on, wait_in
 from telegram_assistant.telegram.history import HistoryRequest
@@ -62,7 +62,7 @@ class Connection:
     async def call(self, request: Any) -> Any:  # noqa: ANN401 -- Telethon's requests and answers have no types
         self._lease.check()
         if self._client is None:
-            raise Unanswered("the line to Telegram was closed", reason="connection")
+            raise Unanswered("the line to Telegram was closed", reason=NoAnswer.CONNECTION)
         ask = self._client.ask_for_history if isinstance(request, HistoryRequest) else self._client
         return await self._answer(ask(request))
 
@@ -70,7 +70,7 @@ class Connection:
         """Connect to another data centre, with a new key."""
         self._lease.check()
         if self._client is None:
-            raise Unanswered("the line to Telegram was closed", reason="connection")
+            raise Unanswered("the line to Telegram was closed", reason=NoAnswer.CONNECTION)
         await self._answer(self._client.move_to(dc_id))
 
     async def hang_up(self) -> None:
@@ -106,7 +106,7 @@ class Connection:
             if task is not None and task.cancelling():
                 raise
             self._lease.check()  # nobody has cancelled us: Telethon cancels what is unanswered when it hangs up
-            raise Unanswered("the line to Telegram was closed", reason="connection") from None
+            raise Unanswered("the line to Telegram was closed", reason=NoAnswer.CONNECTION) from None
         except Exception as error:
             await self.hang_up()
             self._raise_verdict(error)

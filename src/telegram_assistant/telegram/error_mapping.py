@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from telethon import errors
 
-from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.errors import AccountRefused, Unanswered
+from telegram_assistant.domain.accounts.account import AccountRefused, AccountState
+from telegram_assistant.errors import NoAnswer, Unanswered
 
 UNTOLD_WAIT_SECONDS = 60.0
 """Telegram asks to wait and does not say how long."""
@@ -53,10 +53,10 @@ def verdict_on(error: Exception) -> AccountRefused | Unanswered | None:
     return None
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception) -> NoAnswer:
     if isinstance(error, (TimeoutError, errors.TimedOutError)):
-        return "timeout"
-    return "connection" if isinstance(error, ConnectionError) else "network"
+        return NoAnswer.TIMEOUT
+    return NoAnswer.CONNECTION if isinstance(error, ConnectionError) else NoAnswer.NETWORK
 
 
 def _parked_in(error: Exception) -> AccountState | None:

@@ -12,9 +12,9 @@ from telethon import errors
 from telethon.password import compute_check
 from telethon.tl import functions, types
 
-from telegram_assistant.domain.accounts.account import Lease
+from telegram_assistant.domain.accounts.account import AccountRefused, Lease
 from telegram_assistant.domain.ids import AccountId
-from telegram_assistant.errors import AccountRefused, Rejected
+from telegram_assistant.errors import Rejected
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.telegram.account_client import AccountClient, Clock, LimitStore
 from telegram_assistant.telegram.client import line_over

@@ -9,8 +9,7 @@ from typing import Any
 
 from telethon.sessions import StringSession
 
-from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.errors import AccountRefused
+from telegram_assistant.domain.accounts.account import AccountRefused, AccountState
 
 FIRST_DC = 2
 

@@ -12,8 +12,8 @@ from telegram_assistant.ai.picture_readers import OpenedPicture, PictureReaders
 from telegram_assistant.domain.lane import NEWS
 from telegram_assistant.domain.media.vision import MAX_BYTES, VisionDecision, VisionFile, decide, is_too_small
 from telegram_assistant.domain.media.vision_results import FileVision, Seen, post_in_sum
-from telegram_assistant.domain.understanding.policy import FallbackReason, Tier, Urgency, VisionModel
-from telegram_assistant.errors import ProviderFailed, Rejected
+from telegram_assistant.domain.understanding.policy import FallbackReason, ProviderFailed, Tier, Urgency, VisionModel
+from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.media.vision_results import FileResult, MediaResults
 from telegram_assistant.stores.postgres.posts.rows import StoredPost

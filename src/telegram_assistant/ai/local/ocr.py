@@ -7,8 +7,7 @@ from functools import cache
 from itertools import groupby
 
 from telegram_assistant.ai.protocols import Picture
-from telegram_assistant.domain.understanding.policy import Failure
-from telegram_assistant.errors import ProviderFailed
+from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed
 from telegram_assistant.sandbox.launching import start
 from telegram_assistant.sandbox.rules import DEVICES, LOADERS, SYSTEM_LIBRARIES, Rules
 

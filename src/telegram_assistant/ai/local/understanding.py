@@ -17,10 +17,10 @@ from telegram_assistant.ai.local.words import plain_forms
 from telegram_assistant.ai.outputs import PictureFacts, Tags
 from telegram_assistant.ai.protocols import Embedded, Picture, TextKind, Vector
 from telegram_assistant.domain.diagnosis import Finding, off, ok, warning
-from telegram_assistant.domain.understanding.policy import Failure, Tier
+from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed, Tier
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary
-from telegram_assistant.errors import ProviderFailed, Rejected
+from telegram_assistant.errors import Rejected
 
 INSTALL = "pip install 'telegram-assistant[local-ai]'"
 SUBJECT = "local understanding"

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
-from telegram_assistant.errors import LeaseLost
+from telegram_assistant.errors import AssistantError, LeaseLost
 
 LEASE_SECONDS = 60.0
 RENEW_SECONDS = 20.0
@@ -24,6 +24,14 @@ class AccountState(StrEnum):
     """Whoever takes it next ends the session at Telegram and forgets it."""
     LOGGED_OUT = "logged out"
     BANNED = "banned"
+
+
+class AccountRefused(AssistantError):
+    """Telegram does not accept the login any more. The account is parked in `state`."""
+
+    def __init__(self, why: str, *, state: AccountState) -> None:
+        super().__init__(why)
+        self.state = state
 
 
 BEFORE: Mapping[AccountState, frozenset[AccountState]] = {

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from telegram_assistant.domain.posts.post import Json
+from telegram_assistant.errors import AssistantError
 
 MAX_EXCERPT_LENGTH = 4000
 """So much of a page's text is kept beside each post that links to it."""
@@ -29,6 +30,14 @@ class PageStatus(StrEnum):
     """The server did not answer, or not sensibly."""
     WAITING = "waiting"
     """Its site's turn, or whoever reads it now, would have taken longer than a post waits."""
+
+
+class Unreadable(AssistantError):
+    """A linked page cannot be read; the post goes on without it."""
+
+    def __init__(self, status: PageStatus, why: str) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 _DAY = timedelta(days=1)

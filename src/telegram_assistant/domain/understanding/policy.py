@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from telegram_assistant.domain.ids import PostId, TenantId
+from telegram_assistant.errors import AssistantError
 
 
 class AiPolicy(StrEnum):
@@ -65,6 +66,15 @@ class Failure(StrEnum):
     """It answered, and not in the form that was asked for."""
     REFUSED = "refused"
     """It does not accept the request or the key."""
+
+
+class ProviderFailed(AssistantError):
+    """An AI provider gave no usable answer. Only the gate in front of the providers catches it."""
+
+    def __init__(self, failure: Failure, what: str = "", *, retry_after_seconds: float = 0.0) -> None:
+        super().__init__(f"{failure}: {what}" if what else failure)
+        self.failure = failure
+        self.retry_after_seconds = retry_after_seconds
 
 
 class FallbackReason(StrEnum):

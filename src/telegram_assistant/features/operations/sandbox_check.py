@@ -1,7 +1,7 @@
 """`tga doctor` about the sandbox: which protection this kernel gives to what strangers' content runs in."""
 
 from telegram_assistant.domain.diagnosis import Finding, bad, ok, warning
-from telegram_assistant.errors import Unreadable
+from telegram_assistant.domain.understanding.pages import Unreadable
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.rendering import Renderer
 from telegram_assistant.sandbox.launching import probe

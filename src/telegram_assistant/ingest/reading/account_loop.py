@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from telegram_assistant.domain.accounts.account import Lease
+from telegram_assistant.domain.accounts.account import AccountRefused, Lease
 from telegram_assistant.domain.channels.rhythm import LOOK_AHEAD_SECONDS
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.domain.posts.post import Post
-from telegram_assistant.errors import AccessLost, AccountRefused, Busy, Flooded, LeaseLost
+from telegram_assistant.errors import AccessLost, Busy, Flooded, LeaseLost
 from telegram_assistant.ingest.reading.backfill import Backfiller
 from telegram_assistant.ingest.reading.poll import Poller, PollRun, RunStatus
 from telegram_assistant.ingest.reading.poll_pacing import PollPacing

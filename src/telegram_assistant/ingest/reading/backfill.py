@@ -8,13 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from telegram_assistant.domain.accounts.account import AccountRefused
 from telegram_assistant.domain.channels.coverage import without
 from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.ids import AccountId, MessageId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.posts.history import HistoryPage, HistoryReader, Readable
 from telegram_assistant.domain.posts.post import Post
-from telegram_assistant.errors import AccessLost, AccountRefused, Busy, LeaseLost
+from telegram_assistant.errors import AccessLost, Busy, LeaseLost
 from telegram_assistant.ingest.reading.raw_archive import raw_of
 from telegram_assistant.ingest.run_metrics import tell_waits
 from telegram_assistant.stores.postgres.channels.backfills import LOOKS_BACK, Backfill, BackfillKind, Backfills

@@ -70,9 +70,9 @@ class Worlds:
         return with_operator_key(read_settings(self.environ_of(database, with_graph=with_graph)), **UNLIMITED)
 
     @asynccontextmanager
-    async def asked(self, database: str, *, with_graph: bool = False) -> AsyncIterator[tuple[httpx.AsyncClient, Admin]]:
+    async def asked(self, database: str, *, with_graph: bool = False, name: str = "copy") -> AsyncIterator[tuple[httpx.AsyncClient, Admin]]:
         """A copy of one of them, to be asked and changed."""
-        copy = f"{database}_copy"
+        copy = f"{database}_{name}"
         async with database_of(self.environ, copy, template=database), assemble(self.settings_of(copy, with_graph=with_graph)) as app:
             admin = await asyncpg.connect(self.environ_of(copy)["DATABASE_ADMIN_URL"])
             try:

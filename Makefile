@@ -55,7 +55,7 @@ generate: install  ## write the files that are made from code (.env.example, the
 .PHONY: test
 test: install  ## all tests, in parallel, on the real servers
 	scripts/servers up
-	$(SERVERS_ENV) && scripts/suite tests $(BIN)/pytest -n $(JOBS) -m "not serial"
+	$(SERVERS_ENV) && scripts/suite tests $(BIN)/pytest -n $(JOBS) -m "not serial and not valkey"
 	$(SERVERS_ENV) && scripts/suite serial $(BIN)/pytest -m serial
 
 .PHONY: test-llm
@@ -66,7 +66,7 @@ test-llm: install  ## the providers against a real llama.cpp server with a small
 .PHONY: gate
 gate: install  ## the benchmarks that CI runs: those that fail when something is wrong, at their small size
 	scripts/servers up postgres redis s3 toxiproxy neo4j
-	$(SERVERS_ENV) && scripts/suite bench-api-schema $(BIN)/python -m bench.api_schema --cases 1000 --json
+	$(SERVERS_ENV) && scripts/suite bench-api-schema $(BIN)/python -m bench.api_schema --cases 300 --json
 	$(SERVERS_ENV) && scripts/suite chaos-streams $(BIN)/python -m bench.chaos_streams --seconds 30 --json
 	$(SERVERS_ENV) && scripts/suite bench-rebuild $(BIN)/python -m bench.rebuild --posts 3000 --json
 	scripts/suite bench-freshness $(BIN)/python -m bench.freshness --quick --json
@@ -76,7 +76,8 @@ gate: install  ## the benchmarks that CI runs: those that fail when something is
 	$(SERVERS_ENV) && scripts/suite bench-demo $(BIN)/python -m bench.demo --channels 8 --accounts 4 --json
 
 .PHONY: bench
-bench: gate  ## all benchmarks at their small size
+bench: gate  ## all benchmarks at their small size, and the streams on Valkey
+	$(SERVERS_ENV) && scripts/suite streams-valkey $(BIN)/pytest -n $(JOBS) -m valkey tests/streams
 	$(SERVERS_ENV) && scripts/suite bench-feed $(BIN)/python -m bench.feed --posts 200000 --json
 	$(SERVERS_ENV) && scripts/suite bench-land $(BIN)/python -m bench.land --seconds 10 --json
 	$(SERVERS_ENV) && scripts/suite bench-streams $(BIN)/python -m bench.streams --rounds 3 --json

@@ -32,7 +32,7 @@ def parsed(number: int, *, channel_id: int = 1, revision: int = 1, **facts: Any)
     return PostParsed.about(PostId(ChannelId(channel_id), MessageId(number)), revision, occurred_at=moment, **facts)
 
 
-@pytest.fixture(scope="session", params=["redis", "valkey"])
+@pytest.fixture(scope="session", params=["redis", pytest.param("valkey", marks=pytest.mark.valkey)])
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with running_engine(request.param, tmp_path_factory.mktemp(request.param)) as running:
         yield running

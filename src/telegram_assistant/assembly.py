@@ -130,7 +130,9 @@ async def assemble_api(settings: Settings) -> AsyncIterator[ApiApp]:
 
 
 @asynccontextmanager
-async def assemble(settings: Settings, *, with_vectors: bool = False, with_accounts: bool = False, guard: Guard | None = None) -> AsyncIterator[App]:
+async def assemble(
+    settings: Settings, *, with_vectors: bool = False, with_accounts: bool = False, needs_redis: bool = True, guard: Guard | None = None
+) -> AsyncIterator[App]:
     """Connect to everything that is needed, or raise CannotStart; disconnect at the end.
 
     Embedded vectors can be used by one process at a time, so only who says so opens them. Sessions are open to ingest only. `guard`: for
@@ -138,7 +140,7 @@ async def assemble(settings: Settings, *, with_vectors: bool = False, with_accou
     """
     logins = [DatabaseLogin.API, DatabaseLogin.SYSTEM, *([DatabaseLogin.INGEST] if with_accounts else [])]
     async with AsyncExitStack() as stack:
-        clients = await _connect(stack, settings, logins)
+        clients = await _connect(stack, settings, logins, needs_redis=needs_redis)
         vectors = await stack.enter_async_context(open_vectors(settings.vectors)) if with_vectors else None
         front = await _api_app(stack, settings, clients, vectors)
         bell = await stack.enter_async_context(hung_bell(settings.database))
@@ -199,13 +201,13 @@ async def assemble(settings: Settings, *, with_vectors: bool = False, with_accou
         )
 
 
-async def _connect(stack: AsyncExitStack, settings: Settings, logins: Sequence[DatabaseLogin]) -> _Clients:
+async def _connect(stack: AsyncExitStack, settings: Settings, logins: Sequence[DatabaseLogin], *, needs_redis: bool = True) -> _Clients:
     instance = f"{settings.process.instance_name}#{secrets.token_hex(2)}"
     tracing = start_tracing(settings.telemetry, instance=instance)
     if tracing is not None:
         stack.callback(tracing.shutdown)
     pools = await _open_pools(stack, settings.database, logins)
-    redis = await stack.enter_async_context(open_redis(settings.redis))
+    redis = await stack.enter_async_context(open_redis(settings.redis, must_answer=needs_redis))
     models = await stack.enter_async_context(open_models(settings, redis=redis))
     name = name_of(urlsplit(settings.database.url.get_secret_value()).path)
     graph = await stack.enter_async_context(opened_graph(settings.graph, name=name))

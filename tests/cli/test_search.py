@@ -48,6 +48,12 @@ async def test_posts_are_shown_with_where_they_are_and_what_was_counted(system: 
     assert "only words were searched: vectors are off" in told.stderr
 
 
+async def test_words_are_found_while_redis_is_away(system: SystemStores, runner: CliRunner) -> None:
+    name, _ = await make_reader(system, "Первый снег")
+    told = await call(runner, ["search", "снег", "--tenant", name], REDIS_URL="redis://127.0.0.1:1/0")
+    assert (told.exit_code, "Первый снег" in told.stdout) == (0, True), told.stderr
+
+
 async def test_programs_get_json(system: SystemStores, runner: CliRunner) -> None:
     name, channel_id = await make_reader(system, "Первый снег")
     told = await call(runner, ["search", f"снег from:{channel_id}", "--tenant", name, "--json"])

@@ -20,13 +20,13 @@ async def tenant_named(app: App, name: str) -> Tenant:
     return known
 
 
-def with_app[T](work: Callable[[App], Awaitable[T]]) -> T:
-    """Do something with everything connected; what stands in the way is told in words."""
+def with_app[T](work: Callable[[App], Awaitable[T]], *, needs_redis: bool = True) -> T:
+    """Do something with everything connected; what stands in the way is told in words. What only reads PostgreSQL needs no Redis."""
     settings = settings_or_exit()
     configure_logging(settings.telemetry)
 
     async def run() -> T:
-        async with assemble(settings) as app:
+        async with assemble(settings, needs_redis=needs_redis) as app:
             return await work(app)
 
     try:

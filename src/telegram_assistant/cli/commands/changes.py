@@ -54,7 +54,7 @@ def changes(
         told = await quiet_changes(since, stores=stores, order=by, kinds=kinds, channel_ids=channel_ids, limit=limit)
         return told.changes, ZoneInfo(app.settings.telemetry.time_zone)
 
-    told, zone = with_app(look)
+    told, zone = with_app(look, needs_redis=False)
     if not told:
         console.print(f"Nothing was edited or deleted in the last {days:g} days, as far as was seen.")
     for one in told:

@@ -55,7 +55,7 @@ def search(
                 cursor=cursor,
             ), zone
 
-    answer, zone = with_app(look)
+    answer, zone = with_app(look, needs_redis=False)
     if as_json:
         print_json(search_shown(answer))
     else:

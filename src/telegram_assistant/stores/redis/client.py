@@ -43,14 +43,15 @@ async def answered[T](asked: Awaitable[T]) -> T:
 
 
 @asynccontextmanager
-async def open_redis(settings: RedisSettings) -> AsyncIterator[Redis]:
-    """Connect, and close again at the end. CannotStart when Redis cannot be used.
+async def open_redis(settings: RedisSettings, *, must_answer: bool = True) -> AsyncIterator[Redis]:
+    """Connect, and close again at the end. CannotStart when Redis must answer now and does not.
 
     Later on the client raises at once when Redis is away: waiting and trying again is decided by whoever asked.
     """
     client = connect_to(settings)
     try:
-        await client.ping()
+        if must_answer:
+            await client.ping()
     except (RedisError, OSError) as error:
         await client.aclose()
         why = f"Redis at {location_of(settings.url)} cannot be used ({type(error).__name__})"

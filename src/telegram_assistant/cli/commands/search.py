@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.text import Span, Text
 
-from telegram_assistant.api.endpoints.search import search_shown
 from telegram_assistant.assembly import App, open_meaning_search
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import complaints, console
@@ -57,6 +56,8 @@ def search(
 
     answer, zone = with_app(look, needs_redis=False)
     if as_json:
+        from telegram_assistant.api.endpoints.search import search_shown  # noqa: PLC0415 -- FastAPI takes longer to load than a search
+
         print_json(search_shown(answer))
     else:
         _show(answer, zone)

@@ -1,0 +1,1 @@
+"""The schema of the first release, by subject: tables, then functions."""

@@ -36,7 +36,7 @@ from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
-from telegram_assistant.streams.monitoring import look
+from telegram_assistant.streams.monitoring import measure_stages
 from testkit.engines import running_engine
 from testkit.harness import arguments, own_database, report
 from testkit.rows import page_of
@@ -203,7 +203,7 @@ async def look_for_wrongs(bench: Bench, landed: Landed) -> Found:
     twice = await bench.admin.fetchval("SELECT (SELECT sum(total) FROM chaos_totals) - (SELECT count(*) FROM chaos_done)")
     waiting = await bench.admin.fetch("SELECT channel_id || '/' || message_id AS post_id FROM outbox")
     letters = {f"{letter.channel_id}/{letter.message_id}" for letter in await bench.system.dead_letters.newest(limit=1000)}
-    states = await look(bench.redis, STAGES, 1)
+    states = await measure_stages(bench.redis, STAGES, 1)
     return Found(
         lost=sum(len(landed.good) - done.get(stage.name, 0) for stage in STAGES),
         twice=int(twice or 0),

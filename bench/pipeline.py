@@ -29,7 +29,7 @@ from telegram_assistant.assembly import App, Models, assemble, open_gate, open_q
 from telegram_assistant.domain.understanding.policy import AiPolicy, ModelTask
 from telegram_assistant.pipeline import ENDS, PIPELINE
 from telegram_assistant.settings import Settings, VectorSettings, read_group
-from telegram_assistant.streams.monitoring import look
+from telegram_assistant.streams.monitoring import measure_stages
 from telegram_assistant.streams.runner import Options
 from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.telemetry.health import Health
@@ -116,7 +116,7 @@ async def alone(app: App, stage: AnyStage) -> None:
 
 
 async def until_idle(redis: Redis, stages: Sequence[AnyStage]) -> None:
-    while any(state.lag or state.pending for state in await look(redis, stages, 1)):
+    while any(state.lag or state.pending for state in await measure_stages(redis, stages, 1)):
         await asyncio.sleep(0.05)
 
 

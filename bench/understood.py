@@ -27,7 +27,7 @@ from telegram_assistant.pipeline import PIPELINE
 from telegram_assistant.settings import read_settings
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
-from telegram_assistant.streams.monitoring import look
+from telegram_assistant.streams.monitoring import measure_stages
 from telegram_simulator.control.client import ControlClient
 from testkit.engines import free_port, running_engine
 from testkit.harness import arguments, own_database, report
@@ -67,7 +67,7 @@ async def at_rest(admin: Database, redis: Redis) -> bool:
     """Whether everything came to its end in time."""
     deadline, quiet = time.monotonic() + PATIENCE_S, 0
     while quiet < QUIET_LOOKS and time.monotonic() < deadline:
-        busy = await admin.fetchval(UNDER_WAY) or any(state.lag or state.pending for state in await look(redis, PIPELINE, 1))
+        busy = await admin.fetchval(UNDER_WAY) or any(state.lag or state.pending for state in await measure_stages(redis, PIPELINE, 1))
         quiet = 0 if busy else quiet + 1
         await asyncio.sleep(2)
     return quiet >= QUIET_LOOKS

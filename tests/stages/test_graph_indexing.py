@@ -19,7 +19,7 @@ from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.groups import ensure_groups, sources_of
 from telegram_assistant.streams.keys import stream_key
-from telegram_assistant.streams.monitoring import UNREAD_KEPT, trim
+from telegram_assistant.streams.monitoring import MAX_UNREAD_ENTRIES, trim
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.worker_role import loops
 from testkit.factories import make_channel
@@ -84,11 +84,11 @@ async def test_trimming_waits_for_the_graph_only_while_there_is_one(
     assert (graph_indexing in stages) is is_on
     await ensure_groups(redis, graph_indexing.name, [source for source in sources_of(graph_indexing, 1) if source.key == INDEXED])
     async with redis.pipeline(transaction=False) as adding:
-        for _ in range(UNREAD_KEPT + 2000):
+        for _ in range(MAX_UNREAD_ENTRIES + 2000):
             adding.execute_command("XADD", INDEXED, "*", "e", "x")
         await adding.execute()
     await trim(redis, stages, 1)
-    assert (await redis.xlen(INDEXED) == UNREAD_KEPT + 2000) is is_on
+    assert (await redis.xlen(INDEXED) == MAX_UNREAD_ENTRIES + 2000) is is_on
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ async def test_what_redis_has_lost_is_told_again_with_the_outbox(redis: Redis, s
     await write(system_pool, event(1))
     await relay.step()
     await redis.flushdb()
-    for again in (system.outbox.again_all, system.outbox.again_recent):
+    for again in (system.outbox.reannounce_all, system.outbox.reannounce_recent):
         await again()
         assert await relay.step() == 1
 

@@ -1,4 +1,4 @@
-"""Events about albums. Their post is the album's first item."""
+"""Events about albums. The post of an album event is the album's first item."""
 
 from typing import ClassVar
 
@@ -6,18 +6,18 @@ from telegram_assistant.events.envelope import Event
 
 
 class AlbumParsed(Event):
-    """An album is complete, as far as can be known."""
+    """An album is complete, as far as that can be known."""
 
     NAME: ClassVar[str] = "albums.parsed"
     VERSION: ClassVar[int] = 2
     grouped_id: int
     message_ids: tuple[int, ...]
     is_overdue: bool = False
-    """It has waited long enough for items that nobody has looked at."""
+    """The album has waited long enough for items that have not been analyzed."""
 
 
 class AlbumAssembled(Event):
-    """An album's items were all looked at, and are summed up."""
+    """All items of an album were analyzed, and their results are combined."""
 
     NAME: ClassVar[str] = "album.assembled"
     grouped_id: int

@@ -1,4 +1,4 @@
-"""What every event carries."""
+"""The fields that every event carries."""
 
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Self
@@ -19,19 +19,19 @@ Moment = Annotated[datetime, PlainSerializer(_iso_z, return_type=str)]
 
 
 class Event(BaseModel):
-    """A fact about a post (or an album). Fields of a newer release that this one does not know survive a round trip."""
+    """A fact about a post or an album. Fields added by a newer release survive a round trip through this one."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     NAME: ClassVar[str]
-    """The contract's name, like posts.parsed; the stream's key follows from it."""
+    """The name in the contract, like posts.parsed. The stream key is derived from it."""
     VERSION: ClassVar[int] = 1
 
     event_id: UUID
     schema_version: int = 1
     occurred_at: Moment
     tenant_id: int | None = None
-    """Null unless the event concerns one tenant only: who sees a post is decided by subscriptions when it is read."""
+    """None unless the event concerns one tenant only. Subscriptions decide who sees a post, at the time it is read."""
     channel_id: int
     post_id: str
     """`channel_id/message_id`."""
@@ -41,9 +41,9 @@ class Event(BaseModel):
 
     @classmethod
     def about(cls, post_id: PostId, revision: int, *, occurred_at: datetime, trace_id: str | None = None, trigger: str = "", **facts: object) -> Self:
-        """The event about this revision of a post. The same fact has the same id, however often it is published.
+        """Build the event about this revision of a post. The same fact always has the same id, however often it is published.
 
-        TypeError names facts that this event does not have. Unknown fields of events that are read survive instead.
+        Raises TypeError if the event has no such fact. Unknown fields of events that are read survive instead.
         """
         if unknown := facts.keys() - cls.model_fields.keys():
             raise TypeError(f"{cls.__name__} has no {', '.join(sorted(unknown))}")
@@ -71,6 +71,6 @@ def event_id_of(name: str, post_id: PostId, revision: int, trigger: str = "") ->
 
 
 def trace_of(post_id: PostId, revision: int) -> str:
-    """The trace of a post's revision, as W3C writes it. It follows from the post, so what is told twice is still one trace."""
+    """Return the W3C traceparent of a post's revision. It is derived from the post, so an event published twice is one trace."""
     trace = event_id_of("posts.parsed", post_id, revision).hex
     return f"00-{trace}-{trace[:16]}-01"

@@ -12,11 +12,11 @@ class Trigger(StrEnum):
     INITIAL = "initial"
     VISION_RETAG = "vision_retag"
     PROVIDER_RETAG = "provider_retag"
-    """A provider has said later what it could not say at first."""
+    """A provider has answered later, after the first tagging."""
 
 
 class VisionStatus(StrEnum):
-    """How looking at a post's media ended; it always ends, so that albums close."""
+    """How the analysis of a post's media ended. Every analysis ends with a status, so that albums can close."""
 
     ANALYZED = "analyzed"
     SKIPPED = "skipped"
@@ -30,7 +30,7 @@ class PostParsed(Event):
 
 
 class PostVisionUploaded(Event):
-    """All wanted media of a post are stored, or given up."""
+    """Every wanted media file of a post is stored or given up."""
 
     NAME: ClassVar[str] = "posts.vision.uploaded"
     media: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class PostVisionUploaded(Event):
 
 
 class PostVisionAnalyzed(Event):
-    """A post's media were looked at."""
+    """The analysis of a post's media is finished."""
 
     NAME: ClassVar[str] = "posts.vision.analyzed"
     status: VisionStatus = VisionStatus.ANALYZED
@@ -46,7 +46,7 @@ class PostVisionAnalyzed(Event):
 
 
 class PostTagged(Event):
-    """A post has its tags; none is an answer too."""
+    """A post is tagged. The list of tags may be empty."""
 
     NAME: ClassVar[str] = "posts.tagged"
     trigger: Trigger = Trigger.INITIAL
@@ -54,7 +54,7 @@ class PostTagged(Event):
 
 
 class PostCrawlRequested(Event):
-    """The links of a post that are worth reading; there may be none."""
+    """The links of a post that are worth reading. The list may be empty."""
 
     NAME: ClassVar[str] = "posts.crawl"
     trigger: Trigger = Trigger.INITIAL
@@ -69,7 +69,7 @@ class PostEnriched(Event):
 
 
 class PostIndexed(Event):
-    """A post can be found."""
+    """Search can find the post."""
 
     NAME: ClassVar[str] = "posts.indexed"
     state_version: int = 1

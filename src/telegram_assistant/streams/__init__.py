@@ -1,4 +1,4 @@
-"""The runtime on Redis Streams: stages, delivery at least once, retries, dead letters, trimming, the outbox relay.
+"""The stage runtime on Redis Streams: at-least-once delivery, retries, dead letters, trimming and the outbox relay.
 
-A stage contains none of it. It loads, skips, thinks, saves, tells.
+A stage contains none of this. It loads, filters, computes, saves and returns events.
 """

@@ -1,7 +1,7 @@
-"""Settling outcomes with Redis: what was told and what was finished go out together, many at a time.
+"""Writes outcomes to Redis: published events and acknowledgements together, many entries at a time.
 
-Everything that is waiting is written in one transaction. While it is under way the next ones gather, so the busier a
-stage is, the fewer commands an entry costs.
+All waiting outcomes are written in one transaction. Outcomes that arrive during a write form the next batch, so the
+busier a stage is, the fewer commands an entry costs.
 """
 
 import asyncio
@@ -20,19 +20,19 @@ RESTING = "__retry__"
 """The consumer that owns entries between a failure and their next attempt."""
 MAX_AT_ONCE = 500
 RAW = {"parse_justid": True}
-"""redis-py must not look for fields in what XCLAIM JUSTID answers."""
+"""Keeps redis-py from looking for fields in the reply to XCLAIM JUSTID."""
 
 type Command = tuple[bytes | str | int, ...]
 
 
 class DeadLetters(Protocol):
-    """Where dead letters are kept beside Redis: PostgreSQL."""
+    """Permanent storage of dead letters: PostgreSQL. The streams in Redis mirror it."""
 
     async def bury(self, stage: str, letters: Iterable[Buried]) -> None: ...
 
 
 class Acknowledger:
-    """One per stage and process."""
+    """Collects outcomes and writes them. One per stage and process."""
 
     def __init__(self, stage: str, *, redis: Redis, partitions: int, dead_letters: DeadLetters) -> None:
         self._stage = stage
@@ -45,28 +45,28 @@ class Acknowledger:
         self._idle.set()
 
     def settle(self, outcomes: Iterable[Outcome]) -> None:
-        """Hand over; it is done soon."""
+        """Queue outcomes to be written soon."""
         self._waiting.extend(outcomes)
         if self._waiting:
             self._idle.clear()
             self._wake.set()
 
-    async def settle_some(self, settled: Callable[[Sequence[Outcome]], None]) -> None:
-        """Wait for outcomes and write them; `settled` is told which are safe. What could not be written stays."""
+    async def write_outcomes(self, on_written: Callable[[Sequence[Outcome]], None]) -> None:
+        """Wait for outcomes and write them. Calls `on_written` with each written batch; unwritten outcomes stay queued."""
         await self._wake.wait()
         while self._waiting:
-            some, self._waiting = self._waiting[:MAX_AT_ONCE], self._waiting[MAX_AT_ONCE:]
+            batch, self._waiting = self._waiting[:MAX_AT_ONCE], self._waiting[MAX_AT_ONCE:]
             try:
-                await self._write(some)
+                await self._write(batch)
             except BaseException:
-                self._waiting = some + self._waiting
+                self._waiting = batch + self._waiting
                 raise
-            settled(some)
+            on_written(batch)
         self._wake.clear()
         self._idle.set()
 
-    async def drained(self) -> None:
-        """Wait until everything handed over is written."""
+    async def wait_until_written(self) -> None:
+        """Wait until every queued outcome is written."""
         await self._idle.wait()
 
     async def _write(self, outcomes: list[Outcome]) -> None:
@@ -76,7 +76,7 @@ class Acknowledger:
         for group in self._by_partition(outcomes):
             commands = list(self._commands(group))
             try:
-                # first what needs the group: where it is gone nothing has been told yet
+                # XCLAIM first, because it needs the group: if the group is missing, no event has been published yet
                 await self._send([command for command in commands if command[0] == "XCLAIM"])
                 await self._send([command for command in commands if command[0] != "XCLAIM"])
             except ResponseError as error:
@@ -92,7 +92,7 @@ class Acknowledger:
             await pipeline.execute()
 
     def _by_partition(self, outcomes: list[Outcome]) -> Iterable[list[Outcome]]:
-        """A transaction stays within one slot of a cluster."""
+        """Group outcomes by partition: a transaction must stay within one slot of a Redis cluster."""
         if self._partitions == 1:
             return [outcomes]
         return [list(group) for _, group in itertools.groupby(sorted(outcomes, key=_partition), key=_partition)]
@@ -102,12 +102,12 @@ class Acknowledger:
         resting: dict[str, list[bytes]] = {}
         for outcome in outcomes:
             entry = outcome.entry
-            if type(outcome) is Done and not outcome.told:  # nearly always
+            if type(outcome) is Done and not outcome.events:  # nearly always
                 acknowledged.setdefault(entry.source.key, []).append(entry.entry_id)
                 continue
             match outcome:
-                case Done(told=told):
-                    for event in told:
+                case Done(events=events):
+                    for event in events:
                         key = stream_of_channel(type(event), entry.source.lane, event.channel_id, self._partitions)
                         yield "XADD", key, "*", PAYLOAD, event.model_dump_json()
                     acknowledged.setdefault(entry.source.key, []).append(entry.entry_id)
@@ -126,7 +126,7 @@ class Acknowledger:
 
 
 def hand_back(key: str, stage: str, entry_id: bytes, deliveries: int) -> Command:
-    """Somebody else may begin at once, and this delivery is not counted."""
+    """Build the command that lets another consumer take the entry at once, without counting this delivery."""
     return "XCLAIM", key, stage, RESTING, 0, entry_id, "IDLE", 86_400_000, "RETRYCOUNT", max(deliveries - 1, 0), "JUSTID"
 
 

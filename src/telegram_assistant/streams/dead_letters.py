@@ -1,4 +1,4 @@
-"""The dead-letter streams: the mirror in Redis of what PostgreSQL keeps."""
+"""The dead-letter streams in Redis, which mirror the dead letters in PostgreSQL."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from telegram_assistant.streams.entries import ONLY, PAYLOAD
 from telegram_assistant.streams.keys import dead_key, repartitioned
 
 
-async def send_again(redis: Redis, *, stage: str, stream: str, payload: bytes, channel_id: int, partitions: int) -> None:
-    """Back on its stream, as streams are partitioned now, addressed to one stage: the others pass over it."""
+async def replay_entry(redis: Redis, *, stage: str, stream: str, payload: bytes, channel_id: int, partitions: int) -> None:
+    """Put an entry back on its stream, under the current partitioning, addressed to one stage. All other stages skip it."""
     await redis.xadd(repartitioned(stream, channel_id, partitions), {PAYLOAD: payload, ONLY: stage})
 
 
-async def forget(redis: Redis, *, stage: str, entry_id: str) -> None:
-    """Take the letter about this entry off the stage's dead-letter streams, whichever partition it is in."""
+async def delete_letter(redis: Redis, *, stage: str, entry_id: str) -> None:
+    """Delete the dead letter about this entry from the stage's dead-letter streams, in whichever partition it is."""
     async for key in redis.scan_iter(match=f"{dead_key(stage)}*"):
         letters: Any = await redis.xrange(key)
         for letter_id, fields in letters:

@@ -1,4 +1,4 @@
-"""A time limit for many short calls: one clock for all of them, where a timer for each would cost more than the call."""
+"""A time limit for many short calls. One timer checks them all, because a timer per call would cost more than the call."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -7,7 +7,7 @@ MAX_SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class Deadlines:
-    """Calls that take longer than so many seconds end in TimeoutError; they are looked at a few times within their limit."""
+    """Ends calls that take longer than `seconds` with TimeoutError. Checks run a few times within the limit."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -15,26 +15,26 @@ class Deadlines:
         self._late: set[asyncio.Task[object]] = set()
 
     async def keep(self, call: Awaitable[object]) -> object:
-        """Await the call, but no longer than allowed."""
+        """Await the call for at most the time limit."""
         task = asyncio.current_task()
-        assert task is not None  # we are in a coroutine
+        assert task is not None  # always true inside a coroutine
         self._begun[task] = task.get_loop().time()
         try:
             answer = await call
         except asyncio.CancelledError:
             late = self._was_late(task)
-            if task.cancelling():  # somebody wants this very task to end, whatever else happened
+            if task.cancelling():  # this task itself was cancelled from outside, whatever else happened
                 raise
             if late:
                 raise TimeoutError(f"it took longer than {self._seconds:g} s") from None
-            raise RuntimeError("something that it waited for was cancelled") from None
+            raise RuntimeError("an awaited task was cancelled") from None
         finally:
             self._begun.pop(task, None)
-        self._was_late(task)  # a call that answers although it was cancelled has answered
+        self._was_late(task)  # a call that returns a result after its cancellation counts as answered
         return answer
 
     async def watch(self) -> None:
-        """One look, and the pause before it."""
+        """Pause, then cancel every call that is over its limit."""
         await asyncio.sleep(min(self._seconds / 4, MAX_SECONDS_BETWEEN_LOOKS))
         now = asyncio.get_running_loop().time()
         for task, begun in list(self._begun.items()):

@@ -1,4 +1,4 @@
-"""An entry of a stream while a stage has it in hand, and what becomes of it."""
+"""A stream entry while a stage holds it, and the outcomes it can have."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ from telegram_assistant.events import Event
 
 PAYLOAD = b"event"
 ONLY = b"only"
-"""A replayed entry names the stage it is for; all others pass over it."""
+"""Field of a replayed entry: the stage it is for. All other stages skip it."""
 
 
 class StreamSource(NamedTuple):
-    """One stream that a stage reads: its key, its lane, its partition, and the class of its events."""
+    """One stream that a stage reads: its key, lane, partition and event class."""
 
     key: str
     lane: Lane
@@ -20,7 +20,7 @@ class StreamSource(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One delivery. `deliveries` is Redis's own count, this one included."""
+    """One delivery. `deliveries` is Redis's own count and includes this delivery."""
 
     source: StreamSource
     entry_id: bytes
@@ -30,26 +30,26 @@ class Entry(NamedTuple):
 
 
 class Done(NamedTuple):
-    """Tell what there is to tell, then acknowledge: both or neither."""
+    """Publish `events` and acknowledge the entry, both or neither."""
 
     entry: Entry
-    told: tuple[Event, ...] = ()
+    events: tuple[Event, ...] = ()
 
 
 class Failed(NamedTuple):
-    """It rests, and comes back."""
+    """The entry waits for its backoff, then is delivered again."""
 
     entry: Entry
 
 
 class HandedBack(NamedTuple):
-    """We cannot finish it; somebody else begins at once, and no attempt is used up."""
+    """This process cannot finish the entry. Another one may take it at once, and no attempt is used up."""
 
     entry: Entry
 
 
 class Buried(NamedTuple):
-    """It goes to the dead letters."""
+    """The entry goes to the dead letters."""
 
     entry: Entry
     reason: str

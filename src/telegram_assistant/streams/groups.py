@@ -1,4 +1,4 @@
-"""Consumer groups: made at the beginning of a stream, and made again when Redis has lost them."""
+"""Consumer groups: created at the beginning of a stream, and recreated if Redis has lost them."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,14 +11,14 @@ from telegram_assistant.streams.stage import AnyStage
 
 
 def sources_of(stage: AnyStage, partitions: int) -> Iterator[StreamSource]:
-    """Every stream that the stage reads."""
+    """Yield every stream that the stage reads."""
     for event in stage.consumes:
         for lane, partition, key in stream_keys(event, partitions):
             yield StreamSource(key, lane, partition, event)
 
 
 async def ensure_groups(redis: Redis, stage: str, sources: Iterable[StreamSource]) -> None:
-    """Groups start at 0: what was published before a stage's first start is for it too."""
+    """Create missing groups at id 0, so that a stage also gets entries published before its first start."""
     for source in sources:
         try:
             await redis.xgroup_create(source.key, stage, id="0", mkstream=True)

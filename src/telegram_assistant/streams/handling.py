@@ -1,12 +1,12 @@
-"""What becomes of entries: the handler is called, and what it does decides the verdict.
+"""Calls the handler and derives the outcome of each entry from what the handler does.
 
 returns an event, or several   publish, then acknowledge
 returns None                   acknowledge
-raises Busy                    hold, pause, try again; no attempt is used
+raises Busy                    pause, then try again; no attempt is used
 raises Rejected, or the event  dead letter at once
 does not parse
-anything else, or a timeout    comes back with backoff; after N attempts, dead letter
-the process dies               the same, counted by Redis
+anything else, or a timeout    delivered again after a backoff; after N attempts, dead letter
+the process dies               the same; Redis counts the attempts
 """
 
 import traceback
@@ -28,18 +28,18 @@ from telegram_assistant.telemetry.tracing import span, traceparent
 log = get_logger()
 
 type Finished = Callable[[Sequence[tuple[PostId, int]]], Awaitable[None]]
-"""Told which revisions a stage has passed, before they are acknowledged. What it consumes besides, like albums, counts revisions of its own."""
-type Understood = tuple[Entry, Event]
+"""Called with the revisions that a stage has finished, before they are acknowledged. Only the first event class of the stage counts."""
+type ParsedEntry = tuple[Entry, Event]
 
 
 class Hold(Protocol):
-    """Wait because the other side is busy; False when it is time to leave instead."""
+    """Waits because the other side is busy. Returns False if the stage is ending and must give up its entries instead."""
 
     async def __call__(self, busy: Busy) -> bool: ...
 
 
 class Handling:
-    """One stage's handler, and everything around a call of it."""
+    """Calls one stage's handler, with time limit, traces, metrics and retries."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class Handling:
         self._own_name = stage.name.encode()
 
     async def decide(self, entries: Sequence[Entry]) -> list[Outcome]:
-        """An outcome for every entry: some at once, the rest by the handler."""
+        """Return an outcome for every entry: some need no handler, the handler decides the rest."""
         outcomes: list[Outcome] = []
-        understood: list[Understood] = []
+        parsed: list[ParsedEntry] = []
         for entry in entries:
             if entry.only is not None and entry.only != self._own_name:
                 outcomes.append(Done(entry))
@@ -71,22 +71,22 @@ class Handling:
                 outcomes.append(Buried(entry, f"it did not survive {self._stage.attempts} attempts: the process died or was killed each time"))
             else:
                 try:
-                    understood.append((entry, entry.source.event.model_validate_json(entry.payload)))
+                    parsed.append((entry, entry.source.event.model_validate_json(entry.payload)))
                 except ValidationError as error:
                     outcomes.append(Buried(entry, f"it is no {entry.source.event.NAME}: {error.error_count()} mistakes", str(error)[:2000]))
-        if understood:
-            outcomes += await (self._together(understood) if len(understood) > 1 else self._alone(understood[0]))
+        if parsed:
+            outcomes += await (self._handle_batch(parsed) if len(parsed) > 1 else self._handle_one(parsed[0]))
         return outcomes
 
-    async def _together(self, understood: list[Understood]) -> list[Outcome]:
-        """A batch; if it fails, its entries one by one, so that a bad one does not fail its neighbours."""
+    async def _handle_batch(self, parsed: list[ParsedEntry]) -> list[Outcome]:
+        """Handle a batch. If it fails, handle its entries one by one, so that a bad entry does not fail its neighbours."""
         try:
-            return await self._attempt(understood)
+            return await self._attempt(parsed)
         except Exception:
-            log.warning("batch_split", stage=self._stage.name, size=len(understood), exc_info=True)
-        return [outcome for one in understood for outcome in await self._alone(one)]
+            log.warning("batch_split", stage=self._stage.name, size=len(parsed), exc_info=True)
+        return [outcome for one in parsed for outcome in await self._handle_one(one)]
 
-    async def _alone(self, one: Understood) -> list[Outcome]:
+    async def _handle_one(self, one: ParsedEntry) -> list[Outcome]:
         entry, event = one
         try:
             return await self._attempt([one])
@@ -100,46 +100,46 @@ class Handling:
             log.warning("will_retry", stage=self._stage.name, post_id=event.post_id, attempt=entry.deliveries, exc_info=True)
             return [Failed(entry)]
 
-    async def _attempt(self, understood: list[Understood]) -> list[Outcome]:
-        """Call the handler, as often as the other side is busy. What is held when we leave is handed back."""
-        events = [event for _, event in understood]
+    async def _attempt(self, parsed: list[ParsedEntry]) -> list[Outcome]:
+        """Call the handler, again after each Busy. Hands the entries back if the stage ends during the pause."""
+        events = [event for _, event in parsed]
         while True:
             try:
-                told = await self._call(events)
+                events_out = await self._call(events)
                 if self._finished is not None:
                     await self._finished([(event.post, event.revision) for event in events if isinstance(event, self._stage.consumes[0])])
             except Busy as busy:
                 if await self._hold(busy):
                     continue
-                return [HandedBack(entry) for entry, _ in understood]
-            return self._done(understood, told)
+                return [HandedBack(entry) for entry, _ in parsed]
+            return self._done(parsed, events_out)
 
     @staticmethod
-    def _done(understood: list[Understood], told: tuple[Event, ...]) -> list[Outcome]:
-        """What is told goes out with the entry that it is about, and so stays in that entry's lane."""
-        if not told:
-            return [Done(entry) for entry, _ in understood]
-        places = {event.post_id: place for place, (_, event) in enumerate(understood)}
-        shares: list[list[Event]] = [[] for _ in understood]
-        for event in told:
-            shares[places.get(event.post_id, 0)].append(event)
-        return [Done(entry, tuple(share)) for (entry, _), share in zip(understood, shares, strict=True)]
+    def _done(parsed: list[ParsedEntry], events_out: tuple[Event, ...]) -> list[Outcome]:
+        """Assign each published event to the entry it is about, so that it stays in that entry's lane."""
+        if not events_out:
+            return [Done(entry) for entry, _ in parsed]
+        positions = {event.post_id: position for position, (_, event) in enumerate(parsed)}
+        shares: list[list[Event]] = [[] for _ in parsed]
+        for event in events_out:
+            shares[positions.get(event.post_id, 0)].append(event)
+        return [Done(entry, tuple(share)) for (entry, _), share in zip(parsed, shares, strict=True)]
 
     async def _call(self, events: list[Event]) -> tuple[Event, ...]:
-        given: Any = events if self._stage.batch else events[0]
+        argument: Any = events if self._stage.batch else events[0]
         with span(self._stage.name, parent=events[0].trace_id, links=(event.trace_id for event in events[1:])):
-            told: Any = await self._deadlines.keep(self._stage.handler(given, **self._collaborators))
-            if told is None:
+            events_out: Any = await self._deadlines.keep(self._stage.handler(argument, **self._collaborators))
+            if events_out is None:
                 return ()
-            here = traceparent() or events[0].trace_id
-        events_told = (told,) if isinstance(told, Event) else tuple(told)
-        for event in events_told:
+            current_trace = traceparent() or events[0].trace_id
+        published = (events_out,) if isinstance(events_out, Event) else tuple(events_out)
+        for event in published:
             if type(event) not in self._stage.emits:
-                raise TypeError(f"{self._stage.name} tells {type(event).__name__}, which it does not declare in emits")
+                raise TypeError(f"{self._stage.name} returned {type(event).__name__}, which it does not declare in emits")
         own = {event.post_id: event.trace_id for event in events[1:]}  # the span is the first one's
-        return tuple(_traced(event, own.get(event.post_id) or here) for event in events_told)
+        return tuple(_traced(event, own.get(event.post_id) or current_trace) for event in published)
 
 
-def _traced(event: Event, here: str | None) -> Event:
-    """One line through all stages: what is told continues the trace of what was heard."""
-    return event if event.trace_id is not None or here is None else event.model_copy(update={"trace_id": here})
+def _traced(event: Event, current_trace: str | None) -> Event:
+    """Continue the trace of the consumed event in the published one, so that one trace spans all stages."""
+    return event if event.trace_id is not None or current_trace is None else event.model_copy(update={"trace_id": current_trace})

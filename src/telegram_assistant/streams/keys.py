@@ -1,4 +1,4 @@
-"""Names in Redis. Operators have habits built on them."""
+"""Names of keys in Redis. Operators rely on them."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,11 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import Event
 
 EPOCH_KEY = "stream:epoch"
-"""Tells whether Redis still is the one that was filled: a value that PostgreSQL knows too."""
+"""Identifies the Redis that the streams were filled in. PostgreSQL stores the same value."""
 
 
 def stream_key(event: type[Event], lane: Lane, partition: int = 0, partitions: int = 1) -> str:
-    """`stream:posts:parsed`, `…:bulk`, and `…:{n}` where streams are partitioned: the braces keep a partition's keys in one slot."""
+    """Return `stream:posts:parsed`, with `:bulk` and the partition `:{n}` if any. The braces keep a partition's keys in one slot."""
     key = f"stream:{event.NAME.replace('.', ':')}"
     if lane is Lane.BULK:
         key += ":bulk"
@@ -18,19 +18,19 @@ def stream_key(event: type[Event], lane: Lane, partition: int = 0, partitions: i
 
 
 def stream_of_channel(event: type[Event], lane: Lane, channel_id: int, partitions: int) -> str:
-    """The stream on which an event about this channel travels."""
+    """Return the stream for events about this channel."""
     return stream_key(event, lane, channel_id % partitions, partitions)
 
 
 def stream_keys(event: type[Event], partitions: int = 1) -> Iterator[tuple[Lane, int, str]]:
-    """All streams of an event, in both lanes, with their partitions."""
+    """Yield all streams of an event: both lanes, every partition."""
     for lane in Lane:
         for partition in range(partitions):
             yield lane, partition, stream_key(event, lane, partition, partitions)
 
 
 def repartitioned(key: str, channel_id: int, partitions: int) -> str:
-    """The key of the same stream under another number of partitions."""
+    """Return the key of the same stream under another number of partitions."""
     return _in_partition(key.partition(":{")[0], channel_id % partitions, partitions)
 
 
@@ -43,7 +43,7 @@ def _in_partition(key: str, partition: int, partitions: int) -> str:
 
 
 def stopped_key(stage: str) -> str:
-    """Set while a stage is stopped because it buried one entry after the other; its value says why."""
+    """Return the key that is set while a stage is stopped after consecutive dead letters. Its value is the reason."""
     return f"stage:stopped:{stage}"
 
 

@@ -1,7 +1,7 @@
-"""Entries that wait for a worker of this process: fresh news first, history in small portions and by half of the workers.
+"""Queue of entries that wait for a worker of this process: live entries first, history in small batches and by half of the workers.
 
-So a person's news wait for a little piece of somebody's backfill at most, never for all of it. While others of the stage are at
-work a batch that is not full waits a moment for more: a call costs about as much for ten as for one.
+So live posts wait for one small batch of a backfill at most, never for all of it. While other batches of the stage are
+running, a partial batch waits up to 50 ms to fill, because a call costs about as much for ten entries as for one.
 """
 
 import asyncio
@@ -14,15 +14,15 @@ from telegram_assistant.streams.entries import Entry
 from telegram_assistant.streams.stage import AnyStage
 
 BULK_SHARE = 8
-"""A portion of history is this part of a batch of news."""
+"""A batch of history is a batch of live entries divided by this number."""
 NEWS_ARE_RECENT_SECONDS = 1.0
 GATHER_SECONDS = 0.05
 MAX_REST_SECONDS = 1.0
-"""A portion that took longer has waited for a server, not used one."""
+"""Upper limit of the pause after a batch of history. A batch that took longer was waiting for a server, not using one."""
 
 
 class LocalQueue:
-    """Between those who read and those who work."""
+    """The queue between the stream readers and the workers of one stage."""
 
     def __init__(self, stage: AnyStage) -> None:
         batch = stage.batch or 1
@@ -32,9 +32,9 @@ class LocalQueue:
         self._lanes: dict[Lane, deque[Entry]] = {lane: deque() for lane in Lane}
         self._at_work = 0
         self._waiting_since = dict.fromkeys(Lane, 0.0)
-        self._alarm: asyncio.TimerHandle | None = None
-        self._sleeping: deque[asyncio.Future[None]] = deque()
-        self._waking = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._idle_workers: deque[asyncio.Future[None]] = deque()
+        self._is_waking = False
         self._closed = False
         self._news_at = 0.0
 
@@ -44,34 +44,34 @@ class LocalQueue:
         self._lanes[lane].extend(entries)
         self._wake()
 
-    def news_wait(self) -> bool:
+    def has_live_entries(self) -> bool:
         return bool(self._lanes[Lane.LIVE])
 
     async def take(self) -> list[Entry]:
-        """Some work of one lane; empty when there is none and will be none. Followed by done()."""
+        """Return the next batch, of one lane. Returns an empty list once the queue is closed and empty. Call `done()` after each batch."""
         while True:
             lane = self._next_lane()
-            if lane is not None and not self._gathers(lane):
+            if lane is not None and not self._should_wait_for_more(lane):
                 entries = self._lanes[lane]
-                taken = [entries.popleft() for _ in range(min(self._portions[lane], len(entries)))]
+                batch = [entries.popleft() for _ in range(min(self._portions[lane], len(entries)))]
                 self._waiting_since[lane] = time.monotonic()
                 self._at_work += 1
                 self._at_bulk += lane is Lane.BULK
                 if self._next_lane() is not None:
                     self._wake()
-                return taken
+                return batch
             if self._closed and lane is None:
                 self._wake()
                 return []
-            sleeper = asyncio.get_running_loop().create_future()
-            self._sleeping.append(sleeper)
-            await sleeper
-            self._waking = False
+            waiter = asyncio.get_running_loop().create_future()
+            self._idle_workers.append(waiter)
+            await waiter
+            self._is_waking = False
 
-    async def done(self, taken: list[Entry], seconds: float) -> None:
-        """It took so long. While news come in, whoever worked at history rests for as long: half of the machine is theirs."""
+    async def done(self, batch: list[Entry], seconds: float) -> None:
+        """Report that a batch took `seconds`. While live entries arrive, a worker pauses as long after history, so live work gets half the time."""
         self._at_work -= 1
-        if taken[0].source.lane is Lane.LIVE:
+        if batch[0].source.lane is Lane.LIVE:
             self._news_at = time.monotonic()
             return
         if time.monotonic() - self._news_at < NEWS_ARE_RECENT_SECONDS and not self._closed:
@@ -79,7 +79,7 @@ class LocalQueue:
         self._at_bulk -= 1
 
     def close(self) -> None:
-        """Nothing more will be put in; what is there is still worked on."""
+        """Accept no more entries. Queued entries are still handled."""
         self._closed = True
         self._wake()
 
@@ -88,23 +88,23 @@ class LocalQueue:
             return Lane.LIVE
         return Lane.BULK if self._lanes[Lane.BULK] and self._at_bulk < self._max_at_bulk else None
 
-    def _gathers(self, lane: Lane) -> bool:
-        """Whether it is worth to wait for more; somebody is woken when it no longer is."""
+    def _should_wait_for_more(self, lane: Lane) -> bool:
+        """Tell whether a partial batch should wait for more entries. If so, a timer wakes a worker when the wait is over."""
         if not self._at_work or self._closed or len(self._lanes[lane]) >= self._portions[lane]:
             return False
         left = self._waiting_since[lane] + GATHER_SECONDS - time.monotonic()
-        if left > 0 and self._alarm is None:
-            self._alarm = asyncio.get_running_loop().call_later(left, self._ring)
+        if left > 0 and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(left, self._on_timer)
         return left > 0
 
-    def _ring(self) -> None:
-        self._alarm = None
+    def _on_timer(self) -> None:
+        self._timer = None
         self._wake()
 
     def _wake(self) -> None:
-        """One worker at a time: whoever wakes wakes the next, so handlers that never wait are all called by the first."""
-        while self._sleeping and not self._waking:
-            sleeper = self._sleeping.popleft()
-            if not sleeper.done():
-                sleeper.set_result(None)
-                self._waking = True
+        """Wake one worker at a time, and let it wake the next. If handlers never wait, the first worker calls them all."""
+        while self._idle_workers and not self._is_waking:
+            waiter = self._idle_workers.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                self._is_waking = True

@@ -1,4 +1,4 @@
-"""How the stages are doing: what each has not begun, not finished, and how old the oldest of it is. And trimming."""
+"""Measures each stage (unread entries, unfinished entries, age of the oldest) and trims the streams."""
 
 import asyncio
 import time
@@ -22,13 +22,13 @@ from telegram_assistant.telemetry.metrics import STAGE_LAG, STAGE_OLDEST, STAGE_
 log = get_logger()
 
 WATCH_EVERY_SECONDS = 5.0
-UNREAD_KEPT = 10_000
-"""So much is kept of a stream that no stage reads."""
+MAX_UNREAD_ENTRIES = 10_000
+"""How many entries of a stream are kept if no stage reads it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageState:
-    """One stage in one lane."""
+    """The state of one stage in one lane."""
 
     stage: str
     lane: Lane
@@ -42,7 +42,7 @@ class StageState:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """One group on one stream."""
+    """One consumer group on one stream."""
 
     lag: int
     pending: int
@@ -50,11 +50,11 @@ class _Group:
     consumers: int
     oldest_ms: int | None
     needed_from: str
-    """The first id that the group still needs."""
+    """The first entry id that the group still needs."""
 
 
-async def look(redis: Redis, stages: Sequence[AnyStage], partitions: int) -> list[StageState]:
-    """The state of every stage, live and bulk."""
+async def measure_stages(redis: Redis, stages: Sequence[AnyStage], partitions: int) -> list[StageState]:
+    """Measure every stage in both lanes."""
     states = []
     for stage in stages:
         stopped = await redis.get(stopped_key(stage.name))
@@ -80,7 +80,7 @@ async def look(redis: Redis, stages: Sequence[AnyStage], partitions: int) -> lis
 
 
 async def _group(redis: Redis, key: str, stage: str, found: Sequence[Any]) -> _Group | None:
-    """One of the groups that were found on a stream, with what it has in hand."""
+    """Measure the stage's group, given the groups of the stream. Returns None if the group does not exist."""
     info = next((one for one in found if text_of(one["name"]) == stage), None)
     if info is None:
         return None
@@ -88,7 +88,7 @@ async def _group(redis: Redis, key: str, stage: str, found: Sequence[Any]) -> _G
     delivered = text_of(info["last-delivered-id"])
     oldest = text_of(summary["min"]) if summary["pending"] else None
     lag = info["lag"]
-    if lag is None:  # Redis cannot tell after deletions in the middle; count then
+    if lag is None:  # Redis does not know the lag after deletions in the middle of a stream; count instead
         waiting_entries: Any = await redis.xrange(key, f"({delivered}", "+", count=10_000)
         lag = len(waiting_entries)
     waiting = oldest
@@ -109,13 +109,13 @@ async def _group(redis: Redis, key: str, stage: str, found: Sequence[Any]) -> _G
 async def _groups_of(redis: Redis, key: str) -> list[Any]:
     try:
         found: list[Any] = await redis.xinfo_groups(key)
-    except ResponseError:  # there is no such stream yet
+    except ResponseError:  # the stream does not exist yet
         return []
     return found
 
 
 async def trim(redis: Redis, stages: Sequence[AnyStage], partitions: int) -> dict[str, int]:
-    """Cut off what every group has finished, and nothing else. A stream whose group is missing is left alone."""
+    """Trim entries that every group has finished, and nothing else. Skips a stream if one of its groups is missing."""
     readers: dict[str, list[str]] = {}
     for stage in stages:
         for source in sources_of(stage, partitions):
@@ -126,31 +126,31 @@ async def trim(redis: Redis, stages: Sequence[AnyStage], partitions: int) -> dic
         groups = [await _group(redis, key, name, found) for name in expected]
         if any(group is None for group in groups):
             continue
-        _report_strangers(key, found, expected)
-        lowest = min((group.needed_from for group in groups if group is not None), key=_order)
+        _warn_about_unknown_groups(key, found, expected)
+        lowest = min((group.needed_from for group in groups if group is not None), key=_sort_key)
         trimmed[key] = await redis.xtrim(key, minid=lowest, approximate=True)
         STREAM_ENTRIES.labels(key).set(await redis.xlen(key))
     for event in {event for stage in stages for event in stage.emits}:
         for _, _, key in stream_keys(event, partitions):
-            if key not in readers:  # told, and nobody of ours listens: kept for whoever looks, not for ever
-                trimmed[key] = await redis.xtrim(key, maxlen=UNREAD_KEPT, approximate=True)
+            if key not in readers:  # no stage of ours reads it: keep some entries for other readers, not all of them
+                trimmed[key] = await redis.xtrim(key, maxlen=MAX_UNREAD_ENTRIES, approximate=True)
     return trimmed
 
 
-def _report_strangers(key: str, found: Sequence[Any], expected: Sequence[str]) -> None:
-    """A group that no stage of ours has does not hold trimming; its owner should know."""
+def _warn_about_unknown_groups(key: str, found: Sequence[Any], expected: Sequence[str]) -> None:
+    """Warn about groups that belong to none of our stages: trimming does not wait for them."""
     for one in found:
         if text_of(one["name"]) not in expected:
             log.warning("unknown_group", stream=key, group=text_of(one["name"]), why="it may miss entries: trimming does not wait for it")
 
 
-def _order(entry_id: str) -> tuple[int, int]:
+def _sort_key(entry_id: str) -> tuple[int, int]:
     milliseconds, _, number = entry_id.partition("-")
     return int(milliseconds), int(number or 0)
 
 
 def _note(states: Sequence[StageState], health: Health) -> None:
-    """Both lanes of a stage are one part of health."""
+    """Report both lanes of a stage as one part of health."""
     for name in {state.stage for state in states}:
         lanes = [state for state in states if state.stage == name]
         lag, pending = sum(state.lag for state in lanes), sum(state.pending for state in lanes)
@@ -158,17 +158,17 @@ def _note(states: Sequence[StageState], health: Health) -> None:
 
 
 async def resume(redis: Redis, stage: str) -> bool:
-    """Let a stopped stage go on; False if it was not stopped."""
+    """Let a stopped stage continue. Returns False if it was not stopped."""
     return bool(await redis.delete(stopped_key(stage)))
 
 
 def watch(redis: Redis, stages: Sequence[AnyStage], partitions: int, health: Health) -> Loop:
-    """The worker's loop that measures, and trims."""
+    """Build the worker's loop that measures and trims."""
 
     async def run(stopping: asyncio.Event) -> None:
         while not stopping.is_set():
             try:
-                states = await look(redis, stages, partitions)
+                states = await measure_stages(redis, stages, partitions)
                 _note(states, health)
                 for state in states:
                     STAGE_LAG.labels(state.stage, state.lane).set(state.lag)

@@ -1,4 +1,4 @@
-"""Announcing notices: events that were written to PostgreSQL with what they tell of."""
+"""Publishes notices: events that were written to PostgreSQL in the transaction of what they describe."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An event as it was written, and where it goes."""
+    """An event as it was written, and the stream it goes to."""
 
     event: type[Event]
     lane: Lane
@@ -33,21 +33,21 @@ class Notice:
 
 
 class PublishNotices(Protocol):
-    """Puts notices on their streams."""
+    """Publishes notices on their streams."""
 
     async def __call__(self, notices: Sequence[Notice]) -> None: ...
 
 
 class Notices(Protocol):
-    """The queue in PostgreSQL."""
+    """The queue of notices in PostgreSQL."""
 
     async def announce(self, lane: Lane, publish: PublishNotices, *, limit: int) -> int:
-        """Lock some that were not announced, publish them, mark them; how many."""
+        """Lock some unannounced notices, publish them and mark them. Returns their number."""
         ...
 
 
 class NoticeRelay:
-    """One per worker; many are safe together. What Redis has lost, the outbox relay has announced again for both."""
+    """Publishes notices. One per worker; several run safely side by side. The outbox relay repeats what Redis has lost, for both."""
 
     def __init__(self, notices: Notices, stages: Sequence[AnyStage], *, redis: Redis, health: Health, partitions: int, max_entries: int) -> None:
         self._notices = notices
@@ -72,7 +72,7 @@ class NoticeRelay:
                 await sleep_unless(stopping, POLL_SECONDS)
 
     async def step(self) -> int:
-        """Announce what waits, news before history; how many. Above the bound they wait in PostgreSQL."""
+        """Announce waiting notices, live before history, and return their number. While a stream is full, they wait in PostgreSQL."""
         if await self._is_full():
             self._health.report(PART, State.FAILING, "paused: a stream is full")
             return 0

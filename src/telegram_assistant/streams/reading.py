@@ -1,4 +1,4 @@
-"""Getting entries: new ones, those whose rest is over, and those that a dead process left behind; and keeping what we have."""
+"""Reads entries: new ones, those due for a retry, and those that a dead process left behind. Also renews the leases of held ones."""
 
 import random
 import time
@@ -21,12 +21,12 @@ MAX_SCANNED = 1000
 MAX_PAGES = 20
 TIDY_EVERY_SECONDS = 60
 FORGOTTEN_AFTER_MS = 300_000
-"""Consumers that own nothing and were not seen for so long are removed."""
+"""Consumers that own no entry and were idle for this long are removed."""
 
 LOST_ANSWER_MS = 5_000
-"""What Redis says we own and we do not hold after so long was given to us by an answer that never arrived."""
+"""If this process owns an entry in Redis but does not hold it after this long, the reply that delivered it was lost."""
 
-# Renew a lease only where it still is ours: another process may have taken an entry while this one was standing still.
+# Renews a lease only if it still is ours: another process may have taken the entry while this one was suspended.
 RENEW = """
 local mine, lost = {}, 0
 for index = 3, #ARGV do
@@ -41,7 +41,7 @@ if renewed > 0 then redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, unpack(mi
 return lost
 """
 
-# One stream after the other, until there is no room left: an empty one takes none of it.
+# Reads one stream after the other until the limit is reached, so an empty stream uses up none of it.
 READ_NOW = """
 local found, room = {}, tonumber(ARGV[3])
 for _, key in ipairs(KEYS) do
@@ -57,7 +57,7 @@ return found
 
 
 class StreamReader:
-    """Reads new entries, as many as there is room for."""
+    """Reads new entries, up to the free capacity."""
 
     def __init__(self, redis: Redis, stage: AnyStage, consumer: str, *, block_seconds: float) -> None:
         self._redis = redis
@@ -66,11 +66,11 @@ class StreamReader:
         self._block_ms = int(block_seconds * 1000)
         self._read_now = redis.register_script(READ_NOW)
 
-    async def read(self, sources: Sequence[StreamSource], room: int) -> list[Entry]:
-        """New entries of one lane; where there are none, wait for the first ones."""
+    async def read(self, sources: Sequence[StreamSource], limit: int) -> list[Entry]:
+        """Read new entries of one lane. If there are none, wait for the first."""
         try:
-            there = await self._now(sources, room) if len(sources) > 1 else []
-            return there or await self._soon(sources, max(room // len(sources), 1))
+            entries = await self._read_available(sources, limit) if len(sources) > 1 else []
+            return entries or await self._wait_for_first(sources, max(limit // len(sources), 1))
         except ResponseError as error:
             if not is_missing_group(error):
                 raise
@@ -78,25 +78,25 @@ class StreamReader:
             await ensure_groups(self._redis, self._stage.name, sources)
             return []
 
-    async def _now(self, sources: Sequence[StreamSource], room: int) -> list[Entry]:
-        """Now one stream comes first, now another: none waits for ever."""
+    async def _read_available(self, sources: Sequence[StreamSource], limit: int) -> list[Entry]:
+        """Read at once, in random order of streams, so that no stream waits for ever."""
         by_key = {source.key.encode(): source for source in random.sample(sources, len(sources))}
-        answer: Any = await self._read_now(keys=list(by_key), args=[self._stage.name, self._consumer, room])
+        answer: Any = await self._read_now(keys=list(by_key), args=[self._stage.name, self._consumer, limit])
         return [
             entry_of(by_key[key], entry_id, dict(zip(fields[::2], fields[1::2], strict=True)), 1)
             for key, entries in answer
             for entry_id, fields in entries
         ]
 
-    async def _soon(self, sources: Sequence[StreamSource], each: int) -> list[Entry]:
-        """Of streams that were empty a moment ago the first to get something answers; so there is hardly ever more than `each`."""
+    async def _wait_for_first(self, sources: Sequence[StreamSource], each: int) -> list[Entry]:
+        """Wait for entries. The first stream that gets some answers, so there is hardly ever more than `each`."""
         by_key = {source.key.encode(): source for source in sources}
         streams: Any = {source.key: ">" for source in sources}
         answer: Any = await self._redis.xreadgroup(self._stage.name, self._consumer, streams, count=each, block=self._block_ms)
         return [entry_of(by_key[key], entry_id, fields, 1) for key, entries in answer or () for entry_id, fields in entries]
 
     async def leave(self, sources: Iterable[StreamSource]) -> None:
-        """Hand back what Redis gave us and we never saw, and take our name off the list."""
+        """Hand back entries that Redis delivered and this process never received, then remove this consumer."""
         redis: Any = self._redis
         name = self._stage.name
         for source in sources:
@@ -107,22 +107,22 @@ class StreamReader:
 
 
 class Alone(Enum):
-    """Whether this process has nothing else in hand, and will get nothing else."""
+    """Whether this process holds no other entry and will get none."""
 
-    NO = "it works as ever: suspects must wait"
-    SOON = "it reads nothing more, so that it will be alone"
-    YES = "it is alone: one suspect may be taken, and nothing but a suspect"
+    NO = "it works normally: suspects must wait"
+    SOON = "it reads no new entries, so that it will be alone"
+    YES = "it is alone: it may take one suspect, and nothing else"
 
 
 class ReclaimedEntries(NamedTuple):
-    """What was taken over; and whether there are entries that nobody may share a process with."""
+    """Entries that were taken over, and whether entries wait that must be alone in a process."""
 
     entries: list[Entry]
     suspects_wait: bool
 
 
 class Reclaimer:
-    """Takes entries whose rest is over, and those whose owner has been silent for a lease."""
+    """Takes over entries that are due for a retry, and entries whose owner has not renewed its lease."""
 
     def __init__(self, redis: Redis, stage: AnyStage, consumer: str, *, lease_seconds: float) -> None:
         self._redis = redis
@@ -131,11 +131,11 @@ class Reclaimer:
         self._lease_ms = int(lease_seconds * 1000)
         self._tidied_at = time.monotonic()
 
-    async def claim(self, source: StreamSource, room: int, held: Mapping[tuple[str, bytes], Entry], *, alone: Alone) -> ReclaimedEntries:
-        """What is due now, at most as much as there is room for."""
+    async def claim(self, source: StreamSource, limit: int, held: Mapping[tuple[str, bytes], Entry], *, alone: Alone) -> ReclaimedEntries:
+        """Take over due entries, at most `limit`."""
         entries: list[Entry] = []
         suspects_wait = False
-        async for one in self._left_alone(source):
+        async for one in self._idle_entries(source):
             owner, entry_id, delivered = one["consumer"].decode(), one["message_id"], one["times_delivered"]
             ours = owner == self._consumer
             min_ms = self._due_after_ms(owner, entry_id, delivered)
@@ -144,16 +144,16 @@ class Reclaimer:
             suspect = not ours and owner != RESTING and self._is_suspect(delivered + 1)
             suspects_wait = suspects_wait or suspect
             may_be_taken = alone is Alone.YES if suspect else alone is Alone.NO
-            if not may_be_taken or len(entries) >= room:
+            if not may_be_taken or len(entries) >= limit:
                 continue
-            # an answer that never arrived was no attempt
+            # a reply that never arrived does not count as an attempt
             entries += await self._take(source, entry_id, delivered if ours else delivered + 1, min_ms)
             if suspect and entries:
                 break
         return ReclaimedEntries(entries, suspects_wait)
 
-    async def _left_alone(self, source: StreamSource) -> AsyncIterator[Mapping[str, Any]]:
-        """Pending entries that nobody has touched for a while, oldest first, in pages."""
+    async def _idle_entries(self, source: StreamSource) -> AsyncIterator[Mapping[str, Any]]:
+        """Yield pending entries that have been idle for a while, oldest first, page by page."""
         idle_ms = int(min(self._stage.backoff_seconds * 500, self._lease_ms))
         start = "-"
         for _ in range(MAX_PAGES):
@@ -170,9 +170,9 @@ class Reclaimer:
             start = f"({page[-1]['message_id'].decode()}"
 
     def _is_suspect(self, deliveries: int) -> bool:
-        """Left behind so often that it may be what kills its processes.
+        """Tell whether the entry was left behind so often that it may be what kills its processes.
 
-        Such an entry gets its last attempts alone: else its neighbours would die with it until they are all buried.
+        Such an entry gets its last attempts alone. Otherwise its neighbours would die with it until they are all dead letters.
         """
         return deliveries >= max(self._stage.attempts - 1, min(self._stage.attempts, 3))
 
@@ -183,12 +183,12 @@ class Reclaimer:
         return min(self._lease_ms, LOST_ANSWER_MS) if owner == self._consumer else self._lease_ms
 
     async def _take(self, source: StreamSource, entry_id: bytes, deliveries: int, min_ms: int) -> list[Entry]:
-        """Atomic: of several processes that try, one gets it."""
+        """Claim one entry atomically: of several processes that try, one gets it."""
         claimed: Any = await self._redis.xclaim(source.key, self._stage.name, self._consumer, min_ms, [entry_id], retrycount=deliveries)
         return [entry_of(source, one, fields, deliveries) for one, fields in claimed if fields is not None]
 
     async def tidy(self, sources: Iterable[StreamSource]) -> None:
-        """Now and then take the names of processes that have died off the lists. One that lives gets its name back by reading."""
+        """From time to time, remove consumers of dead processes. A live process gets its consumer back by reading."""
         if time.monotonic() - self._tidied_at < TIDY_EVERY_SECONDS:
             return
         self._tidied_at = time.monotonic()
@@ -199,7 +199,7 @@ class Reclaimer:
 
 
 async def renew_leases(redis: Redis, stage: str, consumer: str, held: Iterable[tuple[str, bytes]]) -> int:
-    """Say that we are alive and still at it; how many others have taken meanwhile."""
+    """Renew the leases of held entries. Returns how many of them other processes have taken meanwhile."""
     by_key: dict[str, list[bytes]] = {}
     for key, entry_id in held:
         by_key.setdefault(key, []).append(entry_id)

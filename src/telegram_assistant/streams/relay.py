@@ -1,7 +1,7 @@
-"""The outbox relay: what PostgreSQL has committed is announced on the streams, soon and at least once.
+"""The outbox relay: publishes what PostgreSQL has committed on the streams, soon and at least once.
 
-Announced again only when there is a reason: Redis was restarted (what was announced shortly before may be lost), Redis is
-another or empty one (everything may be lost), or a post has not got through for an hour and nothing explains it.
+It publishes again only for a reason: Redis was restarted (recent announcements may be lost), Redis was replaced or is empty
+(everything may be lost), or a post has not got through for an hour and nothing explains it.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from telegram_assistant.events import PostParsed
 from telegram_assistant.events.envelope import trace_of
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import EPOCH_KEY, stream_keys, stream_of_channel, text_of
-from telegram_assistant.streams.monitoring import StageState, look
+from telegram_assistant.streams.monitoring import StageState, measure_stages
 from telegram_assistant.streams.stage import AnyStage
 from telegram_assistant.supervision import Loop, sleep_unless
 from telegram_assistant.telemetry.health import Health, State
@@ -45,7 +45,7 @@ BACKLOG_EXPLAINS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """One row of the outbox: a revision of a post that must be told."""
+    """One row of the outbox: a revision of a post that must be published."""
 
     post_id: PostId
     revision: int
@@ -53,7 +53,7 @@ class Announcement:
 
 
 class Publish(Protocol):
-    """Puts announcements on a stream."""
+    """Publishes announcements on a stream."""
 
     async def __call__(self, announcements: Sequence[Announcement]) -> None: ...
 
@@ -62,29 +62,29 @@ class Outbox(Protocol):
     """The queue in PostgreSQL."""
 
     async def announce(self, lane: Lane, publish: Publish, *, limit: int) -> int:
-        """Lock some rows that were not announced, publish them, mark them; how many."""
+        """Lock some unannounced rows, publish them and mark them. Returns their number."""
         ...
 
     async def unfinished_bulk(self) -> int: ...
     async def known_epoch(self) -> tuple[str | None, str | None]:
-        """The epoch and the starts of both servers that the streams were last filled under."""
+        """Return the epoch and the run id of both servers that the streams were last filled under."""
         ...
 
     async def started(self) -> str:
-        """Another one after every start of PostgreSQL."""
+        """Return a value that changes with every start of PostgreSQL."""
         ...
 
     async def remember_epoch(self, epoch: str, run_id: str) -> None: ...
-    async def again_all(self) -> int: ...
-    async def again_recent(self) -> int: ...
-    async def again_late(self) -> int: ...
-    async def heard(self, seconds: float) -> None:
-        """Wait until somebody lands something, at most so long."""
+    async def reannounce_all(self) -> int: ...
+    async def reannounce_recent(self) -> int: ...
+    async def reannounce_late(self) -> int: ...
+    async def wait_for_rows(self, seconds: float) -> None:
+        """Wait until new rows are committed, at most so long."""
         ...
 
 
 class Relay:
-    """One per worker; many are safe together."""
+    """Publishes outbox rows. One per worker; several run safely side by side."""
 
     def __init__(self, outbox: Outbox, stages: Sequence[AnyStage], *, redis: Redis, health: Health, partitions: int, max_entries: int) -> None:
         self._outbox = outbox
@@ -98,21 +98,21 @@ class Relay:
         self._read_keys = tuple(key for event in read for _, _, key in stream_keys(event, partitions))
 
     def loops(self) -> tuple[Loop, Loop]:
-        """One for news, one for history: news never wait for history to be announced."""
+        """Return one loop for live posts and one for history, so that live posts never wait for history."""
         return Loop(PART, self.run), Loop(BULK_PART, self.run_bulk)
 
     async def run(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
-            if not await self._unless_away(PART, self.step):
-                await self._outbox.heard(POLL_SECONDS)
+            if not await self._run_step(PART, self.step):
+                await self._outbox.wait_for_rows(POLL_SECONDS)
 
     async def run_bulk(self, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
             began = time.monotonic()
-            announced = await self._unless_away(BULK_PART, self.step_bulk)
+            announced = await self._run_step(BULK_PART, self.step_bulk)
             await sleep_unless(stopping, time.monotonic() - began if announced else BULK_POLL_SECONDS)
 
-    async def _unless_away(self, part: str, step: Callable[[], Awaitable[int]]) -> int:
+    async def _run_step(self, part: str, step: Callable[[], Awaitable[int]]) -> int:
         try:
             return await step()
         except (Busy, RedisError) as error:
@@ -122,23 +122,23 @@ class Relay:
             return 1
 
     async def step(self) -> int:
-        """See that Redis still is what it was, then announce news that wait; how many were announced."""
+        """Check that Redis is unchanged, then announce waiting live posts. Returns how many were announced."""
         if time.monotonic() - self._checked_at > CHECK_SECONDS:
             await self.check()
             self._checked_at = time.monotonic()
-        if await self._pauses(PART):
+        if await self._should_pause(PART):
             return 0
         return await self._announce(Lane.LIVE, BATCH)
 
     async def step_bulk(self) -> int:
-        """The same for history, as much as may be on its way at once."""
-        room = MAX_BULK_UNFINISHED - await self._outbox.unfinished_bulk()
-        if room <= 0 or await self._pauses(BULK_PART):
+        """Announce history, as long as not too much of it is unfinished. Returns how many posts were announced."""
+        free = MAX_BULK_UNFINISHED - await self._outbox.unfinished_bulk()
+        if free <= 0 or await self._should_pause(BULK_PART):
             return 0
-        return await self._announce(Lane.BULK, min(room, BULK_BATCH))
+        return await self._announce(Lane.BULK, min(free, BULK_BATCH))
 
-    async def _pauses(self, part: str) -> bool:
-        full = await self._too_full()
+    async def _should_pause(self, part: str) -> bool:
+        full = await self._reason_to_pause()
         OUTBOX_PAUSED.set(full is not None)
         self._health.report(part, State.OK if full is None else State.FAILING, full or "")
         return full is not None
@@ -157,37 +157,37 @@ class Relay:
         return count
 
     async def check(self) -> None:
-        """See whether Redis is the one that was filled, and whether anything is overdue without a reason."""
+        """Check whether Redis is the one that was filled, and whether posts are late without a reason."""
         run_id = await self._run_id()
-        here = await self._redis.get(EPOCH_KEY)
+        stored_epoch = await self._redis.get(EPOCH_KEY)
         epoch, known_run = await self._outbox.known_epoch()
-        if here is None or epoch is None or text_of(here) != epoch:
+        if stored_epoch is None or epoch is None or text_of(stored_epoch) != epoch:
             await self.refill()
         elif run_id != known_run:
-            self._count("restarted", await self._outbox.again_recent())
+            self._count("restarted", await self._outbox.reannounce_recent())
             await self._outbox.remember_epoch(epoch, run_id)
-        elif not self._explained(await look(self._redis, self._stages, self._partitions)):
-            self._count("late", await self._outbox.again_late())
+        elif not self._is_delay_explained(await measure_stages(self._redis, self._stages, self._partitions)):
+            self._count("late", await self._outbox.reannounce_late())
 
     async def refill(self) -> int:
-        """Announce everything again: this Redis has lost what was announced."""
+        """Announce everything again, because this Redis has lost what was announced."""
         epoch = secrets.token_hex(8)
         await self._outbox.remember_epoch(epoch, await self._run_id())
-        count = await self._outbox.again_all()
+        count = await self._outbox.reannounce_all()
         await self._redis.set(EPOCH_KEY, epoch)
         self._count("refilled", count)
         return count
 
     async def _run_id(self) -> str:
-        """Another one after every start of either server.
+        """Return a value that changes with every start of either server.
 
-        Redis may have lost what was announced last; PostgreSQL, when it crashed, that it was done and all that came of it.
+        Redis may have lost the latest announcements. After a crash, PostgreSQL may have lost that posts were finished, and their results.
         """
         info: Any = await self._redis.info("server")
         return f"{info['run_id']} {await self._outbox.started()}"
 
     @staticmethod
-    def _explained(states: Sequence[StageState]) -> bool:
+    def _is_delay_explained(states: Sequence[StageState]) -> bool:
         return any(state.stopped is not None or state.lag > BACKLOG_EXPLAINS or state.resting for state in states)
 
     @staticmethod
@@ -196,21 +196,21 @@ class Relay:
             OUTBOX_AGAIN.labels(reason).inc(count)
             log.warning("announced_again", reason=reason, posts=count)
 
-    async def _too_full(self) -> str | None:
-        """Above the bound posts wait in PostgreSQL, where they are safe; the slowest stage is named."""
+    async def _reason_to_pause(self) -> str | None:
+        """Return why announcing must pause, naming the slowest stage, or None. Meanwhile posts wait in PostgreSQL, where they are safe."""
         pipeline: Any = self._redis.pipeline(transaction=False)
         for key in self._read_keys:
             pipeline.execute_command("XLEN", key)
         longest: int = max(await pipeline.execute(), default=0)
         if longest < self._max_entries:
             return None
-        states = await look(self._redis, self._stages, self._partitions)
+        states = await measure_stages(self._redis, self._stages, self._partitions)
         slowest = max(states, key=lambda state: state.lag + state.pending)
         waits = f"{slowest.lag + slowest.pending} entries wait for it" + (f", it is stopped: {slowest.stopped}" if slowest.stopped else "")
         return f"paused: a stream holds {longest} entries; the stage {slowest.stage} is behind ({waits})"
 
 
 def parsed_event(one: Announcement) -> PostParsed:
-    """The trace begins here."""
+    """Build the event of an outbox row. The trace begins here."""
     occurred_at = one.created_at.astimezone(UTC)
     return PostParsed.about(one.post_id, one.revision, occurred_at=occurred_at, trace_id=trace_of(one.post_id, one.revision))

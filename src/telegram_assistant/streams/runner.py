@@ -1,6 +1,6 @@
-"""Runs one stage in one process: reads what it has room for, gives it to the handler, and settles what becomes of it.
+"""Runs one stage in one process: reads entries up to its capacity, calls the handler and writes the outcomes.
 
-While Redis is away the handlers go on; reading, renewing and settling wait for it and then continue where they were.
+While Redis is unreachable, handlers go on. Reading, lease renewal and acknowledgement wait for Redis, then continue where they were.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from telegram_assistant.telemetry.metrics import StageMetrics
 log = get_logger()
 
 LEAVING_SECONDS = 3.0
-"""How long a stage that was cut off may take to hand back what it holds."""
-MAKING_WAY_SECONDS = 0.05
+"""How long a stage that was cut off may take to hand back its entries."""
+ISOLATION_POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the runtime behaves; the same for all stages."""
+    """Settings of the runtime, the same for all stages."""
 
     lease_seconds: float = 20.0
     reclaim_every_seconds: float = 1.0
@@ -49,7 +49,7 @@ class Options:
 
 
 class Runner:
-    """One stage at work."""
+    """Runs one stage."""
 
     def __init__(
         self,
@@ -77,61 +77,61 @@ class Runner:
         self._reader = StreamReader(redis, stage, instance, block_seconds=options.block_seconds)
         self._reclaimer = Reclaimer(redis, stage, instance, lease_seconds=options.lease_seconds)
         self._held: dict[tuple[str, bytes], Entry] = {}
-        """Everything this process owns: waiting, being worked on, or being settled."""
+        """Every entry this process owns: queued, being handled, or being acknowledged."""
         self._bulk_held = 0
         self._ready = LocalQueue(stage)
-        self._making_way_since: float | None = None
-        """Nothing new is read: an entry that may kill its process waits to be alone in it."""
-        self._room = asyncio.Event()
+        self._isolating_since: float | None = None
+        """While this is set, nothing new is read: an entry that may kill its process waits to be alone in it."""
+        self._has_capacity = asyncio.Event()
         self._paused_until = 0.0
         self._buried_in_a_row = 0
         self._noted_at = 0.0
-        self._busy = False
+        self._is_busy = False
         self._waiting_for_servers: set[Callable[[], Awaitable[None]]] = set()
         self._ending = asyncio.Event()
-        """Set when this run is over: the process stops, or the stage does."""
+        """Set when this run is over, because the process or the stage stops."""
 
-    # --- one run after the other ---
+    # --- lifecycle ---
 
     def loop(self) -> Loop:
         return Loop(self._part, self.run)
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Until told to stop; then finish what is in hand. Between two runs a stopped stage waits for a person."""
+        """Run until `stopping` is set, then finish the entries in hand. A stopped stage waits for a person before its next run."""
         while not stopping.is_set():
             await self._wait_while_stopped(stopping)
             self._held.clear()
             self._ready = LocalQueue(self.stage)
-            self._making_way_since = None
+            self._isolating_since = None
             self._waiting_for_servers.clear()
             self._bulk_held = self._buried_in_a_row = 0
             self._ending.clear()
-            passing_on = asyncio.create_task(_pass_on(stopping, self._ending))
+            forwarding = asyncio.create_task(_forward_signal(stopping, self._ending))
             try:
                 await self._run_once()
             finally:
-                passing_on.cancel()
+                forwarding.cancel()
 
     async def _run_once(self) -> None:
         await ensure_groups(self._redis, self.stage.name, self._sources)
-        settler = Acknowledger(self.stage.name, redis=self._redis, partitions=self._options.partitions, dead_letters=self._dead_letters)
+        acknowledger = Acknowledger(self.stage.name, redis=self._redis, partitions=self._options.partitions, dead_letters=self._dead_letters)
         try:
             async with asyncio.TaskGroup() as group:
-                keeping = [
-                    group.create_task(self._retry_forever(lambda: settler.settle_some(self._settled))),
+                background = [
+                    group.create_task(self._retry_forever(lambda: acknowledger.write_outcomes(self._on_written))),
                     group.create_task(self._retry_forever(self._renew)),
                     group.create_task(self._retry_forever(self._deadlines.watch)),
                 ]
-                workers = [group.create_task(self._work(self._ready, settler)) for _ in range(self.stage.concurrency)]
-                readers = [group.create_task(self._retry_forever(self._reading(lane))) for lane in Lane]
+                workers = [group.create_task(self._work(self._ready, acknowledger)) for _ in range(self.stage.concurrency)]
+                readers = [group.create_task(self._retry_forever(self._read_step(lane))) for lane in Lane]
                 readers.append(group.create_task(self._retry_forever(self._reclaim)))
                 self._report(State.OK)
                 await self._ending.wait()
                 await end(readers)
                 self._ready.close()
                 await asyncio.wait(workers)
-                await settler.drained()
-                await end(keeping)
+                await acknowledger.wait_until_written()
+                await end(background)
         finally:
             async with asyncio.timeout(LEAVING_SECONDS):
                 await self._reader.leave(self._sources)
@@ -141,14 +141,14 @@ class Runner:
             await self._redis.set(stopped_key(self.stage.name), why)
 
     async def _wait_while_stopped(self, stopping: asyncio.Event) -> None:
-        """A stage that buried one entry after the other waits for a person: good entries are not thrown after bad ones."""
+        """Wait while the stage is stopped after consecutive dead letters, so that good entries do not follow bad ones. A person resumes it."""
         while not stopping.is_set() and (why := await self._redis.get(stopped_key(self.stage.name))) is not None:
             remedy = f"mend the cause, then run `tga streams resume {self.stage.name}`"
             self._report(State.FAILING, f"stopped: {text_of(why)}; {remedy}")
             await sleep_unless(stopping, self._options.block_seconds)
 
     async def _retry_forever(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Until cancelled. An outage is waited for; the work in hand goes on meanwhile."""
+        """Repeat the step until cancelled. During an outage it waits; the work in hand goes on."""
         while True:
             try:
                 await step()
@@ -162,61 +162,61 @@ class Runner:
                     self._waiting_for_servers.discard(step)
                     self._report(State.FAILING if self._waiting_for_servers else State.OK)
 
-    # --- getting entries ---
+    # --- reading entries ---
 
-    def _reading(self, lane: Lane) -> Callable[[], Awaitable[None]]:
+    def _read_step(self, lane: Lane) -> Callable[[], Awaitable[None]]:
         sources = [source for source in self._sources if source.lane is lane]
 
         async def step() -> None:
-            self._enqueue(lane, await self._reader.read(sources, await self._room_for(lane)))
+            self._enqueue(lane, await self._reader.read(sources, await self._wait_for_capacity(lane)))
 
         return step
 
-    async def _room_for(self, lane: Lane) -> int:
-        """Fresh news may use all the room; history at most half of it, and none while news are waiting."""
+    async def _wait_for_capacity(self, lane: Lane) -> int:
+        """Wait for free capacity. Live entries may use all of it; history at most half, and none while live entries wait."""
         while True:
-            await self._not_paused()
-            room = 0 if self._making_way_since is not None else self.stage.capacity - len(self._held)
+            await self._wait_while_paused()
+            free = 0 if self._isolating_since is not None else self.stage.capacity - len(self._held)
             if lane is Lane.BULK:
-                room = 0 if self._ready.news_wait() else min(room, max(self.stage.capacity // 2, 1) - self._bulk_held)
-            if room > 0:
-                return room
-            self._room.clear()
-            await self._room.wait()
+                free = 0 if self._ready.has_live_entries() else min(free, max(self.stage.capacity // 2, 1) - self._bulk_held)
+            if free > 0:
+                return free
+            self._has_capacity.clear()
+            await self._has_capacity.wait()
 
     async def _reclaim(self) -> None:
-        """What rested long enough, and what was left behind, is taken beside new entries: it has a little room of its own."""
-        await asyncio.sleep(MAKING_WAY_SECONDS if self._making_way_since else self._options.reclaim_every_seconds)
-        await self._not_paused()
+        """Take over entries that are due for a retry or were left behind. They have a little capacity beyond that of new entries."""
+        await asyncio.sleep(ISOLATION_POLL_SECONDS if self._isolating_since else self._options.reclaim_every_seconds)
+        await self._wait_while_paused()
         if await self._redis.exists(stopped_key(self.stage.name)):
             self._ending.set()
             return
         suspects_wait = False
         for source in self._sources:
-            claimed = await self._reclaimer.claim(source, self._room_for_claims(source.lane), self._held, alone=self._alone())
+            claimed = await self._reclaimer.claim(source, self._capacity_for_claims(source.lane), self._held, alone=self._alone())
             self._enqueue(source.lane, claimed.entries)
             suspects_wait = suspects_wait or claimed.suspects_wait
         self._isolate_entry(suspects_wait=suspects_wait)
         await self._reclaimer.tidy(self._sources)
 
-    def _room_for_claims(self, lane: Lane) -> int:
-        room = self.stage.capacity + max(self.stage.capacity // 8, 1) - len(self._held)
-        return room if lane is Lane.LIVE else min(room, max(self.stage.capacity // 2, 1) + 1 - self._bulk_held)
+    def _capacity_for_claims(self, lane: Lane) -> int:
+        free = self.stage.capacity + max(self.stage.capacity // 8, 1) - len(self._held)
+        return free if lane is Lane.LIVE else min(free, max(self.stage.capacity // 2, 1) + 1 - self._bulk_held)
 
     def _alone(self) -> Alone:
-        """Readers that are under way may still bring something: alone is who has read nothing for longer than a read takes."""
-        if self._making_way_since is None:
+        """Tell whether this process is alone with its entry. A running read may still deliver entries, so wait longer than a read takes."""
+        if self._isolating_since is None:
             return Alone.NO
-        read_ended = time.monotonic() - self._making_way_since > self._options.block_seconds + MAKING_WAY_SECONDS
+        read_ended = time.monotonic() - self._isolating_since > self._options.block_seconds + ISOLATION_POLL_SECONDS
         return Alone.YES if read_ended and not self._held else Alone.SOON
 
     def _isolate_entry(self, *, suspects_wait: bool) -> None:
-        """For an entry that may kill its process: while one waits, or is in hand, nothing new is read."""
-        if suspects_wait or (self._making_way_since is not None and self._held):
-            self._making_way_since = self._making_way_since or time.monotonic()
+        """Stop reading new entries while an entry that may kill its process waits or is in hand."""
+        if suspects_wait or (self._isolating_since is not None and self._held):
+            self._isolating_since = self._isolating_since or time.monotonic()
         else:
-            self._making_way_since = None
-            self._room.set()
+            self._isolating_since = None
+            self._has_capacity.set()
 
     async def _renew(self) -> None:
         await asyncio.sleep(self._options.lease_seconds / 3)
@@ -231,37 +231,37 @@ class Runner:
             self._bulk_held += len(entries)
         self._ready.put(lane, entries)
 
-    # --- working on them ---
+    # --- handling entries ---
 
-    async def _work(self, ready: LocalQueue, settler: Acknowledger) -> None:
-        while taken := await ready.take():
+    async def _work(self, ready: LocalQueue, acknowledger: Acknowledger) -> None:
+        while batch := await ready.take():
             began = time.perf_counter()
-            outcomes = await self._handling.decide(taken)
+            outcomes = await self._handling.decide(batch)
             took = time.perf_counter() - began
-            self._metrics.latency.observe(took / len(taken))
-            settler.settle(outcomes)
-            await ready.done(taken, took)
+            self._metrics.latency.observe(took / len(batch))
+            acknowledger.settle(outcomes)
+            await ready.done(batch, took)
 
     async def _hold(self, busy: Busy) -> bool:
-        """The whole stage pauses: the other side is busy for all of us."""
+        """Pause the whole stage, because the other side is busy for all its workers. Returns False if this run is ending."""
         if self._ending.is_set():
             return False
         seconds = min(max(busy.retry_after_seconds, 0.05), self._options.max_busy_seconds)
         if time.monotonic() >= self._paused_until:
             log.info("stage_waits", stage=self.stage.name, why=str(busy), seconds=seconds)
             self._report(State.FAILING, f"waits: {busy}")
-            self._busy = True
+            self._is_busy = True
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
         await sleep_unless(self._ending, seconds)
         return True
 
-    async def _not_paused(self) -> None:
+    async def _wait_while_paused(self) -> None:
         while (wait := self._paused_until - time.monotonic()) > 0 and not self._ending.is_set():
             await sleep_unless(self._ending, wait)
 
-    # --- afterwards ---
+    # --- after writing ---
 
-    def _settled(self, outcomes: Sequence[Outcome]) -> None:
+    def _on_written(self, outcomes: Sequence[Outcome]) -> None:
         done = 0
         for outcome in outcomes:
             entry = outcome.entry
@@ -276,13 +276,13 @@ class Runner:
         if done:
             self._metrics.processed.inc(done)
             self._note_success()
-        self._room.set()
+        self._has_capacity.set()
         if self._buried_in_a_row >= self._options.max_consecutive_dead_letters:
             self._ending.set()
 
     def _note_success(self) -> None:
-        if self._busy:
-            self._busy = False
+        if self._is_busy:
+            self._is_busy = False
             self._report(State.FAILING if self._waiting_for_servers else State.OK)
         if time.monotonic() >= self._noted_at + 1:
             self._noted_at = time.monotonic()
@@ -292,6 +292,6 @@ class Runner:
         self._health.report(self._part, state, detail)
 
 
-async def _pass_on(told: asyncio.Event, to: asyncio.Event) -> None:
-    await told.wait()
-    to.set()
+async def _forward_signal(source: asyncio.Event, target: asyncio.Event) -> None:
+    await source.wait()
+    target.set()

@@ -1,4 +1,4 @@
-"""What a stage is: one decorated async function whose collaborators are keyword-only parameters."""
+"""Defines a stage: one decorated async function whose collaborators are keyword-only parameters."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ type Emitted = Event | Sequence[Event] | None
 
 @dataclass(frozen=True, slots=True)
 class Stage[**Parameters, Result: Emitted]:
-    """A declaration. Everything that is not thinking follows from it: reading, retries, counters, traces, dead letters."""
+    """The declaration of a stage. The runtime derives reading, retries, metrics, traces and dead letters from it."""
 
     name: str
     handler: Callable[Parameters, Awaitable[Result]]
@@ -22,26 +22,26 @@ class Stage[**Parameters, Result: Emitted]:
     emits: tuple[type[Event], ...]
     concurrency: int
     batch: int | None
-    """How many events the handler gets at once, as a list; None: one by one."""
+    """Maximum number of events per call, passed as a list. None: one event per call."""
     timeout_seconds: float
     attempts: int
     backoff_seconds: float
     may_lag: bool
-    """However much it is behind, posts go on to be announced."""
+    """Posts go on to be announced however far this stage is behind."""
     needs: Mapping[str, Any] = field(default_factory=dict)
-    """Collaborators by name, with the class that each must be of."""
+    """Collaborators by name, each with its required class."""
 
     async def __call__(self, *args: Parameters.args, **collaborators: Parameters.kwargs) -> Result:
-        """Calls the plain function, for tests."""
+        """Call the plain function. For tests."""
         return await self.handler(*args, **collaborators)
 
     @property
     def capacity(self) -> int:
-        """How many entries one process may hold: what it can work on, and not one more."""
+        """How many entries one process may hold: exactly as many as it can work on."""
         return self.concurrency * (self.batch or 1)
 
     def retry_after_seconds(self, deliveries: int) -> float:
-        """How long an entry rests after its n-th failure, before jitter."""
+        """Return the pause after the n-th failure of an entry, before jitter."""
         return float(min(self.backoff_seconds * 2 ** (deliveries - 1), 600.0))
 
 
@@ -65,7 +65,7 @@ def stage(
     backoff_seconds: float = 1.0,
     may_lag: bool = False,
 ) -> DeclareStage:
-    """Declare a stage. Its name is the function's: the consumer group, the metrics and the dead letters bear it."""
+    """Declare a stage. The function's name becomes that of the consumer group, the metrics and the dead letters."""
 
     def declare[**Parameters, Result: Emitted](handler: Callable[Parameters, Awaitable[Result]]) -> Stage[Parameters, Result]:
         hints = get_type_hints(handler)
@@ -88,18 +88,18 @@ def stage(
 
 
 def bind(declared: AnyStage, collaborators: Mapping[str, object]) -> dict[str, Any]:
-    """The stage's collaborators out of those that the App has; CannotStart names what is missing or of another kind."""
-    found: dict[str, Any] = {}
+    """Select the stage's collaborators from those of the App. Raises CannotStart if one is missing or of the wrong class."""
+    bound: dict[str, Any] = {}
     for name, wanted in declared.needs.items():
         if name not in collaborators:
             raise CannotStart(f"the stage {declared.name} needs {name!r} and the App has none", remedy="Add it to assembly.py")
         if isinstance(wanted, type) and not isinstance(collaborators[name], wanted):
             why = f"the stage {declared.name} needs {name!r} to be {wanted.__name__}, and it is {type(collaborators[name]).__name__}"
             raise CannotStart(why, remedy="Correct assembly.py or the stage's signature")
-        found[name] = collaborators[name]
-    return found
+        bound[name] = collaborators[name]
+    return bound
 
 
 def part_of(stage: str) -> str:
-    """Under which name health tells of a stage."""
+    """Return the name of a stage's part in health reports."""
     return f"stage {stage}"

@@ -14,7 +14,7 @@ from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.pipeline import PIPELINE, WITH_GRAPH, stages_of
-from telegram_assistant.streams.monitoring import StageState, look, resume
+from telegram_assistant.streams.monitoring import StageState, measure_stages, resume
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.worker_role import relay_of
 
@@ -33,7 +33,7 @@ def show(
 
     async def watch(assembled: App) -> None:
         partitions = assembled.settings.streams.partitions
-        states, waiting = await look(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting()
+        states, waiting = await measure_stages(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting()
         if as_json:
             items = [StageResponse.model_validate(one, from_attributes=True) for one in states]
             print_json(StagesResponse(items=items, on_their_way=waiting))
@@ -45,7 +45,9 @@ def show(
         with Live(table, console=console, screen=True) as live:
             while True:
                 await asyncio.sleep(1)
-                live.update(_table(await look(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting()))
+                live.update(
+                    _table(await measure_stages(assembled.redis, stages_of(assembled.settings), partitions), await assembled.system.outbox.waiting())
+                )
 
     try:
         with_app(watch)

@@ -136,15 +136,15 @@ class Outbox:
                 run_id,
             )
 
-    async def again_all(self) -> int:
+    async def reannounce_all(self) -> int:
         """Notices too: they were lost with the rest."""
         return await self._again(ALONE, "UPDATE outbox SET announced_at = NULL WHERE announced_at IS NOT NULL", NOTICES_AGAIN_ALL)
 
-    async def again_recent(self) -> int:
+    async def reannounce_recent(self) -> int:
         """What was announced in the ten minutes before the last announcement: a server may have been away for long since."""
         return await self._again(ALONE, RECENT, NOTICES_AGAIN_RECENT)
 
-    async def again_late(self) -> int:
+    async def reannounce_late(self) -> int:
         return await self._again(LATE)
 
     async def _again(self, *queries: str) -> int:
@@ -152,5 +152,5 @@ class Outbox:
             updated = [await connection.execute(query) for query in queries]
         return sum(int(one.rpartition(" ")[2]) for one in updated if one.startswith("UPDATE"))
 
-    async def heard(self, seconds: float) -> None:
+    async def wait_for_rows(self, seconds: float) -> None:
         await self._bell.heard(seconds)

@@ -14,7 +14,7 @@ from telegram_assistant.domain.accounts.account import AccountRefused, AccountSt
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.posts.history import HistoryReader
 from telegram_assistant.errors import Rejected
-from telegram_assistant.ingest.accounts import PART, Holder, adopt
+from telegram_assistant.ingest.accounts import PART, Holder, adopt_session_string
 from telegram_assistant.ingest.albums import PART as ALBUMS
 from telegram_assistant.ingest.albums import close_albums
 from telegram_assistant.ingest.channel_resolution import ChannelResolver
@@ -85,15 +85,15 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
     vault = vault_of(key)
     slots = asyncio.Semaphore(app.settings.parser.concurrency)
 
-    def line_of(held: HeldAccount, session: str, lease: Lease, ear: UpdateBuffer | None = None) -> AbstractAsyncContextManager[AccountClient]:
-        return open_line(telegram, session, lease, account_id=held.account_id, limits=system.limits, ear=ear)
+    def line_of(held: HeldAccount, session: str, lease: Lease, receiver: UpdateBuffer | None = None) -> AbstractAsyncContextManager[AccountClient]:
+        return open_line(telegram, session, lease, account_id=held.account_id, limits=system.limits, receiver=receiver)
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
-        ear = UpdateBuffer()
-        async with line_of(held, session, lease, ear) as line:
+        receiver = UpdateBuffer()
+        async with line_of(held, session, lease, receiver) as line:
             if held.user_id is None:
                 await _identify(held.account_id, line, vault=vault, logins=ingest.logins)
-            await at_work(app, OwnedAccount(held.account_id, held.lease_epoch, lease), line, ear, slots=slots, stopping=stopping)
+            await at_work(app, OwnedAccount(held.account_id, held.lease_epoch, lease), line, receiver, slots=slots, stopping=stopping)
 
     async def leave(held: HeldAccount, session: str, lease: Lease) -> None:
         async with line_of(held, session, lease) as line:
@@ -107,7 +107,7 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
 
     async def run(stopping: asyncio.Event) -> None:
         if given:
-            await adopt(given, accounts=ingest.accounts, tenants=system.tenants, vault=vault)
+            await adopt_session_string(given, accounts=ingest.accounts, tenants=system.tenants, vault=vault)
         await holder.run(stopping)
 
     return (Loop(PART, run), Loop(LOGINS, logins.run))
@@ -136,7 +136,9 @@ class OwnedAccount:
     lease: Lease
 
 
-async def at_work(app: App, mine: OwnedAccount, line: AccountClient, ear: UpdateBuffer, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> None:
+async def at_work(
+    app: App, mine: OwnedAccount, line: AccountClient, receiver: UpdateBuffer, *, slots: asyncio.Semaphore, stopping: asyncio.Event
+) -> None:
     """One account: it reads what is due, hears what is new, finds what people ask for, and fetches files, side by side.
 
     The trouble of one is the end of all.
@@ -146,8 +148,8 @@ async def at_work(app: App, mine: OwnedAccount, line: AccountClient, ear: Update
     work = [
         reading.run(),
         resolver_of(app, mine, reader).run(stopping),
-        listening_of(app, mine, ear).run(stopping),
-        catching_up_of(app, mine, reader, ear).run(stopping),
+        listening_of(app, mine, receiver).run(stopping),
+        catching_up_of(app, mine, reader, receiver).run(stopping),
     ]
     if (fetcher := fetcher_of(app, mine, line, stopping=stopping)) is not None:
         work.append(fetcher.run())
@@ -185,13 +187,13 @@ def fetcher_of(app: App, mine: OwnedAccount, line: AccountClient, *, stopping: a
     return MediaFetcher(line, account_id=mine.account_id, media=app.system.media, files=app.files, spool=spool, stopping=stopping)
 
 
-def listening_of(app: App, mine: OwnedAccount, ear: UpdateBuffer) -> PushWorker:
+def listening_of(app: App, mine: OwnedAccount, receiver: UpdateBuffer) -> PushWorker:
     system = app.system
     return PushWorker(
         account_id=mine.account_id,
         lease_epoch=mine.lease_epoch,
         lease=mine.lease,
-        ear=ear,
+        receiver=receiver,
         landing=system.landing,
         backfills=system.backfills,
         hints=system.hints,
@@ -200,12 +202,12 @@ def listening_of(app: App, mine: OwnedAccount, ear: UpdateBuffer) -> PushWorker:
     )
 
 
-def catching_up_of(app: App, mine: OwnedAccount, reader: ChannelReader, ear: UpdateBuffer) -> CatchUp:
+def catching_up_of(app: App, mine: OwnedAccount, reader: ChannelReader, receiver: UpdateBuffer) -> CatchUp:
     system, per_day = app.system, app.settings.parser.joins_per_day
     return CatchUp(
         account_id=mine.account_id,
         lease_epoch=mine.lease_epoch,
-        ear=ear,
+        receiver=receiver,
         line=reader.line,
         states=system.push_states,
         hints=system.hints,

@@ -53,7 +53,7 @@ class Office:
     line: AccountClient
     reading: AccountLoop
     resolver: ChannelResolver
-    ear: UpdateBuffer
+    receiver: UpdateBuffer
     listening: PushWorker
     catching_up: CatchUp
     scheduler: Scheduler
@@ -161,8 +161,8 @@ async def open_office(
         )
         skipping, stopping, mine = Skipping(), asyncio.Event(), OwnedAccount(account_id, epoch, Lease(begun=time.monotonic()))
         session = Control(sim).session_string(phone)
-        ear, limits = UpdateBuffer(max_waiting=max_waiting), app.system.limits
-        async with open_line(telegram, session, mine.lease, account_id=account_id, limits=limits, ear=ear, clock=skipping.clock) as line:
+        receiver, limits = UpdateBuffer(max_waiting=max_waiting), app.system.limits
+        async with open_line(telegram, session, mine.lease, account_id=account_id, limits=limits, receiver=receiver, clock=skipping.clock) as line:
             reader = ChannelReader(line)
             yield Office(
                 app=app,
@@ -174,9 +174,9 @@ async def open_office(
                 line=line,
                 reading=AccountLoop(desk_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping),
                 resolver=resolver_of(app, mine, reader, waits=skipping.clock),
-                ear=ear,
-                listening=listening_of(app, mine, ear),
-                catching_up=catching_up_of(app, mine, reader, ear),
+                receiver=receiver,
+                listening=listening_of(app, mine, receiver),
+                catching_up=catching_up_of(app, mine, reader, receiver),
                 scheduler=scheduler_of(app, Health(probes={})),
                 stopping=stopping,
                 skipping=skipping,

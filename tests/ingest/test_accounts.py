@@ -10,7 +10,7 @@ import structlog
 
 from telegram_assistant.domain.accounts.account import LEASE_SECONDS, AccountRefused, AccountState, Lease
 from telegram_assistant.errors import CannotStart
-from telegram_assistant.ingest.accounts import Holder, Leave, Use, adopt
+from telegram_assistant.ingest.accounts import Holder, LogOutAccount, UseAccount, adopt_session_string
 from telegram_assistant.stores.postgres.accounts.accounts import Account, HeldAccount
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.vault import Sealed, Vault, make_key, vault_of
@@ -35,7 +35,9 @@ async def nobody_leaves(held: HeldAccount, session: str, lease: Lease) -> None:
 
 
 @asynccontextmanager
-async def holding(use: Use, ingest: IngestStores, vault: Vault, owner: str = "first#1", leave: Leave = nobody_leaves) -> AsyncIterator[asyncio.Event]:
+async def holding(
+    use: UseAccount, ingest: IngestStores, vault: Vault, owner: str = "first#1", leave: LogOutAccount = nobody_leaves
+) -> AsyncIterator[asyncio.Event]:
     stopping = asyncio.Event()
     holder = Holder(use, leave, owner=owner, accounts=ingest.accounts, vault=vault, health=Health(probes={}), look_seconds=0.05, finish_seconds=0.5)
     task = asyncio.create_task(holder.run(stopping))
@@ -53,7 +55,7 @@ async def only_account(system: SystemStores) -> Account:
 
 async def test_a_session_string_is_taken_over_once_and_kept_sealed(system: SystemStores, ingest: IngestStores, vault: Vault, admin: Admin) -> None:
     for session in ("the session", "another one"):
-        await adopt(session, accounts=ingest.accounts, tenants=system.tenants, vault=vault)
+        await adopt_session_string(session, accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     account = await only_account(system)
     assert (account.tenant, account.state) == ("default", AccountState.ACTIVE)
     row = await admin.fetchrow("SELECT key_id, session FROM telegram_accounts")
@@ -63,10 +65,10 @@ async def test_a_session_string_is_taken_over_once_and_kept_sealed(system: Syste
 
 
 async def test_an_account_is_used_by_one_process_and_handed_over_when_it_stops(system: SystemStores, ingest: IngestStores, vault: Vault) -> None:
-    await adopt("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
+    await adopt_session_string("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     using: list[str] = []
 
-    def user(name: str) -> Use:
+    def user(name: str) -> UseAccount:
         async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
             del held
             lease.check()
@@ -88,7 +90,7 @@ async def test_an_account_is_used_by_one_process_and_handed_over_when_it_stops(s
 async def test_who_is_told_to_stop_finishes_what_is_in_hand_before_the_account_is_given_back(
     system: SystemStores, ingest: IngestStores, vault: Vault
 ) -> None:
-    await adopt("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
+    await adopt_session_string("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     begun, done = asyncio.Event(), list[str | None]()
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
@@ -144,7 +146,7 @@ async def test_who_does_not_stop_in_time_is_cut_off_and_holds_up_no_other_accoun
 async def test_an_account_of_no_use_is_parked_says_why_once_and_is_not_tried_again(
     system: SystemStores, ingest: IngestStores, vault: Vault, raised: Exception, state: AccountState
 ) -> None:
-    await adopt("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
+    await adopt_session_string("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     tries: list[str] = []
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
@@ -164,7 +166,7 @@ async def test_an_account_of_no_use_is_parked_says_why_once_and_is_not_tried_aga
 async def test_an_account_is_logged_out_by_whoever_holds_it_and_its_session_is_forgotten(
     system: SystemStores, ingest: IngestStores, vault: Vault, admin: Admin
 ) -> None:
-    await adopt("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
+    await adopt_session_string("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     account = await only_account(system)
     await system.accounts.change(account.account_id, AccountState.LOGGING_OUT)
     left: list[str] = []
@@ -187,7 +189,7 @@ async def test_a_lease_that_was_lost_ends_the_work_before_the_account_is_taken_a
     system: SystemStores, ingest: IngestStores, vault: Vault, admin: Admin
 ) -> None:
     """As after a database that was away for long: the same process may get the account back."""
-    await adopt("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
+    await adopt_session_string("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault)
     using = most = 0
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
@@ -211,7 +213,7 @@ async def test_a_lease_that_was_lost_ends_the_work_before_the_account_is_taken_a
 
 async def test_a_session_under_an_old_key_is_sealed_anew_when_it_is_used(system: SystemStores, ingest: IngestStores, admin: Admin) -> None:
     old, new = make_key(), make_key()
-    await adopt("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault_of(old))
+    await adopt_session_string("the session", accounts=ingest.accounts, tenants=system.tenants, vault=vault_of(old))
     used = asyncio.Event()
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:

@@ -110,10 +110,10 @@ async def test_t5_a_restart_goes_on_where_the_last_one_saw_and_a_replay_changes_
 
 def replace_ear(office: Office) -> Office:
     """As after a restart: nothing is remembered of what was heard."""
-    ear = UpdateBuffer()
-    office.listening = replace(office.listening, ear=ear)
+    receiver = UpdateBuffer()
+    office.listening = replace(office.listening, receiver=receiver)
     caught = replace(office.catching_up)
-    caught.ear = ear
+    caught.receiver = receiver
     office.catching_up = caught
     return office
 
@@ -201,7 +201,7 @@ async def test_whatever_becomes_of_updates_the_rows_are_the_same_after_a_poll(
     updates = [happens(office, control, channel, event, number) for number, event in enumerate(events)]
     for number, take_in in deliveries:
         if number < len(updates):
-            office.ear.hear(updates[number])
+            office.receiver.hear(updates[number])
         if take_in:
             await office.listening.process_updates()
     await office.listening.process_updates()

@@ -43,10 +43,10 @@ async def followed(office: Office) -> set[int]:
     return {one.channel_id for one in await office.app.tenant(office.tenant_id).followed.channels() if one.active}
 
 
-async def look(office: Office, admin: Admin) -> int:
+async def check_due(office: Office, admin: Admin) -> int:
     """An hour later."""
     await admin.execute("UPDATE followed_folders SET next_look_at = now()")
-    return await office.resolver.folders.look()
+    return await office.resolver.folders.check_due()
 
 
 async def test_a_link_to_a_folder_is_followed_without_joining(office: Office, control: Control, people: People, sim: Simulator) -> None:
@@ -83,8 +83,8 @@ async def test_a_folder_is_followed_with_what_is_put_in_and_taken_out_later(offi
     assert await followed(office) == {stays.channel_id, goes.channel_id}
 
     people.put_into_folder(PHONE, "News", [stays.channel_id, group.channel_id, comes.channel_id], number=number)
-    assert await office.resolver.folders.look() == 0  # not due yet
-    assert await look(office, admin) == 1
+    assert await office.resolver.folders.check_due() == 0  # not due yet
+    assert await check_due(office, admin) == 1
     assert await followed(office) == {stays.channel_id, comes.channel_id}
     (status,) = await office.app.system.folders.of(office.tenant_id)
     assert (status.title, status.chats, status.followed, status.trouble) == ("News", 3, 2, None)
@@ -96,7 +96,7 @@ async def test_what_has_not_changed_costs_one_request(office: Office, control: C
     people.put_into_folder(PHONE, "Новости", [simulated(control, posts=1).channel_id])
     await served(office, RequestKind.FOLDER, "Новости")
     before = office.sim.counters.calls.total()
-    await look(office, admin)
+    await check_due(office, admin)
     assert office.sim.counters.calls.total() - before == 1
 
 
@@ -105,7 +105,7 @@ async def test_a_channel_that_was_left_by_hand_is_not_followed_again(office: Off
     people.put_into_folder(PHONE, "Новости", [left.channel_id, kept.channel_id])
     await served(office, RequestKind.FOLDER, "Новости")
     await office.app.tenant(office.tenant_id).followed.leave(ChannelId(left.channel_id))
-    await look(office, admin)
+    await check_due(office, admin)
     assert await followed(office) == {kept.channel_id}
 
 
@@ -116,7 +116,7 @@ async def test_a_channel_that_was_followed_by_hand_stays_when_it_is_taken_out(of
     await served(office, RequestKind.FOLDER, "Новости")
     await office.follow(after)  # somebody asks for it although it is there
     people.put_into_folder(PHONE, "Новости", [])
-    await look(office, admin)
+    await check_due(office, admin)
     assert await followed(office) == {before.channel_id, after.channel_id}
 
 
@@ -126,10 +126,10 @@ async def test_a_channel_in_two_folders_is_followed_until_it_is_in_none(office: 
         people.put_into_folder(PHONE, title, [channel.channel_id])
         await served(office, RequestKind.FOLDER, title)
     people.put_into_folder(PHONE, "Новости", [])
-    await look(office, admin)
+    await check_due(office, admin)
     assert await followed(office) == {channel.channel_id}
     people.put_into_folder(PHONE, "Город", [])
-    await look(office, admin)
+    await check_due(office, admin)
     assert await followed(office) == set()
 
 
@@ -143,7 +143,7 @@ async def test_a_folder_of_all_channels_has_what_was_joined_but_what_was_taken_o
     assert await followed(office) == {first.channel_id}
     control.account(PHONE, joined=[first.channel_id, second.channel_id, third.channel_id])
     office.skipping.waits.append(60)
-    await look(office, admin)
+    await check_due(office, admin)
     assert await followed(office) == {first.channel_id, third.channel_id}
 
 
@@ -168,7 +168,7 @@ async def test_a_folder_that_is_gone_or_never_was_is_told_of_and_takes_nothing_a
     assert none.outcome == f"account {office.mine.account_id} has no folder 'Работа' at Telegram; it has: Новости"
     await served(office, RequestKind.FOLDER, "Новости")
     people.drop_folder(PHONE, number)
-    await look(office, admin)
+    await check_due(office, admin)
     assert await followed(office) == {channel.channel_id}
     (status,) = await office.app.system.folders.of(office.tenant_id)
     assert status.trouble == GONE
@@ -181,11 +181,11 @@ async def test_a_look_that_telegram_puts_off_comes_back_soon(office: Office, con
     people.put_into_folder(PHONE, "Новости", [channel.channel_id])
     control.fail("messages.getDialogFilters", code=420, message="FLOOD_WAIT_600")
     with pytest.raises(Busy):
-        await look(office, admin)
+        await check_due(office, admin)
     due_in = await admin.fetchval("SELECT extract(epoch FROM next_look_at - now()) FROM followed_folders")
     assert 240 < due_in <= 300
     office.skipping.waits.append(1000)
-    await look(office, admin)
+    await check_due(office, admin)
     assert await followed(office) == {channel.channel_id}
 
 
@@ -216,4 +216,4 @@ async def test_a_folder_that_is_left_leaves_its_channels_or_takes_them_along(
     (status,) = await office.app.system.folders.of(office.tenant_id)
     assert await office.app.system.folders.leave(office.tenant_id, status.folder_id, with_channels=with_channels) == with_channels
     assert await followed(office) == ({by_hand.channel_id} if with_channels else {by_hand.channel_id, brought.channel_id})
-    assert await look(office, admin) == 0
+    assert await check_due(office, admin) == 0

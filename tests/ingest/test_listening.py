@@ -111,7 +111,7 @@ async def test_t9_a_reaction_is_no_edit(office: Office, control: Control) -> Non
 async def test_a_deletion_names_its_channel_and_one_without_touches_none(office: Office, control: Control) -> None:
     (channel,) = await joined(office, control)
     async with at_work(office):
-        office.ear.hear(types.UpdateShort(types.UpdateDeleteMessages([2, 3], 9, 2), office.now()))
+        office.receiver.hear(types.UpdateShort(types.UpdateDeleteMessages([2, 3], 9, 2), office.now()))
         control.delete(channel.channel_id, [3])
 
         async def buried() -> bool:

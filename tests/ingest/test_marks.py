@@ -133,7 +133,7 @@ async def test_a_backfill_notes_its_window_when_it_begins_and_is_not_begun_twice
         assert await office.app.system.backfills.open(channel_id, BackfillKind.SILENCE, since=last) is False  # the poll has asked for it
         await admin.execute("UPDATE backfills SET next_try_at = now() WHERE channel_id = $1", channel_id)
         control.fail("messages.getHistory", code=420, message="FLOOD_WAIT_60")
-        await office.reading._desk.backfiller.step(1)  # noqa: SLF001 -- a step that is cut short
+        await office.reading._deps.backfiller.step(1)  # noqa: SLF001 -- a step that is cut short
         key = f"backfill_job:{channel_id}:{int(last.timestamp()) // 600 * 600}"
         assert await office.app.redis.get(key) == b"1"
         assert timedelta(seconds=await office.app.redis.ttl(key)) > timedelta(hours=23)

@@ -110,7 +110,7 @@ async def test_the_crash_mark_of_a_run_is_shown_at_once_and_after_a_restart(
         await office.poll(channel_id)
         assert counted("parser_hwm_age_seconds", channel_id) > 1000
         restart(channel_id)
-        await office.reading.show_known()
+        await office.reading.record_known_channels()
         assert counted("parser_hwm_age_seconds", channel_id) > 1000
         sim.faults.failures.clear()
         await office.poll(channel_id)
@@ -125,7 +125,7 @@ async def test_after_a_restart_everything_is_shown_before_the_first_run(office: 
     ages = ("channel_gap_seconds", "posts_missing_duration_seconds", "incremental_watermark_age_seconds")
     before = {name: counted(name, channel_id) for name in names + ages}
     restart(channel_id)
-    await office.reading.show_known()
+    await office.reading.record_known_channels()
     assert {name: counted(name, channel_id) for name in names + ages} == pytest.approx(before, abs=2)
 
 
@@ -167,7 +167,7 @@ async def test_every_channel_has_a_threshold_and_its_statistics_are_in_the_log(o
 
 async def test_a_run_does_not_take_longer_because_it_waited_for_its_turn(office: Office, control: Control) -> None:
     channel_id = await office.follow(simulated(control, posts=3))
-    slots = office.reading._desk.slots  # noqa: SLF001 -- PARSER_MAX_CONCURRENCY of the process
+    slots = office.reading._deps.slots  # noqa: SLF001 -- PARSER_MAX_CONCURRENCY of the process
     for _ in range(4):
         await slots.acquire()
     before = counted("parsing_duration_seconds_sum", mode="historical")

@@ -37,7 +37,7 @@ async def test_a_plan_gives_lively_channels_more_turns_and_none_waits_too_long(o
     for channel_id in followed:
         await office.poll(channel_id)
     await office.tick()
-    desk, schedule, now = office.reading._desk, office.app.system.schedule, datetime.now(UTC)  # noqa: SLF001 -- what it works with
+    desk, schedule, now = office.reading._deps, office.app.system.schedule, datetime.now(UTC)  # noqa: SLF001 -- what it works with
     pace = PollPacing(office.mine.account_id, settings=desk.settings, schedule=schedule, silence=desk.silence)
     await pace.refresh(now)
     await admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = ANY($1)", followed[:2])
@@ -103,7 +103,7 @@ async def test_with_the_fresh_policy_silence_causes_one_verifying_poll_and_never
             await office.poll(channel_id)
         polled.append(await office.schedule_of(channel_id))
     just_silent, long_silent = polled
-    threshold = await office.reading._desk.silence.threshold(just_silent["channel_id"], datetime.now(UTC), silent_since=None)  # noqa: SLF001 -- what it works with
+    threshold = await office.reading._deps.silence.threshold(just_silent["channel_id"], datetime.now(UTC), silent_since=None)  # noqa: SLF001 -- what it works with
     assert just_silent["next_poll_at"] == just_silent["newest_posted_at"] + threshold
     assert long_silent["next_poll_at"] - long_silent["last_polled_at"] > timedelta(seconds=40_000)
     assert await admin.fetchval("SELECT count(*) FROM backfills WHERE channel_id = ANY($1)", [one["channel_id"] for one in polled]) == 0
@@ -134,25 +134,25 @@ async def test_statistics_look_back_so_many_days(installation: Settings, sim: Si
             await office.poll(channel_id)
             statistics = await office.app.system.statistics.of(channel_id, window_days=office.app.settings.parser.window_days, now=datetime.now(UTC))
             counted[days] = statistics.sample_count
-            threshold = await office.reading._desk.silence.threshold(channel_id, datetime.now(UTC), silent_since=None)  # noqa: SLF001 -- what it works with
+            threshold = await office.reading._deps.silence.threshold(channel_id, datetime.now(UTC), silent_since=None)  # noqa: SLF001 -- what it works with
             assert (threshold > timedelta(hours=1)) == (days == 30 or statistics.sample_count >= 20)
     assert counted[1] < 30 < counted[30]
     async with open_office(installation, sim, admin, adaptive=False) as office:
-        assert await office.reading._desk.silence.threshold(channel_id, datetime.now(UTC), silent_since=None) == timedelta(hours=1)  # noqa: SLF001 -- as above
-        assert await office.reading._desk.silence.overlap(channel_id, datetime.now(UTC)) == timedelta(minutes=5)  # noqa: SLF001 -- as above
+        assert await office.reading._deps.silence.threshold(channel_id, datetime.now(UTC), silent_since=None) == timedelta(hours=1)  # noqa: SLF001 -- as above
+        assert await office.reading._deps.silence.overlap(channel_id, datetime.now(UTC)) == timedelta(minutes=5)  # noqa: SLF001 -- as above
 
 
 @pytest.mark.turns("PARSER_MAX_CONCURRENCY")
 async def test_a_process_reads_no_more_channels_at_once_than_it_may(installation: Settings, sim: Simulator, control: Control, admin: Admin) -> None:
     async with open_office(installation, sim, admin) as one, open_office(installation, sim, admin, phone="79990000002") as two:
-        desk = two.reading._desk  # noqa: SLF001 -- both desks of one process share its slots
-        object.__setattr__(desk, "slots", one.reading._desk.slots)  # noqa: SLF001 -- as above
+        desk = two.reading._deps  # noqa: SLF001 -- both desks of one process share its slots
+        object.__setattr__(desk, "slots", one.reading._deps.slots)  # noqa: SLF001 -- as above
         for _ in range(4):
-            await one.reading._desk.slots.acquire()  # noqa: SLF001 -- as above
+            await one.reading._deps.slots.acquire()  # noqa: SLF001 -- as above
         channel_id = await two.follow(simulated(control, posts=3))
         polling = asyncio.create_task(two.poll(channel_id))
         await asyncio.sleep(0.1)
         assert await two.stored(channel_id) == {}
-        one.reading._desk.slots.release()  # noqa: SLF001 -- as above
+        one.reading._deps.slots.release()  # noqa: SLF001 -- as above
         await polling
         assert len(await two.stored(channel_id)) == 3

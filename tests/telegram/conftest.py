@@ -61,7 +61,12 @@ def lines(account: TelegramSettings, account_id: AccountId, system: SystemStores
     """Opens lines of that account: with a fresh lease and waits that are over at once, unless told otherwise."""
 
     def line(
-        *, lease: Lease | None = None, clock: Clock | None = None, number: AccountId = account_id, ear: UpdateBuffer | None = None, **changed: Any
+        *,
+        lease: Lease | None = None,
+        clock: Clock | None = None,
+        number: AccountId = account_id,
+        receiver: UpdateBuffer | None = None,
+        **changed: Any,
     ) -> Any:
         settings = account.model_copy(update=changed)
         return open_line(
@@ -70,7 +75,7 @@ def lines(account: TelegramSettings, account_id: AccountId, system: SystemStores
             lease or Lease(begun=time.monotonic()),
             account_id=number,
             limits=system.limits,
-            ear=ear,
+            receiver=receiver,
             clock=clock or skipping.clock,
         )
 

@@ -26,23 +26,23 @@ NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
-def ear() -> UpdateBuffer:
+def receiver() -> UpdateBuffer:
     return UpdateBuffer()
 
 
 @pytest.fixture
-async def line(lines: Lines, ear: UpdateBuffer) -> AsyncIterator[AccountClient]:
-    async with lines(ear=ear) as opened:
+async def line(lines: Lines, receiver: UpdateBuffer) -> AsyncIterator[AccountClient]:
+    async with lines(receiver=receiver) as opened:
         await opened.ask(ME)
         yield opened
 
 
-async def heard_by(ear: UpdateBuffer, count: int = 1) -> dict[int, ChannelUpdates]:
+async def heard_by(receiver: UpdateBuffer, count: int = 1) -> dict[int, ChannelUpdates]:
     async def enough() -> bool:
-        return ear.waiting >= count
+        return receiver.waiting >= count
 
     await until(enough)
-    return {one.channel_id: one for one in ear.take()}
+    return {one.channel_id: one for one in receiver.take()}
 
 
 def told(message_id: int, *, pts: int, text: str = "Снег", channel_id: int = CITY) -> types.Updates:
@@ -57,13 +57,13 @@ def told_by(*updates: object) -> types.Updates:
 # --- over the wire ---
 
 
-async def test_posts_edits_and_deletions_come_by_themselves(line: AccountClient, ear: UpdateBuffer, control: Control) -> None:
+async def test_posts_edits_and_deletions_come_by_themselves(line: AccountClient, receiver: UpdateBuffer, control: Control) -> None:
     assert line is not None
     post = control.post(CITY, "Свежая новость")
     control.post(TECH, "News")
     control.edit(CITY, post.message_id, "Исправленная новость")
     control.delete(CITY, [5, 6])
-    heard = await heard_by(ear, 4)
+    heard = await heard_by(receiver, 4)
     assert [one.text for one in heard[CITY].posts] == ["Исправленная новость"]
     assert heard[CITY].deleted_ids == (5, 6)
     assert [one.text for one in heard[TECH].posts] == ["News"]
@@ -78,9 +78,9 @@ async def test_a_line_without_an_ear_is_told_nothing(lines: Lines, sim: Simulato
         assert all(one.wants_updates is None for one in sim.connections)
 
 
-async def test_listening_asks_nothing_that_is_not_asked_without_it(lines: Lines, ear: UpdateBuffer, sim: Simulator) -> None:
+async def test_listening_asks_nothing_that_is_not_asked_without_it(lines: Lines, receiver: UpdateBuffer, sim: Simulator) -> None:
     calls = []
-    for options in ({}, {"ear": ear}):
+    for options in ({}, {"receiver": receiver}):
         sim.counters.calls.clear()
         async with lines(**options) as line:
             await line.ask(ME)
@@ -88,7 +88,7 @@ async def test_listening_asks_nothing_that_is_not_asked_without_it(lines: Lines,
     assert calls[0] == calls[1]
 
 
-async def test_t6_a_busy_channel_never_costs_a_difference(line: AccountClient, ear: UpdateBuffer, sim: Simulator, control: Control) -> None:
+async def test_t6_a_busy_channel_never_costs_a_difference(line: AccountClient, receiver: UpdateBuffer, sim: Simulator, control: Control) -> None:
     channels = [control.add_channel(f"Busy {number}", f"busy_{number}") for number in range(200)]
     control.account(PHONE, joined=[one.channel_id for one in channels])
     await line.ask(ME)
@@ -96,60 +96,60 @@ async def test_t6_a_busy_channel_never_costs_a_difference(line: AccountClient, e
         control.post(channel.channel_id, "heard")
         control.post(channel.channel_id, "unheard", deliver=False)
         control.post(channel.channel_id, "heard")
-    heard = await heard_by(ear, 400)
+    heard = await heard_by(receiver, 400)
     assert {one.gap for one in heard.values()} == {Gap.MISSED}
     assert sim.counters.calls[PHONE, "updates.getChannelDifference"] == 0
 
 
 async def test_t7_a_burst_over_the_wire_waits_in_little_room(lines: Lines, sim: Simulator, control: Control) -> None:
-    ear = UpdateBuffer(max_waiting=100)
-    async with lines(ear=ear) as line:
+    receiver = UpdateBuffer(max_waiting=100)
+    async with lines(receiver=receiver) as line:
         await line.ask(ME)
         for number in range(1000):
             control.post(CITY if number % 2 else TECH, f"Новость {number}.")
         await line.ask(ME)
     assert sim.counters.updates_sent == 1000
-    assert ear.waiting <= 100
-    assert {one.gap for one in ear.take()} == {Gap.DROPPED}
-    assert ear.waiting == 0
+    assert receiver.waiting <= 100
+    assert {one.gap for one in receiver.take()} == {Gap.DROPPED}
+    assert receiver.waiting == 0
 
 
-async def test_t8_an_album_is_heard_as_its_messages(line: AccountClient, ear: UpdateBuffer, control: Control) -> None:
+async def test_t8_an_album_is_heard_as_its_messages(line: AccountClient, receiver: UpdateBuffer, control: Control) -> None:
     assert line is not None
     control.album(CITY, [FileKind.JPEG, FileKind.MP4], "Два кадра")
-    (heard,) = (await heard_by(ear, 2)).values()
+    (heard,) = (await heard_by(receiver, 2)).values()
     assert [one.message_id for one in heard.posts] == [41, 42]
     assert len({one.grouped_id for one in heard.posts}) == 1
 
 
-async def test_a_connection_that_is_made_or_lost_is_a_doubt(line: AccountClient, ear: UpdateBuffer, sim: Simulator) -> None:
-    before = ear.doubts
+async def test_a_connection_that_is_made_or_lost_is_a_doubt(line: AccountClient, receiver: UpdateBuffer, sim: Simulator) -> None:
+    before = receiver.doubts
     sim.drop_connections(PHONE)
 
     async def noticed() -> bool:
-        return ear.doubts > before
+        return receiver.doubts > before
 
     await until(noticed)
-    between = ear.doubts
+    between = receiver.doubts
     await line.ask(ME)
-    assert ear.doubts > between
+    assert receiver.doubts > between
 
 
-async def test_telegram_names_the_channels_of_which_something_was_missed(line: AccountClient, ear: UpdateBuffer, control: Control) -> None:
+async def test_telegram_names_the_channels_of_which_something_was_missed(line: AccountClient, receiver: UpdateBuffer, control: Control) -> None:
     seen = await seen_now(line)
-    assert (await missed_since(seen, line=line, ear=ear)).is_all
+    assert (await missed_since(seen, line=line, receiver=receiver)).is_all
     control.post(CITY, "heard")
-    await heard_by(ear)
+    await heard_by(receiver)
     control.post(TECH, "unheard", deliver=False)
-    missed = await missed_since(seen, line=line, ear=ear)
+    missed = await missed_since(seen, line=line, receiver=receiver)
     assert missed.channels == frozenset({ChannelId(TECH)})  # of the other one everything was heard
-    assert (await missed_since(missed.seen, line=line, ear=ear)).channels == frozenset()
+    assert (await missed_since(missed.seen, line=line, receiver=receiver)).channels == frozenset()
 
 
-async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(line: AccountClient, ear: UpdateBuffer) -> None:
+async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(line: AccountClient, receiver: UpdateBuffer) -> None:
     """Fails when a new Telethon has another loop, or another queue: then nothing would be heard, without a word."""
     assert line is not None
-    assert ear.doubts
+    assert receiver.doubts
     assert inspect.iscoroutinefunction(TelegramClient._update_loop)  # noqa: SLF001 -- what we stand in for
     assert "self._update_loop()" in inspect.getsource(TelegramClient.connect)
     assert "self._updates_queue.get()" in inspect.getsource(TelegramClient._update_loop)  # noqa: SLF001 -- as above
@@ -159,79 +159,79 @@ async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(line:
 # --- numbers ---
 
 
-def test_t4_the_first_event_of_a_channel_is_no_gap_and_a_number_left_out_is(ear: UpdateBuffer) -> None:
-    ear.hear(told(41, pts=41))
-    assert [one.gap for one in ear.take()] == [None]
-    ear.hear(told(42, pts=42))
-    assert [one.gap for one in ear.take()] == [None]
-    ear.hear(told(50, pts=50))
-    (heard,) = ear.take()
+def test_t4_the_first_event_of_a_channel_is_no_gap_and_a_number_left_out_is(receiver: UpdateBuffer) -> None:
+    receiver.hear(told(41, pts=41))
+    assert [one.gap for one in receiver.take()] == [None]
+    receiver.hear(told(42, pts=42))
+    assert [one.gap for one in receiver.take()] == [None]
+    receiver.hear(told(50, pts=50))
+    (heard,) = receiver.take()
     assert (heard.gap, [one.message_id for one in heard.posts]) == (Gap.MISSED, [50])
 
 
-def test_t7_of_twenty_thousand_events_no_more_than_two_thousand_ever_wait(ear: UpdateBuffer) -> None:
+def test_t7_of_twenty_thousand_events_no_more_than_two_thousand_ever_wait(receiver: UpdateBuffer) -> None:
     waited = []
     for number in range(1, 20_001):
-        ear.hear(told(number, pts=number))
-        waited.append(ear.waiting)
+        receiver.hear(told(number, pts=number))
+        waited.append(receiver.waiting)
     assert max(waited) == MAX_WAITING == 2000
 
 
-def test_what_was_told_before_or_comes_late_is_nothing_new(ear: UpdateBuffer) -> None:
+def test_what_was_told_before_or_comes_late_is_nothing_new(receiver: UpdateBuffer) -> None:
     for message_id in (41, 43, 42, 43):
-        ear.hear(told(message_id, pts=message_id))
-    (heard,) = ear.take()
+        receiver.hear(told(message_id, pts=message_id))
+    (heard,) = receiver.take()
     assert (heard.gap, [one.message_id for one in heard.posts]) == (Gap.MISSED, [41, 43])
 
 
-def test_events_that_bring_no_post_are_counted_too(ear: UpdateBuffer) -> None:
-    ear.hear(told(41, pts=41))
-    ear.hear(told_by(types.UpdatePinnedChannelMessages(CITY, [41], 42, 1)))
-    ear.hear(told_by(types.UpdateDeleteChannelMessages(CITY, [3, 4], 44, 2)))
-    ear.hear(types.UpdateShort(types.UpdateChannelMessageViews(CITY, 41, 1000), NOW))
-    ear.hear(told(42, pts=45))
-    (heard,) = ear.take()
+def test_events_that_bring_no_post_are_counted_too(receiver: UpdateBuffer) -> None:
+    receiver.hear(told(41, pts=41))
+    receiver.hear(told_by(types.UpdatePinnedChannelMessages(CITY, [41], 42, 1)))
+    receiver.hear(told_by(types.UpdateDeleteChannelMessages(CITY, [3, 4], 44, 2)))
+    receiver.hear(types.UpdateShort(types.UpdateChannelMessageViews(CITY, 41, 1000), NOW))
+    receiver.hear(told(42, pts=45))
+    (heard,) = receiver.take()
     assert (heard.gap, heard.deleted_ids) == (None, (3, 4))
 
 
-def test_a_channel_of_which_there_is_more_than_is_told_is_a_gap(ear: UpdateBuffer) -> None:
-    ear.hear(told_by(types.UpdateChannelTooLong(CITY), types.UpdateChannel(TECH)))
-    assert {one.channel_id: (one.gap, one.posts) for one in ear.take()} == {CITY: (Gap.TOLD, ()), TECH: (Gap.TOLD, ())}
+def test_a_channel_of_which_there_is_more_than_is_told_is_a_gap(receiver: UpdateBuffer) -> None:
+    receiver.hear(told_by(types.UpdateChannelTooLong(CITY), types.UpdateChannel(TECH)))
+    assert {one.channel_id: (one.gap, one.posts) for one in receiver.take()} == {CITY: (Gap.TOLD, ()), TECH: (Gap.TOLD, ())}
 
 
-def test_what_is_deleted_before_it_is_taken_is_only_deleted(ear: UpdateBuffer) -> None:
-    ear.hear(told(41, pts=41))
-    ear.hear(told_by(types.UpdateDeleteChannelMessages(CITY, [41], 42, 1)))
-    (heard,) = ear.take()
+def test_what_is_deleted_before_it_is_taken_is_only_deleted(receiver: UpdateBuffer) -> None:
+    receiver.hear(told(41, pts=41))
+    receiver.hear(told_by(types.UpdateDeleteChannelMessages(CITY, [41], 42, 1)))
+    (heard,) = receiver.take()
     assert (heard.posts, heard.deleted_ids) == ((), (41,))
 
 
-def test_a_deletion_without_a_channel_touches_no_channel(ear: UpdateBuffer) -> None:
+def test_a_deletion_without_a_channel_touches_no_channel(receiver: UpdateBuffer) -> None:
     """Ids of people's own chats and of channels collide."""
-    ear.hear(told(41, pts=41))
-    ear.hear(told_by(types.UpdateDeleteMessages([41], 7, 1)))
-    ear.hear(types.UpdateShort(types.UpdateDeleteMessages([41], 8, 1), NOW))
-    (heard,) = ear.take()
+    receiver.hear(told(41, pts=41))
+    receiver.hear(told_by(types.UpdateDeleteMessages([41], 7, 1)))
+    receiver.hear(types.UpdateShort(types.UpdateDeleteMessages([41], 8, 1), NOW))
+    (heard,) = receiver.take()
     assert ([one.message_id for one in heard.posts], heard.deleted_ids) == ([41], ())
 
 
-def test_a_burst_that_telegram_cuts_short_is_a_doubt(ear: UpdateBuffer) -> None:
-    ear.hear(types.UpdatesTooLong())
-    assert (ear.doubts, ear.take()) == (1, ())
+def test_a_burst_that_telegram_cuts_short_is_a_doubt(receiver: UpdateBuffer) -> None:
+    receiver.hear(types.UpdatesTooLong())
+    assert (receiver.doubts, receiver.take()) == (1, ())
 
 
-def test_peoples_own_chats_are_not_listened_to(ear: UpdateBuffer) -> None:
+def test_peoples_own_chats_are_not_listened_to(receiver: UpdateBuffer) -> None:
     private = types.Message(id=7, peer_id=types.PeerUser(1), date=NOW, message="hi")
-    ear.hear(told_by(types.UpdateNewMessage(private, 3, 1)))
-    ear.hear(types.UpdateShortMessage(id=7, user_id=1, message="hi", pts=3, pts_count=1, date=NOW))
-    assert ear.take() == ()
+    receiver.hear(told_by(types.UpdateNewMessage(private, 3, 1)))
+    receiver.hear(types.UpdateShortMessage(id=7, user_id=1, message="hi", pts=3, pts_count=1, date=NOW))
+    assert receiver.take() == ()
 
 
-def test_channels_that_were_heard_in_full_are_not_missed(ear: UpdateBuffer) -> None:
-    ear.hear(told(41, pts=41))
+def test_channels_that_were_heard_in_full_are_not_missed(receiver: UpdateBuffer) -> None:
+    receiver.hear(told(41, pts=41))
     named = [types.UpdateChannelTooLong(CITY, 41), types.UpdateChannelTooLong(TECH, 5), types.UpdateNewChannelMessage(None, 1, 1)]
-    assert ear.missed(named) == {TECH}
-    assert ear.missed([types.UpdateChannelTooLong(CITY, 42), types.UpdateChannelTooLong(TECH)]) == {CITY, TECH}
+    assert receiver.missed(named) == {TECH}
+    assert receiver.missed([types.UpdateChannelTooLong(CITY, 42), types.UpdateChannelTooLong(TECH)]) == {CITY, TECH}
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_channels_that_were_heard_in_full_are_not_missed(ear: UpdateBuffer) -> N
     ],
     ids=lambda answer: type(answer).__name__,
 )
-def test_every_form_of_a_difference_is_understood(ear: UpdateBuffer, answer: object, channels: frozenset[int] | None, is_all: bool) -> None:
-    missed = missed_in(answer, SeenUpdates(1, 0, 0, NOW), ear=ear)
+def test_every_form_of_a_difference_is_understood(receiver: UpdateBuffer, answer: object, channels: frozenset[int] | None, is_all: bool) -> None:
+    missed = missed_in(answer, SeenUpdates(1, 0, 0, NOW), receiver=receiver)
     assert (missed.channels, missed.is_all) == (channels, is_all)
     assert missed.seen.pts == (1 if isinstance(answer, types.updates.DifferenceEmpty) else 77)

@@ -1,1 +1,1 @@
-"""Ingest: following channels, from what Telegram tells to what PostgreSQL keeps."""
+"""Ingest: follows channels, from Telegram's updates and history to rows in PostgreSQL."""

@@ -1,4 +1,4 @@
-"""The accounts of this process: taken under a lease, used, renewed, and given back."""
+"""The accounts of this process: taken under a lease, used, renewed and released."""
 
 import asyncio
 import time
@@ -20,24 +20,24 @@ log = get_logger()
 PART = "accounts"
 LOOK_SECONDS = 2.0
 FINISH_SECONDS = 5.0
-"""How long a task may finish what it has in hand when the process stops: another process waits for its account."""
+"""How long a task may finish the work in hand when the process stops. Meanwhile another process waits for its account."""
 FIRST_TENANT = "default"
 
 
-class Use(Protocol):
-    """What is done with an account, until told to stop. AccountRefused or CannotStart: it is of no use any more."""
+class UseAccount(Protocol):
+    """Uses an account until `stopping` is set. Raises AccountRefused or CannotStart if the account cannot be used any more."""
 
     def __call__(self, held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> Awaitable[None]: ...
 
 
-class Leave(Protocol):
+class LogOutAccount(Protocol):
     """Ends the session of an account at Telegram."""
 
     def __call__(self, held: HeldAccount, session: str, lease: Lease) -> Awaitable[None]: ...
 
 
-async def adopt(session: str, *, accounts: AccountSessions, tenants: Tenants, vault: Vault) -> None:
-    """Make an account of TELEGRAM_SESSION_STRING, once: where there is an account already it is ignored."""
+async def adopt_session_string(session: str, *, accounts: AccountSessions, tenants: Tenants, vault: Vault) -> None:
+    """Create an account from TELEGRAM_SESSION_STRING, once. Ignored if the first tenant has an account already."""
     first = await tenants.ensure(FIRST_TENANT, is_operator=True)
     if any(account.tenant == first.name for account in await accounts.all()):
         log.info("session_string_ignored", why="the first tenant has an account; TELEGRAM_SESSION_STRING can go")
@@ -47,7 +47,7 @@ async def adopt(session: str, *, accounts: AccountSessions, tenants: Tenants, va
 
 
 async def add_account(session: str, tenant_id: TenantId, *, accounts: AccountSessions, vault: Vault) -> AccountId:
-    """An account of that tenant with its session sealed; it is used from now on."""
+    """Add an account of that tenant with its session sealed, and activate it."""
     account_id = await accounts.add(tenant_id)
     sealed = vault.seal(session, account_id=account_id)
     await accounts.save_session(account_id, key_id=sealed.key_id, session=sealed.content)
@@ -56,12 +56,12 @@ async def add_account(session: str, tenant_id: TenantId, *, accounts: AccountSes
 
 
 class Holder:
-    """Takes every account that it can get, and keeps each at work in a task of its own."""
+    """Takes every account that is free, and runs each in its own task."""
 
     def __init__(
         self,
-        use: Use,
-        leave: Leave,
+        use: UseAccount,
+        leave: LogOutAccount,
         *,
         owner: str,
         accounts: AccountSessions,
@@ -79,7 +79,7 @@ class Holder:
         self._look_seconds = look_seconds
         self._finish_seconds = finish_seconds
         self._leases: dict[AccountId, Lease] = {}
-        self._working: dict[AccountId, asyncio.Task[None]] = {}
+        self._tasks: dict[AccountId, asyncio.Task[None]] = {}
         self._unreleased: set[AccountId] = set()
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -91,49 +91,49 @@ class Holder:
                 if time.monotonic() - renewed_at >= RENEW_SECONDS:
                     renewed_at = time.monotonic()
                     await self._unless_busy(self._renew)
-                await self._give_back([one for one, task in self._working.items() if task.done()])
+                await self._release([one for one, task in self._tasks.items() if task.done()])
             await self._finish()
         finally:
-            await self._give_back(list(self._working))
+            await self._release(list(self._tasks))
 
     async def _unless_busy(self, step: Callable[[], Awaitable[None]]) -> None:
-        """A database that is away for a while costs leases, not the loop."""
+        """Run a step. While the database is unreachable, leases may be lost, but the loop goes on."""
         try:
             await step()
         except Busy as busy:
             self._health.report(PART, State.FAILING, str(busy))
         else:
-            self._health.report(PART, State.OK, f"uses {len(self._working)}")
+            self._health.report(PART, State.OK, f"uses {len(self._tasks)}")
 
     async def _take(self, stopping: asyncio.Event) -> None:
-        # What we have lost is let go before we may get it back: one login must not be used twice in one process either.
-        await self._give_back([account_id for account_id, lease in self._leases.items() if lease.seconds_left <= 0])
+        # Accounts with a lost lease end before they may be taken again: a login must not be used twice, not even in one process.
+        await self._release([account_id for account_id, lease in self._leases.items() if lease.seconds_left <= 0])
         for account_id in list(self._unreleased):
             await self._accounts.release(self._owner, account_id)
             self._unreleased.discard(account_id)
         begun = time.monotonic()
         for held in await self._accounts.take(self._owner):
             lease = self._leases[held.account_id] = Lease(begun=begun)
-            self._working[held.account_id] = asyncio.create_task(self._work(held, lease, stopping))
+            self._tasks[held.account_id] = asyncio.create_task(self._work(held, lease, stopping))
 
     async def _renew(self) -> None:
         begun = time.monotonic()
-        kept = await self._accounts.renew(self._owner, self._leases.keys())
-        for account_id in kept:
+        renewed = await self._accounts.renew(self._owner, self._leases.keys())
+        for account_id in renewed:
             self._leases[account_id].extend(begun)
-        await self._give_back([account_id for account_id in self._working if account_id not in kept])
+        await self._release([account_id for account_id in self._tasks if account_id not in renewed])
 
     async def _finish(self) -> None:
-        """The tasks have been told to stop; each account goes as soon as its own is over, and late ones are cut off."""
+        """Wait for the tasks, which are stopping. Releases each account as soon as its task ends, and cancels late tasks."""
         deadline = time.monotonic() + self._finish_seconds
-        while self._working and (left := deadline - time.monotonic()) > 0:
-            await asyncio.wait(self._working.values(), timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            await self._give_back([one for one, task in self._working.items() if task.done()])
+        while self._tasks and (left := deadline - time.monotonic()) > 0:
+            await asyncio.wait(self._tasks.values(), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            await self._release([one for one, task in self._tasks.items() if task.done()])
 
-    async def _give_back(self, account_ids: list[AccountId]) -> None:
-        """Only after its task has ended, and with it the connection."""
+    async def _release(self, account_ids: list[AccountId]) -> None:
+        """Release accounts, each only after its task and therefore its connection has ended."""
         for account_id in account_ids:
-            await end([self._working.pop(account_id)])
+            await end([self._tasks.pop(account_id)])
             del self._leases[account_id]
             try:
                 await self._accounts.release(self._owner, account_id)
@@ -144,7 +144,7 @@ class Holder:
     async def _work(self, held: HeldAccount, lease: Lease, stopping: asyncio.Event) -> None:
         account_id = held.account_id
         try:
-            session = await self._opened(held)
+            session = await self._open_session(held)
             if held.state is AccountState.LOGGING_OUT:
                 await self._leave(held, session, lease)
                 await self._accounts.forget_session(account_id, AccountState.LOGGED_OUT, "logged out by hand")
@@ -162,16 +162,16 @@ class Holder:
         except Exception:
             log.exception("account_failed", account_id=account_id)
 
-    async def _opened(self, held: HeldAccount) -> str:
+    async def _open_session(self, held: HeldAccount) -> str:
         sealed = Sealed(held.key_id, held.session)
         session = self._vault.open(sealed, account_id=held.account_id)
         if self._vault.is_outdated(sealed):
-            anew = self._vault.seal(session, account_id=held.account_id)
-            await self._accounts.save_session(held.account_id, key_id=anew.key_id, session=anew.content)
+            resealed = self._vault.seal(session, account_id=held.account_id)
+            await self._accounts.save_session(held.account_id, key_id=resealed.key_id, session=resealed.content)
         return session
 
     async def _park(self, account_id: AccountId, state: AccountState, why: str) -> None:
-        """For a person to see. Nothing else is tried with the account, so this must not get lost."""
+        """Set a state and a reason for a person to see. Retries until it is saved, because nothing else is tried with the account."""
         log.warning("account_parked", account_id=account_id, state=state.value, why=why)
         while True:
             try:

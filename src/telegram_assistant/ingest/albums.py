@@ -1,4 +1,4 @@
-"""Watches for albums that are complete, and for those that wait too long to be summed up."""
+"""Closes complete albums, and finds albums that have waited too long for their summary."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ LOOK_SECONDS = 5.0
 
 
 async def close_albums(stopping: asyncio.Event, *, albums: Albums, clock: Callable[[], datetime]) -> None:
-    """Until told to stop. Many may do it at once: each album is closed by one."""
+    """Run until `stopping` is set. Several instances may run at once: each album is closed by one of them."""
     while not stopping.is_set():
         try:
             closed = await albums.close(clock())

@@ -24,19 +24,19 @@ log = get_logger()
 
 IDLE_SECONDS = 1.0
 FOLDER_LOOK_SECONDS = 30.0
-"""How often it is asked whether a folder is due; each is once an hour."""
+"""How often due folders are looked for. Each folder is due once an hour."""
 LOOK_UP_SECONDS = 1.0
-"""A name is answered no sooner, looked up or not."""
+"""Minimum time until a name is answered, whether it is looked up or not."""
 STORED_NAMES_SECONDS = 15.0
-"""How often names are compared with what is stored, while there are no look-ups."""
+"""How often names are compared with stored channels while look-ups are blocked."""
 LOOK_UPS = budget_of(METHODS[RequestKind.USERNAME])
 NAMES = MethodBudget("names", LOOK_UPS.limits[:1])
-"""Names are answered no faster than an account with budget left may look them up: the limit for a minute."""
+"""Names are answered no faster than an account with budget left may look them up: the limit per minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The channels that a request led to, and what was left out, in words."""
+    """The channels that a request led to, and a description of what was left out."""
 
     channels: Sequence[Channel]
     left_out: str = ""
@@ -50,7 +50,7 @@ class Resolved:
 
 
 class ChannelResolver:
-    """Serves requests with one account, in the order that the queue decides. A kind that has to wait holds back no other."""
+    """Serves requests with one account, in the order of the queue. A kind of request that must wait delays no other kind."""
 
     def __init__(
         self,
@@ -77,20 +77,20 @@ class ChannelResolver:
         self._stored_names_at = waits.now()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Until told to stop."""
+        """Run until `stopping` is set."""
         folders_at = self._waits.now()
         while not stopping.is_set():
             try:
                 if self._waits.now() >= folders_at:
                     folders_at = self._waits.now() + FOLDER_LOOK_SECONDS
-                    await self._look_at_folders()
+                    await self._check_folders()
                 if not await self.turn():
                     await sleep_unless(stopping, IDLE_SECONDS)
             except Busy as busy:
                 await sleep_unless(stopping, min(busy.retry_after_seconds, 60.0))
 
     async def turn(self) -> bool:
-        """Serve the request that is next; False when there is none for this account now."""
+        """Serve the next request. Returns False if there is none for this account now."""
         now = self._waits.now()
         kinds = [kind for kind in RequestKind if self._blocked_until.get(kind, now) <= now]
         only_stored_names = RequestKind.USERNAME not in kinds and self._stored_names_at <= now
@@ -104,7 +104,7 @@ class ChannelResolver:
         return request is not None
 
     async def serve(self, request: ClaimedRequest) -> None:
-        """Answer a request, or give it back where its kind has to wait; what was found so far is kept."""
+        """Answer a request, or put it back if its kind has to wait. Channels found so far are kept."""
         try:
             resolved = await self._resolve(request)
         except Rejected as error:
@@ -121,36 +121,36 @@ class ChannelResolver:
         log.info("request_served", request_id=str(request.request_id), kind=request.kind.value, channels=len(resolved.channels))
 
     def _block(self, kind: RequestKind, seconds: float) -> None:
-        """All kinds that spend the same budget wait."""
+        """Block all kinds of requests that spend the same budget."""
         for other in RequestKind:
             if METHODS[other] == METHODS[kind]:
                 self._blocked_until[other] = self._waits.now() + seconds
 
-    async def _look_at_folders(self) -> None:
+    async def _check_folders(self) -> None:
         try:
-            await self.folders.look()
+            await self.folders.check_due()
         except Busy as busy:
             log.info("folders_wait", account_id=self._account_id, why=str(busy), seconds=round(busy.retry_after_seconds))
 
     async def _resolve(self, request: ClaimedRequest) -> Resolved:
         match request.kind:
             case RequestKind.USERNAME:
-                return await self._name(request)
+                return await self._resolve_name(request)
             case RequestKind.ACCESS:
                 return await self._follow(request, [await self._reader.resolve(request.reference)])
             case RequestKind.INVITE:
                 return await self._follow(request, [await self._reader.join(request.reference)])
             case RequestKind.DIALOGS:
-                return await self._joined(request)
+                return await self._resolve_joined(request)
             case RequestKind.LIST:
                 shared = await self._reader.shared_folder(request.reference)
-                return replace(await self._follow(request, shared.channels), left_out=_left_out(shared))
+                return replace(await self._follow(request, shared.channels), left_out=_describe_left_out(shared))
             case RequestKind.FOLDER:
                 listing = await self.folders.begin(request)
-                return Resolved([one.channel for one in listing.channels], _left_out(listing))
+                return Resolved([one.channel for one in listing.channels], _describe_left_out(listing))
 
-    async def _name(self, request: ClaimedRequest) -> Resolved:
-        """A stored name needs no look-up. It takes as long as one, or a tenant would learn what others follow."""
+    async def _resolve_name(self, request: ClaimedRequest) -> Resolved:
+        """Resolve a name. A stored name needs no look-up, but takes as long as one, so that no tenant learns what others follow."""
         await self._wait_for_turn()
         begun = self._waits.now()
         stored = await self._channels.named(request.reference)
@@ -158,7 +158,7 @@ class ChannelResolver:
         await self._waits.sleep(max(0.0, begun + LOOK_UP_SECONDS - self._waits.now()))
         if found is not None:
             return await self._follow(request, [found])
-        assert stored is not None  # else it was looked up
+        assert stored is not None  # otherwise it was looked up
         await self._subscribe(request, stored.channel_id)
         return Resolved([stored])
 
@@ -167,15 +167,15 @@ class ChannelResolver:
             await self._waits.sleep(wait)
         self._names = self._names.take(self._waits.now(), Cost())
 
-    async def _joined(self, request: ClaimedRequest) -> Resolved:
-        """Page by page; a page that Telegram makes us wait for is the one that is asked for next time."""
-        cursor, found = _cursor(request.progress), list[Channel]()
+    async def _resolve_joined(self, request: ClaimedRequest) -> Resolved:
+        """List joined channels page by page. If Telegram makes us wait for a page, the next attempt starts with that page."""
+        cursor, found = _parse_cursor(request.progress), list[Channel]()
         while True:
             page, cursor = await self._reader.joined(cursor)
             found += (await self._follow(request, page)).channels
             if cursor is None:
                 return Resolved(found)
-            await self._queue.keep_progress(request.request_id, _text(cursor))
+            await self._queue.keep_progress(request.request_id, _dump_cursor(cursor))
 
     async def _follow(self, request: ClaimedRequest, found: Sequence[FoundChannel]) -> Resolved:
         for one in found:
@@ -188,19 +188,19 @@ class ChannelResolver:
             await self._channels.subscribe(request.tenant_id, replace(request.subscription, channel_id=channel_id))
 
 
-def _left_out(found: Listing) -> str:
-    """What is not followed, in words."""
+def _describe_left_out(found: Listing) -> str:
+    """Describe which chats are not followed."""
     parts = ((found.groups, "group", ""), (found.closed, "private channel", " that the account has not joined"))
     words = [f"{count} {name}{'' if count == 1 else 's'}{more}" for count, name, more in parts if count]
     return f"; left out: {', '.join(words)}" if words else ""
 
 
-def _text(cursor: DialogCursor) -> str:
-    assert cursor.date is not None  # only the first page has none
+def _dump_cursor(cursor: DialogCursor) -> str:
+    assert cursor.date is not None  # only the first page has no cursor date
     return json.dumps([cursor.date.isoformat(), cursor.message_id, cursor.channel_id, cursor.access_hash])
 
 
-def _cursor(text: str | None) -> DialogCursor | None:
+def _parse_cursor(text: str | None) -> DialogCursor | None:
     if not text:
         return None
     date, message_id, channel_id, access_hash = json.loads(text)

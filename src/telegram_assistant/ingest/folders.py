@@ -1,4 +1,4 @@
-"""Following folders of an account at Telegram: what is put into one is followed, what is taken out no longer."""
+"""Follows folders of an account at Telegram: channels put into a folder are followed, channels taken out are not any more."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ GONE = "there is no such folder at Telegram any more; its channels are still fol
 
 
 class FolderFollower:
-    """Sees to the folders of one account."""
+    """Follows the folders of one account."""
 
     def __init__(
         self,
@@ -41,21 +41,21 @@ class FolderFollower:
         self._clock = clock
 
     async def begin(self, request: ClaimedRequest) -> Listing:
-        """Follow the folder that a person has named; Rejected when the account has none of that name."""
-        found = await self._reader.folders()
+        """Follow the folder that a person has named. Raises Rejected if the account has no folder of that name."""
+        listed = await self._reader.folders()
         title = request.reference.strip()
-        folder = next((one for one in found if one.title.casefold() == title.casefold()), None)
+        folder = next((one for one in listed if one.title.casefold() == title.casefold()), None)
         if folder is None:
-            names = ", ".join(one.title for one in found) or "none"
+            names = ", ".join(one.title for one in listed) or "none"
             raise Rejected(f"account {self._account_id} has no folder {title!r} at Telegram; it has: {names}")
-        assert request.tenant_id is not None  # only access is asked for without a tenant
+        assert request.tenant_id is not None  # only requests for access have no tenant
         followed = await self._folders.follow(
             request.tenant_id, self._account_id, number=folder.number, title=folder.title, subscription=request.subscription
         )
         return await self._compare(followed, folder)
 
-    async def look(self) -> int:
-        """At the folders that are due; how many there were. One request shows all folders of the account."""
+    async def check_due(self) -> int:
+        """Compare the due folders with Telegram's, and return their number. One request lists all folders of the account."""
         due = await self._folders.claim(self._account_id)
         if not due:
             return 0
@@ -69,15 +69,15 @@ class FolderFollower:
         return len(due)
 
     async def _compare(self, followed: FollowedFolder, folder: TelegramFolder) -> Listing:
-        """With the last look. Only what is new is asked for: the rest is known."""
-        found = await self._joined() if folder.has_all_channels else {}
+        """Apply the difference to the last comparison. Looks up new chats only; the others are known."""
+        listed = await self._joined() if folder.has_all_channels else {}
         inside = {chat.channel_id: chat for chat in folder.chats} | {
-            channel_id: Readable(channel_id, one.access_hash) for channel_id, one in found.items() if channel_id not in folder.without
+            channel_id: Readable(channel_id, one.access_hash) for channel_id, one in listed.items() if channel_id not in folder.without
         }
         before = await self._folders.members(followed.folder_id)
         new = [chat for channel_id, chat in inside.items() if channel_id not in before]
-        listing = await self._reader.look_up([chat for chat in new if chat.channel_id not in found])
-        channels = (*listing.channels, *(found[chat.channel_id] for chat in new if chat.channel_id in found))
+        listing = await self._reader.look_up([chat for chat in new if chat.channel_id not in listed])
+        channels = (*listing.channels, *(listed[chat.channel_id] for chat in new if chat.channel_id in listed))
         for one in channels:
             await self._channels.open_to(self._account_id, one.channel, one.access_hash, joined=one.joined, read_at=self._clock())
         changed = await self._folders.change(
@@ -93,10 +93,10 @@ class FolderFollower:
         return Listing(channels, listing.groups, listing.closed)
 
     async def _joined(self) -> Mapping[ChannelId, FoundChannel]:
-        found: dict[ChannelId, FoundChannel] = {}
+        listed: dict[ChannelId, FoundChannel] = {}
         cursor: DialogCursor | None = None
         while True:
             page, cursor = await self._reader.joined(cursor)
-            found |= {one.channel.channel_id: one for one in page}
+            listed |= {one.channel.channel_id: one for one in page}
             if cursor is None:
-                return found
+                return listed

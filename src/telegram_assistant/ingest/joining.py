@@ -1,4 +1,4 @@
-"""Joining lively channels, so that Telegram tells of their posts by itself: only if the installation wants it, and slowly."""
+"""Joins lively channels, so that Telegram pushes their posts. Only if the installation enables it, and slowly."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ log = get_logger()
 
 @dataclass(slots=True, kw_only=True)
 class Joiner:
-    """Joins for one account, at most `per_day` channels."""
+    """Joins channels for one account, at most `per_day`."""
 
     account_id: AccountId
     per_day: int
@@ -30,10 +30,10 @@ class Joiner:
     limits: AccountLimits
     clock: Callable[[], datetime]
     _refused: set[ChannelId] = field(default_factory=set, init=False)
-    """Channels that want to be asked first, or are closed: not tried again by this process."""
+    """Channels that require approval or are closed. This process does not try them again."""
 
     async def join_one(self) -> ChannelId | None:
-        """The channel that gains most by it, if it is time for one; the attempt is written down before it is made."""
+        """Join the channel that gains most, if the budget allows one now. The attempt is recorded before it is made."""
         if not self.per_day:
             return None
         budget, now = joins_budget(self.per_day), time.monotonic()

@@ -1,10 +1,10 @@
-"""Fetching the files of posts: one account's loop, beside its reading.
+"""Downloads the files of posts: one loop per account, beside its reading.
 
-Files have a budget of their own at Telegram, so this loop waits for nothing that polls wait for; on the line a poll waits for
-one piece at most. A file goes through the spool: what has come is not asked for again, whatever breaks; what is whole waits
-there until the store answers.
+Files have their own budget at Telegram, so this loop never waits for polls; a poll waits for one part of a file at most.
+A file goes through the spool: downloaded parts are not requested again, whatever breaks, and a complete file waits there
+until the store answers.
 
-    due jobs -> locate (one request per channel) -> pieces -> spool -> SHA-256 -> row in media_objects -> store -> settled
+    due jobs -> locate (one request per channel) -> parts -> spool -> SHA-256 -> row in media_objects -> store -> settled
 """
 
 import asyncio
@@ -34,64 +34,66 @@ IDLE_SECONDS = 2.0
 FIRST_PAUSE_SECONDS = 0.5
 COUNT_SECONDS = 30.0
 AWAY_SECONDS = 10.0
-"""So long a data centre that does not answer is left alone, while files of others are fetched."""
+"""How long an unreachable data centre is skipped while files of others are downloaded."""
 MAX_RENEWALS = 3
-"""So often a reference may expire within one file."""
+"""How often a reference may expire within one file."""
 
 type Places = Mapping[tuple[int, int], Located]
 
 
 class MediaFetcher:
-    """The loop of one account."""
+    """Downloads the files of one account."""
 
-    def __init__(self, line: AccountClient, *, account_id: AccountId, media: MediaQueue, files: Files, spool: Spool, stopping: asyncio.Event) -> None:
-        self._line = line
+    def __init__(
+        self, client: AccountClient, *, account_id: AccountId, media: MediaQueue, files: Files, spool: Spool, stopping: asyncio.Event
+    ) -> None:
+        self._client = client
         self._account_id = account_id
         self._media = media
         self._files = files
         self._spool = spool
         self._stopping = stopping
-        self._store_back_at = 0.0
+        self._store_retry_at = 0.0
         self._counted_at = 0.0
 
     async def run(self) -> None:
-        """Until told to stop. AccountRefused and LeaseLost end it: both are about the account as a whole."""
+        """Run until `stopping` is set. AccountRefused and LeaseLost end the loop: both concern the whole account."""
         self._spool.tidy()
-        troubles = 0
+        failures = 0
         while not self._stopping.is_set():
             try:
                 idle = not await self.step()
-                troubles = 0
+                failures = 0
             except Busy as busy:
                 pause = busy.retry_after_seconds
-                if not isinstance(busy, Flooded):  # a lost connection is made anew soon, and later and later
-                    pause, troubles = min(pause, FIRST_PAUSE_SECONDS * 2**troubles), troubles + 1
+                if not isinstance(busy, Flooded):  # reconnect soon after a lost connection, then with growing pauses
+                    pause, failures = min(pause, FIRST_PAUSE_SECONDS * 2**failures), failures + 1
                 log.info("media_waits", account_id=self._account_id, why=str(busy), seconds=round(pause))
                 await sleep_unless(self._stopping, pause)
             else:
                 await sleep_unless(self._stopping, IDLE_SECONDS if idle else 0.0)
 
     async def step(self) -> bool:
-        """Some files; False when nothing is due."""
-        await self._count()
+        """Download some files. Returns False if nothing is due."""
+        await self._update_queue_metric()
         jobs = await self._media.due(self._account_id, most=BATCH)
-        done, away = set[tuple[int, bool]](), set[int]()
+        done, unreachable = set[tuple[int, bool]](), set[int]()
         for _, group in itertools.groupby(sorted(jobs, key=lambda job: job.channel_id), key=lambda job: job.channel_id):
-            await self._fetch_some(list(group), done, away)
+            await self._fetch_some(list(group), done, unreachable)
         return bool(jobs)
 
-    async def _count(self) -> None:
+    async def _update_queue_metric(self) -> None:
         if time.monotonic() - self._counted_at > COUNT_SECONDS:
             self._counted_at = time.monotonic()
             MEDIA_QUEUE.labels(self._account_id).set(await self._media.waiting(self._account_id))
 
-    async def _fetch_some(self, jobs: Sequence[MediaJob], done: set[tuple[int, bool]], away: set[int]) -> None:
-        """Files of one channel. What fails alone is counted against its own attempts, and stops no other.
+    async def _fetch_some(self, jobs: Sequence[MediaJob], done: set[tuple[int, bool]], unreachable: set[int]) -> None:
+        """Download files of one channel. A failure counts against the attempts of its own file and stops no other.
 
-        Nor does a data centre that is `away`, unless it is the account's own.
+        An unreachable data centre stops no other file either, unless it is the account's own.
         """
         try:
-            places = await self._locate([job for job in jobs if not self._is_whole(job)])
+            places = await self._locate([job for job in jobs if not self._is_complete(job)])
         except Rejected as error:
             for job in jobs:
                 await self._fail(job, str(error))
@@ -99,14 +101,14 @@ class MediaFetcher:
         for job in jobs:
             if self._stopping.is_set():
                 return
-            if (job.media_id, job.is_photo) not in done and _dc_of(job, places) not in away:
-                await self._try(job, places, away)
+            if (job.media_id, job.is_photo) not in done and _dc_of(job, places) not in unreachable:
+                await self._fetch_or_postpone(job, places, unreachable)
                 done.add((job.media_id, job.is_photo))
-        waiting = [job for job in jobs if _dc_of(job, places) in away]
+        waiting = [job for job in jobs if _dc_of(job, places) in unreachable]
         if waiting:
             await self._media.postpone(waiting, "the data centre that has it does not answer", seconds=AWAY_SECONDS)
 
-    async def _try(self, job: MediaJob, places: Places, away: set[int]) -> None:
+    async def _fetch_or_postpone(self, job: MediaJob, places: Places, unreachable: set[int]) -> None:
         try:
             await self._fetch(job, places)
         except Rejected as error:
@@ -115,21 +117,21 @@ class MediaFetcher:
             raise
         except Busy as busy:
             dc_id = _dc_of(job, places)
-            if dc_id is None or self._line.lives_in(dc_id):
+            if dc_id is None or self._client.lives_in(dc_id):
                 raise
-            away.add(dc_id)
+            unreachable.add(dc_id)
             log.info("files_elsewhere_wait", account_id=self._account_id, dc_id=dc_id, why=str(busy))
         except Exception as error:
             log.exception("media_failed", channel_id=job.channel_id, message_id=job.message_id)
             await self._fail(job, f"{type(error).__name__}: {error}")
 
-    def _is_whole(self, job: MediaJob) -> bool:
+    def _is_complete(self, job: MediaJob) -> bool:
         return self._spool.size_of(job.media_id, is_photo=job.is_photo) == job.size_bytes
 
     async def _locate(self, jobs: Sequence[MediaJob]) -> Places:
         if not jobs:
             return {}
-        return await locate(self._line, Readable(jobs[0].channel_id, jobs[0].access_hash), [job.message_id for job in jobs])
+        return await locate(self._client, Readable(jobs[0].channel_id, jobs[0].access_hash), [job.message_id for job in jobs])
 
     async def _fetch(self, job: MediaJob, places: Places) -> None:
         with self._spool.opened(job.media_id, is_photo=job.is_photo) as spooled:
@@ -139,38 +141,38 @@ class MediaFetcher:
                 await self._store(job, spooled)
 
     async def _download(self, job: MediaJob, spooled: Spooled, places: Places) -> MediaJob:
-        """Until all of it is there, or it is time to stop. The size that counts is the one that Telegram says now."""
+        """Download until the file is complete or the process stops. The size that Telegram reports now is the one that counts."""
         place = _place_of(job, places)
-        job, part, renewals = replace(job, size_bytes=place.size_bytes), part_bytes(place.size_bytes), 0
-        spooled.begin_at(min(spooled.size_bytes, place.size_bytes) // part * part)
-        self._spool.require_room(place.size_bytes - spooled.size_bytes)
+        job, part_size, renewals = replace(job, size_bytes=place.size_bytes), part_bytes(place.size_bytes), 0
+        spooled.truncate(min(spooled.size_bytes, place.size_bytes) // part_size * part_size)
+        self._spool.require_space(place.size_bytes - spooled.size_bytes)
         while spooled.size_bytes < place.size_bytes and not self._stopping.is_set():
             try:
-                piece = await read_part(self._line, place, spooled.size_bytes)
+                part = await read_part(self._client, place, spooled.size_bytes)
             except ReferenceExpired as error:
                 renewals += 1
                 if renewals > MAX_RENEWALS:
                     raise Rejected("the reference to the file expires at once, again and again") from error
                 place = _place_of(job, await self._locate([job]))
                 continue
-            MEDIA_BYTES.inc(len(piece))
-            if len(piece) != min(part, place.size_bytes - spooled.size_bytes):
-                spooled.begin_at(0)
+            MEDIA_BYTES.inc(len(part))
+            if len(part) != min(part_size, place.size_bytes - spooled.size_bytes):
+                spooled.truncate(0)
                 raise Rejected("Telegram gives another number of bytes than it says")
-            spooled.append(piece)
+            spooled.append(part)
         return job
 
     async def _store(self, job: MediaJob, spooled: Spooled) -> None:
-        """The row comes before the bytes, so that nobody takes them for lost ones; the settling after them."""
-        if time.monotonic() < self._store_back_at:
-            await self._media.postpone([job], "fetched; the store for files is away", seconds=self._store_back_at - time.monotonic())
+        """Write the row before the file, so that the file is not taken for an orphan, and mark the job as stored after it."""
+        if time.monotonic() < self._store_retry_at:
+            await self._media.postpone([job], "fetched; the store for files is away", seconds=self._store_retry_at - time.monotonic())
             return
         sha256 = await asyncio.to_thread(spooled.sha256)
         await self._media.reserve(sha256, job.size_bytes, job.mime)
         try:
             await self._put(sha256, job.size_bytes, spooled.path)
         except Busy as busy:
-            self._store_back_at = time.monotonic() + busy.retry_after_seconds
+            self._store_retry_at = time.monotonic() + busy.retry_after_seconds
             log.warning("store_away", why=str(busy), seconds=busy.retry_after_seconds)
             await self._media.postpone([job], f"fetched; {busy}", seconds=busy.retry_after_seconds)
             return

@@ -1,4 +1,4 @@
-"""What a run over a channel, or a post that was pushed, tells Prometheus. A broken gauge never stops parsing: the series see to it themselves."""
+"""Metrics of polls and pushed posts. A broken gauge never stops parsing: the series handle their own errors."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -26,27 +26,27 @@ from telegram_assistant.telemetry.metrics import (
 from telegram_assistant.telemetry.waits import Waits
 
 
-def tell_known(channel: KnownChannel) -> None:
-    """Somebody reads this channel from now on: what is known of it is shown before its first run, as after a restart."""
+def record_known_channel(channel: KnownChannel) -> None:
+    """Export the known state of a channel before its first poll by this process, for example after a restart."""
     if channel.last_polled_at is not None:
         LAST_SUCCESS.set(channel.channel_id, channel.last_polled_at.timestamp())
     if channel.last_parsed_at is not None:
         WATERMARK_AGE.since(channel.channel_id, channel.last_parsed_at.timestamp())
-    _tell_newest(channel.channel_id, channel.newest_posted_at)
+    _record_newest(channel.channel_id, channel.newest_posted_at)
 
 
-def tell_waits(channel_id: ChannelId, waits: Waits) -> None:
-    """Telegram has made a run or a backfill of this channel wait."""
+def record_waits(channel_id: ChannelId, waits: Waits) -> None:
+    """Count how long Telegram made a poll or a backfill of this channel wait."""
     if waits.seconds:
         FLOODWAIT_SECONDS.add(channel_id, waits.seconds)
     PARSER_RETRIES.labels("floodwait").inc(waits.retries)
 
 
-def tell_run(run: PollRun, status: RunStatus, *, now: datetime, waits: Waits) -> None:
-    """A run has ended."""
+def record_run(run: PollRun, status: RunStatus, *, now: datetime, waits: Waits) -> None:
+    """Record the end of a poll."""
     channel_id = run.channel.channel_id
     PARSER_RUNS.labels(run.mode.value, status.value).inc()
-    tell_waits(channel_id, waits)
+    record_waits(channel_id, waits)
     if status not in {RunStatus.OK, RunStatus.EMPTY}:
         return
     PARSING_DURATION.labels(run.mode.value).observe(max(0.0, (now - run.started_at).total_seconds() - waits.seconds))
@@ -54,22 +54,22 @@ def tell_run(run: PollRun, status: RunStatus, *, now: datetime, waits: Waits) ->
     parsed_at = run.started_at if run.stored_something else run.channel.last_parsed_at
     if parsed_at is not None:
         WATERMARK_AGE.since(channel_id, parsed_at.timestamp())
-    _tell_newest(channel_id, run.newest_posted_at)
-    if run.inserted and run.channel.last_polled_at is not None:  # what a first run finds was never meant to be fresh
+    _record_newest(channel_id, run.newest_posted_at)
+    if run.inserted and run.channel.last_polled_at is not None:  # posts found by a first poll were never expected to be fresh
         stored = [post for post in run.fresh if post.message_id in run.new_ids]
-        _tell_freshness(channel_id, run.channel.tier, stored, before=run.channel.newest_posted_at, now=now)
+        _record_freshness(channel_id, run.channel.tier, stored, before=run.channel.newest_posted_at, now=now)
 
 
-def tell_pushed(channel: ReadChannel, stored: Iterable[Post], *, now: datetime) -> None:
-    """These posts were told by Telegram itself, and stored: no run, but posts like any other."""
+def record_pushed_posts(channel: ReadChannel, stored: Iterable[Post], *, now: datetime) -> None:
+    """Record posts that Telegram pushed and that were stored."""
     posts = list(stored)
-    _tell_newest(channel.channel_id, max((post.posted_at for post in posts), default=None))
+    _record_newest(channel.channel_id, max((post.posted_at for post in posts), default=None))
     POSTS_PUSHED.inc(len(posts))
-    _tell_freshness(channel.channel_id, channel.tier, posts, before=channel.newest_posted_at, now=now)
+    _record_freshness(channel.channel_id, channel.tier, posts, before=channel.newest_posted_at, now=now)
 
 
-def _tell_newest(channel_id: ChannelId, posted_at: datetime | None) -> None:
-    """The newest post of a channel; it never becomes an older one, whoever speaks last."""
+def _record_newest(channel_id: ChannelId, posted_at: datetime | None) -> None:
+    """Record the newest post of a channel. The value never goes back, whichever caller is last."""
     if posted_at is not None:
         newest = posted_at.timestamp()
         CHANNEL_LAST_POST.raise_to(channel_id, newest)
@@ -77,7 +77,7 @@ def _tell_newest(channel_id: ChannelId, posted_at: datetime | None) -> None:
         MISSING_DURATION.since_latest(channel_id, newest)
 
 
-def _tell_freshness(channel_id: int, tier: Priority, posts: Iterable[Post], *, before: datetime | None, now: datetime) -> None:
+def _record_freshness(channel_id: int, tier: Priority, posts: Iterable[Post], *, before: datetime | None, now: datetime) -> None:
     lag = POST_LAG.labels(tier.value)
     moments = sorted({post.posted_at for post in posts if post.kind is not PostKind.SERVICE})
     for moment in moments:

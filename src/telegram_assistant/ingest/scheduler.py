@@ -24,16 +24,16 @@ log = get_logger()
 
 PART = "scheduler"
 REQUESTS_PER_SECOND = HISTORY.limits[0].per_second
-"""What one account may ask for; its polls get all of it but what the past takes."""
+"""How many requests one account may send. Polls get all of them except the share of backfills."""
 POLLS_SHARE = 0.7
 PROFILES_PER_TICK = 500
-TOLD_CHANNELS = 1000
-"""Above so many the log names no single channel unless it is asked to (debug)."""
+MAX_LOGGED_CHANNELS = 1000
+"""Above this number of channels, the log names single channels at level debug only."""
 SETTLED_SECONDS = 120.0
 
 
 class Scheduler:
-    """Ticks until told to stop: once per interval over all instances, at moments that all of them share."""
+    """Ticks until `stopping` is set: once per interval over all instances, at moments that all of them share."""
 
     def __init__(
         self, *, settings: ParserSettings, lock: SchedulerLock, planning: Planning, marks: Marks, health: Health, clock: Callable[[], datetime]
@@ -47,30 +47,30 @@ class Scheduler:
         SCHEDULER_INTERVAL.set(settings.interval_seconds)
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """A tick that comes late runs; it is not dropped. The lock is kept between ticks, and handed over at the end."""
+        """Run until `stopping` is set. A late tick runs and is not dropped. Keeps the lock between ticks and releases it at the end."""
         renewing = asyncio.create_task(self._renew())
         try:
             while not stopping.is_set():
-                turn = self._turn(self._clock())
+                interval = self._interval_number(self._clock())
                 await self.tick_if_free()
-                while not stopping.is_set() and self._turn(now := self._clock()) == turn:
-                    await sleep_unless(stopping, (turn + 1) * self._settings.interval_seconds - now.timestamp())
+                while not stopping.is_set() and self._interval_number(now := self._clock()) == interval:
+                    await sleep_unless(stopping, (interval + 1) * self._settings.interval_seconds - now.timestamp())
         finally:
             await end([renewing])
             with suppress(Busy):
                 await self._lock.release()
 
     async def tick_if_free(self) -> None:
-        """Plan, unless another instance does, or it was done in this interval."""
+        """Plan, unless another instance does, or this interval is planned already."""
         try:
             ours, facts = await self._lock.acquire(), await self._lock.facts()
         except Busy as busy:
             SCHEDULER_LOCK.labels("error").inc()
             self._health.report(PART, State.FAILING, str(busy))
             return
-        if not ours or (facts is not None and self._turn(facts.planned_ts) >= self._turn(self._clock())):
+        if not ours or (facts is not None and self._interval_number(facts.planned_ts) >= self._interval_number(self._clock())):
             SCHEDULER_LOCK.labels("missed").inc()
-            self._show(facts)
+            self._export(facts)
             self._health.report(PART, State.OK, "this interval is planned" if ours else "another instance plans")
             return
         SCHEDULER_LOCK.labels("acquired").inc()
@@ -80,8 +80,8 @@ class Scheduler:
         except Busy as busy:
             self._health.report(PART, State.FAILING, str(busy))
 
-    def _turn(self, moment: datetime) -> int:
-        """The number of the interval, the same in every instance."""
+    def _interval_number(self, moment: datetime) -> int:
+        """Return the number of the interval, the same in every instance."""
         return int(moment.timestamp() // self._settings.interval_seconds)
 
     async def _renew(self) -> None:
@@ -95,7 +95,7 @@ class Scheduler:
         log.info("Running scheduler tick (lock acquired)")
         survey = await self._planning.survey(last_tick_at or now - timedelta(days=1), now=now)
         log.info(f"Found {survey.active} active channels")  # noqa: G004 -- operators search for these words
-        await self._tell_channels(survey, now)
+        await self._log_channels(survey, now)
         await self._plan(now)
         await self._open_backfills()
         await self._forget_unfollowed()
@@ -109,11 +109,11 @@ class Scheduler:
             channels_suspended=survey.without_account,
         )
         await self._lock.tell(facts)
-        self._show(facts)
+        self._export(facts)
         log.info("Scheduler tick completed", channels=survey.active, failing=survey.failing, seconds=round((self._clock() - now).total_seconds(), 2))
 
-    def _show(self, facts: TickFacts | None) -> None:
-        """Every instance shows what the last tick of any instance has seen."""
+    def _export(self, facts: TickFacts | None) -> None:
+        """Export what the last tick of any instance has found, on every instance."""
         if facts is None:
             return
         LAST_TICK.set(facts.last_tick_ts.timestamp() if facts.last_tick_ts else 0.0)
@@ -122,14 +122,14 @@ class Scheduler:
         CHANNELS.labels("parked").set(facts.channels_parked)
         CHANNELS.labels("suspended").set(facts.channels_suspended)
 
-    async def _tell_channels(self, survey: Survey, now: datetime) -> None:
-        if survey.active > TOLD_CHANNELS and not log.isEnabledFor(logging.DEBUG):
+    async def _log_channels(self, survey: Survey, now: datetime) -> None:
+        if survey.active > MAX_LOGGED_CHANNELS and not log.isEnabledFor(logging.DEBUG):
             return
-        say = log.debug if survey.active > TOLD_CHANNELS else log.info
+        log_status = log.debug if survey.active > MAX_LOGGED_CHANNELS else log.info
         for one in await self._planning.statuses(survey.active):
             mode, _ = choose_mode(self._settings, last_parsed_at=one.last_parsed_at, last_polled_at=one.last_polled_at, now=now)
             parsed_at = iso(one.last_parsed_at) if one.last_parsed_at else None
-            say("Channel status", channel_id=one.channel_id, mode=mode.value, last_parsed_at=parsed_at)
+            log_status("Channel status", channel_id=one.channel_id, mode=mode.value, last_parsed_at=parsed_at)
 
     async def _plan(self, now: datetime) -> None:
         await self._planning.suspend_unread()
@@ -138,11 +138,11 @@ class Scheduler:
             await self._planning.due_at_once()
             return
         loads = await self._planning.loads(now, hour_of_week(now.timestamp()))
-        await self._planning.keep_plans([_planned(load) for load in loads], now)
+        await self._planning.keep_plans([_plan_of(load) for load in loads], now)
         await self._learn_hours(now)
 
     async def _learn_hours(self, now: datetime) -> None:
-        """At which hours channels post: some of them at each tick, each about once a day."""
+        """Learn at which hours channels post: some channels at each tick, each channel about once a day."""
         counts = await self._planning.hours_posted(now, PROFILES_PER_TICK)
         if counts:
             pooled = profile_of([sum(hours) for hours in zip(*counts.values(), strict=True)], FLAT)
@@ -159,15 +159,15 @@ class Scheduler:
             await self._planning.take_accounts(unfollowed)
 
 
-def _planned(load: Load) -> tuple[Load, float, float, float]:
-    """No channel waits longer than twice what equal turns would give it."""
+def _plan_of(load: Load) -> tuple[Load, float, float, float]:
+    """Compute an account's plan. No channel waits longer than twice its equal turn."""
     pace = REQUESTS_PER_SECOND * (POLLS_SHARE if load.has_past else 1.0)
     return load, pace, price(load.roots, pace), max(SHORTEST_SECONDS, 2 * load.channels / pace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchedulerStatus:
-    """What health says about planning, on every instance."""
+    """What health reports about planning, on every instance."""
 
     status: str
     last_tick_at: datetime | None = None
@@ -189,7 +189,7 @@ class SchedulerStatus:
 
 
 async def scheduler_status(*, lock: SchedulerLock, planning: Planning, settings: ParserSettings, now: datetime) -> SchedulerStatus:
-    """Ok only if ticks run, and some active channel was read within two intervals or is due later by its own plan."""
+    """Return `ok` only if ticks run, and some active channel was read within two intervals or is due later by its own plan."""
     interval = timedelta(seconds=settings.interval_seconds)
     try:
         facts, owner = await lock.facts(), await lock.owner()

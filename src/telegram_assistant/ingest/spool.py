@@ -1,6 +1,6 @@
-"""Files on their way: what has come so far lies in a folder, and its length is where the next piece begins.
+"""Partly downloaded files. Each lies in a folder, and its length is the offset of the next part.
 
-A spool belongs to one machine. Another one that takes the account over begins a file that was half fetched again.
+A spool belongs to one machine. If another machine takes the account over, it downloads an incomplete file from the start.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ from pathlib import Path
 from telegram_assistant.errors import Busy
 
 MAX_BYTES = 1024 * 1024 * 1024
-"""While the store is away, so much is fetched ahead."""
+"""How much is downloaded ahead while the store is unreachable."""
 FULL_SECONDS = 15.0
 FORGOTTEN_AFTER_SECONDS = 2 * 86_400
 NAME = "{kind}{media_id}.part"
@@ -29,8 +29,8 @@ class Spooled:
         self.size_bytes = os.fstat(file.fileno()).st_size
         self._file = file
 
-    def begin_at(self, offset: int) -> None:
-        """Forget what lies behind."""
+    def truncate(self, offset: int) -> None:
+        """Drop everything after the offset."""
         self._file.truncate(offset)
         self.size_bytes = offset
 
@@ -41,13 +41,13 @@ class Spooled:
         self.size_bytes += len(piece)
 
     def sha256(self) -> bytes:
-        """Of all of it. Reads the file: for a thread."""
+        """Return the digest of the whole file. Reads the file, so call it in a thread."""
         self._file.seek(0)
         return hashlib.file_digest(self._file, "sha256").digest()
 
 
 class Spool:
-    """The folder. Names are made from Telegram's numbers, never from what a sender has called a file."""
+    """The folder of spooled files. File names come from Telegram's ids, never from the name that a sender chose."""
 
     def __init__(self, folder: Path, *, max_bytes: int = MAX_BYTES) -> None:
         self._folder = folder
@@ -55,7 +55,7 @@ class Spool:
 
     @contextmanager
     def opened(self, media_id: int, *, is_photo: bool) -> Iterator[Spooled]:
-        """Busy when another process has it, or the disk does not let us."""
+        """Open and lock a file. Raises Busy if another process has it, or the disk fails."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self._path(media_id, is_photo=is_photo)
@@ -68,7 +68,7 @@ class Spool:
             raise Busy(f"the folder {self._folder} cannot be used ({error.strerror})", retry_after_seconds=FULL_SECONDS) from error
 
     def size_of(self, media_id: int, *, is_photo: bool) -> int:
-        """How much has come so far."""
+        """Return how many bytes are downloaded so far."""
         try:
             return self._path(media_id, is_photo=is_photo).stat().st_size
         except OSError:
@@ -77,20 +77,20 @@ class Spool:
     def remove(self, media_id: int, *, is_photo: bool) -> None:
         self._path(media_id, is_photo=is_photo).unlink(missing_ok=True)
 
-    def require_room(self, size_bytes: int) -> None:
-        """Busy when the folder holds as much as it may."""
-        held = sum(size for _, size, _ in self._held())
+    def require_space(self, size_bytes: int) -> None:
+        """Raise Busy if the folder would hold more than it may."""
+        held = sum(size for _, size, _ in self._files())
         if held + size_bytes > self._max_bytes and held:
-            raise Busy("as much is fetched as may wait for the store", retry_after_seconds=FULL_SECONDS)
+            raise Busy("the spool is full until the store answers", retry_after_seconds=FULL_SECONDS)
 
     def tidy(self) -> int:
-        """Remove what nobody has touched for two days; how many."""
-        old = [path for path, _, touched in self._held() if time.time() - touched > FORGOTTEN_AFTER_SECONDS]
+        """Remove files that nobody has touched for two days. Returns their number."""
+        old = [path for path, _, touched in self._files() if time.time() - touched > FORGOTTEN_AFTER_SECONDS]
         for path in old:
             path.unlink(missing_ok=True)
         return len(old)
 
-    def _held(self) -> Iterator[tuple[Path, int, float]]:
+    def _files(self) -> Iterator[tuple[Path, int, float]]:
         for path in self._folder.glob(NAME.format(kind="[pd]", media_id="*")) if self._folder.is_dir() else ():
             try:
                 found = path.stat()

@@ -34,14 +34,14 @@ async def open_line(
     *,
     account_id: AccountId,
     limits: LimitStore,
-    ear: UpdateReceiver | None = None,
+    receiver: UpdateReceiver | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[AccountClient]:
     """The line of one account. It is closed at the end, and in any case before the lease is over.
 
     Who has an ear is told what is new in the account's channels, while the line is connected.
     """
-    async with line_over(session_of(session), settings, lease, account_id=account_id, limits=limits, ear=ear, clock=clock) as line:
+    async with line_over(session_of(session), settings, lease, account_id=account_id, limits=limits, receiver=receiver, clock=clock) as line:
         yield line
 
 
@@ -53,13 +53,13 @@ async def line_over(
     *,
     account_id: AccountId,
     limits: LimitStore,
-    ear: UpdateReceiver | None = None,
+    receiver: UpdateReceiver | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[AccountClient]:
     """The same for who wants to know what becomes of the session. CannotStart when the settings do not allow a line."""
     prepare(session, settings)
     clock = clock or Clock()
-    wire = Connection(lambda: make_client(session, settings, ear), lease, answer_seconds=clock.answer_seconds)
+    wire = Connection(lambda: make_client(session, settings, receiver), lease, answer_seconds=clock.answer_seconds)
 
     def wire_to(place: DataCenter) -> Connection:
         return Connection(lambda: DataCenterClient(make_client(session, settings, None), place), lease, answer_seconds=clock.answer_seconds)
@@ -88,13 +88,13 @@ def prepare(session: LoginSession, settings: TelegramSettings) -> None:
             raise CannotStart("TELEGRAM_DC_PUBLIC_KEY is no key", remedy="Set it to what the simulator answers at /key") from error
 
 
-def make_client(session: LoginSession, settings: TelegramSettings, ear: UpdateReceiver | None = None) -> "Client":
+def make_client(session: LoginSession, settings: TelegramSettings, receiver: UpdateReceiver | None = None) -> "Client":
     """Telethon neither sleeps nor repeats nor reconnects by itself; the line decides about all of it."""
     return Client(
         session,
         settings.api_id,
         settings.api_hash.get_secret_value(),
-        ear=ear,
+        receiver=receiver,
         only_at=settings.dc_addr,
         proxy=_proxy(settings),
         flood_sleep_threshold=0,
@@ -103,7 +103,7 @@ def make_client(session: LoginSession, settings: TelegramSettings, ear: UpdateRe
         connection_retries=1,
         retry_delay=0,
         auto_reconnect=False,
-        receive_updates=ear is not None,
+        receive_updates=receiver is not None,
         app_version=__version__,
     )
 
@@ -116,9 +116,11 @@ class Client(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
     long it loses what was missed without a word. It remembers no flood, which it would answer in Telegram's place.
     """
 
-    def __init__(self, session: LoginSession, api_id: int, api_hash: str, *, ear: UpdateReceiver | None, only_at: str, **options: object) -> None:
+    def __init__(
+        self, session: LoginSession, api_id: int, api_hash: str, *, receiver: UpdateReceiver | None, only_at: str, **options: object
+    ) -> None:
         super().__init__(session, api_id, api_hash, **options)
-        self._ear = ear
+        self._receiver = receiver
         self._only_at = only_at
 
     async def __call__(self, request: TLRequest) -> Any:  # noqa: ANN401 -- Telethon's answers have no types
@@ -141,24 +143,24 @@ class Client(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
 
     async def _update_loop(self) -> None:
         """Telethon starts it once per connection, in place of its own."""
-        ear = self._ear
-        if ear is None:
+        receiver = self._receiver
+        if receiver is None:
             return
-        ear.doubt()
+        receiver.doubt()
         self.disconnected.add_done_callback(self._lost)
         while True:
             updates = await self._updates_queue.get()
             try:
-                ear.hear(updates)
+                receiver.hear(updates)
             except Exception:
                 log.exception("updates_not_understood", kind=type(updates).__name__)
-                ear.doubt()
+                receiver.doubt()
 
     def _lost(self, over: asyncio.Future[None]) -> None:
         if not over.cancelled():
             over.exception()  # it is known; unread, asyncio would complain about it
-        if self._ear is not None:
-            self._ear.doubt()
+        if self._receiver is not None:
+            self._receiver.doubt()
 
     def _stay(self) -> None:
         at = self.session.server_address

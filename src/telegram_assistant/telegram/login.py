@@ -153,7 +153,7 @@ async def open_login(
 ) -> AsyncIterator[LoginDialog]:
     """A line with a key of its own that nobody else has, so it needs no lease. It hears when a code was scanned."""
     session, scanned = session_of(""), QrScanned()
-    async with line_over(session, settings, Lease(begun=FOR_EVER), account_id=account_id, limits=limits, ear=scanned, clock=clock) as line:
+    async with line_over(session, settings, Lease(begun=FOR_EVER), account_id=account_id, limits=limits, receiver=scanned, clock=clock) as line:
         yield LoginDialog(line, session, settings, scanned=scanned.event)
 
 

@@ -206,13 +206,13 @@ async def seen_now(line: AccountClient) -> SeenUpdates:
     return _seen(await line.ask(functions.updates.GetStateRequest()))
 
 
-async def missed_since(seen: SeenUpdates, *, line: AccountClient, ear: UpdateBuffer) -> Missed:
+async def missed_since(seen: SeenUpdates, *, line: AccountClient, receiver: UpdateBuffer) -> Missed:
     """One request; what it tells of people's own chats is not looked at."""
     answer = await line.ask(functions.updates.GetDifferenceRequest(pts=seen.pts, date=seen.moment, qts=seen.qts))
-    return missed_in(answer, seen, ear=ear)
+    return missed_in(answer, seen, receiver=receiver)
 
 
-def missed_in(answer: Any, seen: SeenUpdates, *, ear: UpdateBuffer) -> Missed:  # noqa: ANN401 -- one of four forms of a difference
+def missed_in(answer: Any, seen: SeenUpdates, *, receiver: UpdateBuffer) -> Missed:  # noqa: ANN401 -- one of four forms of a difference
     """What a difference from there on says."""
     match answer:
         case types.updates.DifferenceEmpty():
@@ -220,8 +220,8 @@ def missed_in(answer: Any, seen: SeenUpdates, *, ear: UpdateBuffer) -> Missed:  
         case types.updates.DifferenceTooLong():
             return Missed(SeenUpdates(answer.pts, seen.qts, seen.seq, seen.moment), None, is_all=False)
         case types.updates.DifferenceSlice():
-            return Missed(_seen(answer.intermediate_state), ear.missed(answer.other_updates), is_all=False)
-    return Missed(_seen(answer.state), ear.missed(answer.other_updates), is_all=True)
+            return Missed(_seen(answer.intermediate_state), receiver.missed(answer.other_updates), is_all=False)
+    return Missed(_seen(answer.state), receiver.missed(answer.other_updates), is_all=True)
 
 
 def _seen(state: types.updates.State) -> SeenUpdates:

@@ -1,7 +1,7 @@
-"""Reading a channel's past, page by page from the newest downward, in the lane that never delays news.
+"""Reads a channel's history page by page, from the newest gap downward, in the lane that never delays live posts.
 
-The ledger is the cursor: each landed page proves its ids, so a job that dies goes on where it was. A job that reads
-everything once more keeps its own cursor in its row, moved by the landing itself.
+The coverage ledger is the cursor: each landed page proves its ids, so an interrupted job continues where it was. A job
+that reads everything once more keeps its own cursor in its row, and the landing moves it.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from telegram_assistant.domain.posts.history import HistoryPage, HistoryReader, 
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.errors import AccessLost, Busy, LeaseLost
 from telegram_assistant.ingest.reading.raw_archive import raw_of
-from telegram_assistant.ingest.run_metrics import tell_waits
+from telegram_assistant.ingest.run_metrics import record_waits
 from telegram_assistant.stores.postgres.channels.backfills import LOOKS_BACK, Backfill, BackfillKind, Backfills
 from telegram_assistant.stores.postgres.posts.deletions import ObservedPage
 from telegram_assistant.stores.postgres.posts.landing import BackfillClaim, Landing, PostPage
@@ -35,20 +35,20 @@ LOCKED_SECONDS = 60.0
 
 @dataclass(slots=True)
 class Step:
-    """What a step of a job has come to."""
+    """The result of one step of a job."""
 
     pages: int = 0
     inserted: int = 0
     raw: list[RawMessages] = field(default_factory=list)
     seen: list[Post] = field(default_factory=list)
-    """Read again: their counts may have moved."""
+    """Posts that were read again: their counts may have changed."""
     done: bool = False
     busy: Busy | None = None
-    """What cut it short."""
+    """What interrupted the step."""
 
 
 class Backfiller:
-    """Works off the jobs of one account."""
+    """Runs the backfill jobs of one account."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Backfiller:
         self._clock = clock
 
     async def step(self, max_pages: int) -> Step | None:
-        """Some pages of the job that is due first; None when there is none."""
+        """Read some pages of the job that is due first. Returns None if there is no job."""
         job = await self._backfills.claim(self._account_id, self._owner, self._lease_epoch)
         if job is None:
             return None
@@ -82,11 +82,11 @@ class Backfiller:
             return step
         with noting_waits() as waits:
             await self._work(job, step, max_pages)
-        tell_waits(job.channel_id, waits)
+        record_waits(job.channel_id, waits)
         return step
 
     async def _begin(self, job: Backfill) -> bool:
-        """False while somebody else holds the lock. One that a former owner or a dead process has left behind is taken over."""
+        """Lock the channel. Returns False while another process holds the lock. Takes over the lock of a former owner or a dead process."""
         if not _is_backfill(job):
             return True
         holder = await self._marks.lock_backfill(job.channel_id, self._owner, instead_of=job.former_owner)
@@ -117,7 +117,7 @@ class Backfiller:
 
     async def _read(self, job: Backfill, step: Step, max_pages: int) -> None:
         if job.newest_id is None or job.floor_id is None:
-            step.done = True  # nothing was ever read here: the first poll comes before any history
+            step.done = True  # nothing was ever read here: the first poll comes before any backfill
         elif job.kind not in LOOKS_BACK and job.since is not None and (job.floor_at is None or job.since < job.floor_at):
             await self._find_floor(job, step, job.since, job.floor_id)
         elif job.kind is BackfillKind.VERIFY or job.kind in LOOKS_BACK:
@@ -134,7 +134,7 @@ class Backfiller:
         step.done = not gaps
 
     async def _find_floor(self, job: Backfill, step: Step, since: datetime, floor_id: MessageId) -> None:
-        """Where the wanted history begins; what is missing above it are gaps from now on."""
+        """Find where the wanted history begins. Unproven ids above it are gaps from now on."""
         last = MessageId(0)
         if since >= TELEGRAM_BEGAN:
             last = await self._reader.last_before(_readable(job), since)
@@ -178,7 +178,7 @@ class Backfiller:
         step.raw += raw_of(page.posts, page, now)
 
     async def _finish(self, job: Backfill, step: Step) -> None:
-        """The lock is freed before the job is over, so that no crash leaves it behind for the next job."""
+        """Finish a job. The lock is released first, so that no crash leaves it behind for the next job."""
         if _is_backfill(job):
             await self._marks.free_backfill(job.channel_id, self._owner)
         await self._backfills.finish(job, posts=step.inserted)
@@ -203,7 +203,7 @@ class Backfiller:
 
 
 def _is_backfill(job: Backfill) -> bool:
-    """A recheck looks for edits and deletions and brings no history: the marks and metrics of backfills leave it out."""
+    """Tell whether the job reads history. A recheck looks for edits and deletions, so the marks and metrics of backfills skip it."""
     return job.kind is not BackfillKind.RECHECK
 
 

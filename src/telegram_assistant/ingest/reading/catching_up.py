@@ -1,7 +1,7 @@
-"""Asking Telegram what an account has not heard: after every new connection, and once a minute in any case.
+"""Asks Telegram what an account has missed: after every new connection, and once a minute in any case.
 
-Telegram does not repeat what it told nobody, and a lost connection is only noticed later. Its answer names the channels in
-which something happened; those of which everything was heard are left alone, the others are read.
+Telegram does not repeat updates that were sent into a lost connection, and a loss is noticed late. Its answer names the
+channels in which something happened. Channels whose updates all arrived are skipped; the others are read.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ EVERY_SECONDS, JITTER = 60.0, 0.2
 
 @dataclass(slots=True, kw_only=True)
 class CatchUp:
-    """The loop of one account. How far it has seen is kept in PostgreSQL, written after the channels were made due: a crash asks again."""
+    """The catch-up loop of one account. Its position is saved in PostgreSQL after the channels were made due: a crash repeats the request."""
 
     account_id: AccountId
     lease_epoch: int
-    ear: UpdateBuffer
-    line: AccountClient
+    receiver: UpdateBuffer
+    client: AccountClient
     states: PushStates
     hints: Hints
     joiner: Joiner
@@ -40,7 +40,7 @@ class CatchUp:
     _seen: SeenUpdates | None = field(default=None, init=False)
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Until told to stop. Waits of Telegram's or ours cost this loop time, and no other one anything."""
+        """Run until `stopping` is set. Waits, Telegram's or ours, delay this loop only."""
         while not stopping.is_set():
             try:
                 doubts = await self.catch_up()
@@ -49,18 +49,18 @@ class CatchUp:
                 log.info("catching_up_waits", account_id=self.account_id, why=str(busy), seconds=round(busy.retry_after_seconds))
                 await sleep_unless(stopping, busy.retry_after_seconds)
                 continue
-            if self.ear.doubts == doubts:
+            if self.receiver.doubts == doubts:
                 pause = self.every_seconds * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 -- jitter
-                self.ear.doubted.clear()
-                await either(self.ear.doubted, stopping, seconds=pause)
+                self.receiver.doubted.clear()
+                await either(self.receiver.doubted, stopping, seconds=pause)
 
     async def catch_up(self) -> int:
-        """All that was missed so far; up to which of the ear's doubts that is certain."""
+        """Make all channels with missed updates due. Returns the number of the buffer's doubts that this covers."""
         while True:
             if self._seen is None:
-                self._seen = await self.states.of(self.account_id) or await seen_now(self.line)
-            missed = await missed_since(self._seen, line=self.line, ear=self.ear)
-            doubts = self.ear.doubts
+                self._seen = await self.states.of(self.account_id) or await seen_now(self.client)
+            missed = await missed_since(self._seen, client=self.client, receiver=self.receiver)
+            doubts = self.receiver.doubts
             if missed.channels is None or missed.channels:
                 PUSH_GAPS.labels("away").inc(1 if missed.channels is None else len(missed.channels))
                 await self.hints.make_due(self.account_id, self.lease_epoch, missed.channels)

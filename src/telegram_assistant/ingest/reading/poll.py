@@ -1,10 +1,10 @@
-"""One run over one channel: the newest page first, then whatever hole is left below it, upward.
+"""One poll of one channel: the newest page first, then the gap below it, upward.
 
-    the newest page connects to what is proven    land it, done
-    it does not                                   land it (fresh news first), then fill the hole from its low edge;
-                                                  `parse_hwm` is the date below which the hole is closed
+    the newest page connects to proven ids    land it, done
+    it does not                               land it (newest posts first), then fill the gap from its low edge;
+                                              `parse_hwm` is the date below which the gap is closed
 
-No mark ever passes an unread post: what decides is the coverage ledger, written in the transaction of the posts.
+No mark ever passes an unread post: the coverage ledger decides, and it is written in the transaction of the posts.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
 from telegram_assistant.stores.redis.marks import Marks
 
 EVERYTHING = datetime(1970, 1, 1, tzinfo=UTC)
-"""Since then means: since ever."""
+"""Start of a window without a limit: everything."""
 EDITS_OVERLAP = timedelta(minutes=2)
 
 
 class RunStatus(StrEnum):
-    """How a run ended."""
+    """How a poll ended."""
 
     OK = "ok"
     EMPTY = "empty"
@@ -48,31 +48,31 @@ class RunStatus(StrEnum):
 
 @dataclass(slots=True)
 class PollRun:
-    """A run over a channel: what it knows at its start, and what it brings."""
+    """One poll of a channel: what it knows at its start, and what it finds."""
 
     channel: DueChannel
     mode: Mode
     mark: datetime | None
     started_at: datetime
     fresh: list[Post] = field(default_factory=list)
-    """Posts above all that was proven before, whoever has stored them: some may have been pushed."""
+    """Posts above everything proven before, whether or not this poll stored them: some may have been pushed."""
     new_ids: set[MessageId] = field(default_factory=set)
-    """Of those that this run has stored."""
+    """Ids of the posts that this poll has stored."""
     changed: int = 0
-    """Posts that this run has found edited."""
+    """Number of posts that this poll has found edited."""
     raw: list[RawMessages] = field(default_factory=list)
-    """What was landed, as Telegram sent it."""
+    """The landed messages as Telegram sent them."""
     newest_posted_at: datetime | None = None
     seen: list[Post] = field(default_factory=list)
-    """Read again: their counts may have moved."""
+    """Posts that were read again: their counts may have changed."""
     rechecked: bool = False
-    """What the newest page shows was held against what is stored, and that was far enough."""
+    """The newest page was compared with the stored posts, and it reached far enough."""
     look_back_to: datetime | None = None
-    """It was not: the rest is for another time."""
+    """The newest page did not reach far enough: a backfill reads the rest, back to this time."""
     doubtful: bool = False
-    """So much seems to be gone that it wants a second look."""
+    """So many posts seem to be gone that a second check is needed."""
     completed: bool = False
-    """False: nothing was landed, and whoever asked completes many such polls at once."""
+    """False if nothing was landed: then the caller completes many such polls at once."""
 
     @property
     def inserted(self) -> int:
@@ -92,7 +92,7 @@ class PollRun:
 
 
 class Poller:
-    """Reads channels through one reader."""
+    """Polls channels through one reader."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Poller:
         self._clock = clock
 
     async def run(self, run: PollRun) -> None:
-        """Read and land what is new."""
+        """Read and land new posts."""
         channel = run.channel
         newest = await self._reader.newest(_readable(channel))
         run.newest_posted_at = channel.newest_posted_at
@@ -124,7 +124,7 @@ class Poller:
             return
         edge, floor = await self._edge(run, newest)
         shown = await self._recheck(run, newest)
-        news = newest.posts if shown is not None else await self._news(run, newest.posts, edge)
+        news = newest.posts if shown is not None else await self._select_news(run, newest.posts, edge)
         connects = closes(newest.proven, edge)
         if connects and not news and shown is None and channel.known is not None:
             if run.mark is not None:
@@ -140,7 +140,7 @@ class Poller:
             await self._silence.forget(channel.channel_id)
 
     async def _edge(self, run: PollRun, newest: HistoryPage) -> "tuple[MessageId, _Floor | None]":
-        """The id below which nothing is to be read in this run; and the floor, where this run is the one that sets it."""
+        """Return the id at or below which this poll reads nothing, and the floor if this poll is the one that sets it."""
         assert newest.proven is not None and newest.oldest_at is not None  # noqa: PT018 -- a page with a message
         channel, known, low = run.channel, run.channel.known, newest.proven.low
         if known is None:
@@ -164,9 +164,9 @@ class Poller:
         return edge, _Floor(MessageId(edge + 1), since)
 
     async def _recheck(self, run: PollRun, newest: HistoryPage) -> ObservedPage | None:
-        """When it is time to look at young posts again: the page, if something on it is gone, back, or otherwise than it is stored."""
+        """Compare recent posts with the newest page if that is due. Returns the page if it shows deleted, restored or changed posts."""
         channel, proven = run.channel, newest.proven
-        by_preview = channel.username is not None  # a preview does not show everything that is there
+        by_preview = channel.username is not None  # a preview page does not show every post
         if by_preview or channel.known is None or proven is None or newest.oldest_at is None:
             return None
         depth = depth_due(channel.channel_id, channel.rechecked_at, run.started_at)
@@ -175,17 +175,17 @@ class Poller:
             reaches = proven.low <= channel.known.floor_id or newest.oldest_at <= since
             run.rechecked, run.look_back_to = reaches, None if reaches else since
             run.seen += newest.posts
-        elif not channel.was_asked and not _has_unheard_news(run):
+        elif not channel.was_asked and not _has_recent_post_without_push(run):
             return None
         shown = ObservedPage(newest.posts, run.started_at, is_newest=True)
         return shown if await self._landing.differs(channel.channel_id, proven, shown) else None
 
-    async def _news(self, run: PollRun, posts: Sequence[Post], edge: MessageId) -> Sequence[Post]:
-        late = await self._late(run, posts)
+    async def _select_news(self, run: PollRun, posts: Sequence[Post], edge: MessageId) -> Sequence[Post]:
+        late = await self._late_posts(run, posts)
         return [post for post in posts if post.message_id in late or _is_news(run, post, edge)]
 
-    async def _late(self, run: PollRun, posts: Sequence[Post]) -> set[MessageId]:
-        """Young posts that the last poll did not see, although it saw newer ones: a post may become visible late."""
+    async def _late_posts(self, run: PollRun, posts: Sequence[Post]) -> set[MessageId]:
+        """Return recent posts that the last poll did not see although it saw newer ones: a post may become visible late."""
         channel = run.channel
         if channel.last_polled_at is None:
             return set()
@@ -198,7 +198,7 @@ class Poller:
         return start_of(run.mode, mark=run.mark, last_parsed_at=run.channel.last_parsed_at, overlap=overlap, now=run.started_at, window=window)
 
     async def _fill(self, run: PollRun, edge: MessageId, newest: IdRange) -> None:
-        """Upward from the edge to the newest page, each page landed before the next is read."""
+        """Read upward from the edge to the newest page. Each page is landed before the next is read."""
         while not closes(newest, edge):
             if self._stopping.is_set():
                 raise Busy("the process is stopping; the hole is filled by the next run")
@@ -252,26 +252,26 @@ def _readable(channel: DueChannel) -> Readable:
     return Readable(channel.channel_id, channel.access_hash, channel.username)
 
 
-def _has_unheard_news(run: PollRun) -> bool:
-    """Whether something young is stored that nobody would tell us the end of."""
+def _has_recent_post_without_push(run: PollRun) -> bool:
+    """Tell whether a recent post is stored for which Telegram pushes no updates, because the account has not joined the channel."""
     newest_at = run.channel.newest_posted_at
     return not run.channel.joined and newest_at is not None and run.started_at - newest_at <= FRESH
 
 
 def _is_news(run: PollRun, post: Post, edge: MessageId) -> bool:
-    """Unread, in a hole, or edited since the last poll: what is known and unchanged is not written again."""
+    """Tell whether the post is unread, in a gap, or edited since the last poll. Known, unchanged posts are not written again."""
     channel = run.channel
     if is_unread(post.message_id, channel.known) or (run.mark is not None and post.message_id > edge):
         return True
     if run.mode is Mode.HISTORICAL:
         return True
-    if post.facts.get("edited"):  # a public preview does not say when
+    if post.facts.get("edited"):  # a preview page does not say when
         return True
     return post.edited_at is not None and channel.last_polled_at is not None and post.edited_at >= channel.last_polled_at - EDITS_OVERLAP
 
 
 def _rhythm_after(run: PollRun, now: float) -> Rhythm:
-    posted = sorted({post.posted_at.timestamp() for post in run.fresh})  # an album is one post
+    posted = sorted({post.posted_at.timestamp() for post in run.fresh})  # the items of an album count as one post
     if run.channel.rhythm is None:
         return begun(posted, now, since=posted[0] if posted else now)
     return after_posts(run.channel.rhythm, posted, now)

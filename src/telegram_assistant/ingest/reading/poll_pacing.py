@@ -1,4 +1,4 @@
-"""When the channels of one account are due again."""
+"""Decides when the channels of one account are due again."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,12 +11,12 @@ from telegram_assistant.stores.postgres.channels.schedule import DueChannel, Pla
 from telegram_assistant.telemetry.metrics import CHANNEL_BOUND
 
 PLAN_AGAIN = timedelta(minutes=1)
-SHORTEST_THRESHOLD = timedelta(minutes=30)
-"""No silence is worth a look before that."""
+MIN_THRESHOLD = timedelta(minutes=30)
+"""No silence is verified before that."""
 
 
 class PollPacing:
-    """Holds the account's plan, and learns from how late its polls come whether the plan asks for too much."""
+    """Holds the account's plan, and adjusts it by how late the polls come."""
 
     def __init__(self, account_id: AccountId, *, settings: ParserSettings, schedule: Schedule, silence: Silence) -> None:
         self._account_id = account_id
@@ -28,7 +28,7 @@ class PollPacing:
         self._lateness: list[float] = []
 
     async def refresh(self, now: datetime) -> bool:
-        """Fetch the plan once a minute, and say how it went; True when it was fetched."""
+        """Load the plan once a minute, and adjust it by the lateness of the polls. Returns True if it was loaded."""
         if self._planned_at is not None and now - self._planned_at < PLAN_AGAIN:
             return False
         self._planned_at = now
@@ -41,18 +41,18 @@ class PollPacing:
         self._plan = plan
         return True
 
-    def came(self, channel: DueChannel, now: datetime) -> None:
-        """A poll begins: note how late it is, measured by the wait that was planned."""
+    def note_poll_start(self, channel: DueChannel, now: datetime) -> None:
+        """Record how late a poll begins, relative to the planned wait."""
         if channel.last_polled_at is not None and channel.due_at > channel.last_polled_at:
             self._lateness.append((now - channel.due_at) / (channel.due_at - channel.last_polled_at))
 
     async def next_poll_at(self, channel: DueChannel, rhythm: Rhythm | None, newest_posted_at: datetime | None, now: datetime) -> datetime:
-        """By the policy; and once when the channel's silence passes what is usual, to verify that it is silence."""
+        """Return the due time by the policy. Once, when a silence becomes unusually long, a poll verifies that it is one."""
         interval = timedelta(seconds=self._settings.interval_seconds)
         if self._settings.policy is SchedulerPolicy.CLASSIC:
-            return now + 2 * interval  # the next tick makes it due; this is for when ticks stop
+            return now + 2 * interval  # the next tick makes it due; this is the fallback if ticks stop
         planned = now + (self._wait(channel, rhythm, now) if self._plan and rhythm else interval)
-        if newest_posted_at is None or planned < newest_posted_at + SHORTEST_THRESHOLD:
+        if newest_posted_at is None or planned < newest_posted_at + MIN_THRESHOLD:
             if channel.known is not None and (self._plan is None or self._plan.channels <= CHANNEL_BOUND.channels):
                 await self._silence.show_threshold(channel.channel_id, now)
             return planned
@@ -61,7 +61,7 @@ class PollPacing:
         return verify_at if now < verify_at < planned else planned
 
     def _wait(self, channel: DueChannel, rhythm: Rhythm, now: datetime) -> timedelta:
-        assert self._plan is not None  # asked before
+        assert self._plan is not None  # the caller has checked
         seconds = wait_seconds(
             rhythm,
             channel.profile or FLAT,

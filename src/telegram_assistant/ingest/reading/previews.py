@@ -1,4 +1,4 @@
-"""Channels that no account can open, read by their public previews: by one process of an installation, one page at a time.
+"""Reads channels that no account can open by their public preview pages: in one process of an installation, one page at a time.
 
 An account that can open such a channel takes it over at the next plan, and reads it as if for the first time.
 """
@@ -16,7 +16,7 @@ from telegram_assistant.errors import AccessLost, Busy, Flooded, LeaseLost, Reje
 from telegram_assistant.ingest.reading.poll import Poller, PollRun, RunStatus
 from telegram_assistant.ingest.reading.poll_pacing import PollPacing
 from telegram_assistant.ingest.reading.runs import RunStarter, attempt_run
-from telegram_assistant.ingest.run_metrics import tell_known, tell_run
+from telegram_assistant.ingest.run_metrics import record_known_channel, record_run
 from telegram_assistant.previews.reader import PreviewReader
 from telegram_assistant.settings import ParserSettings
 from telegram_assistant.stores.postgres.channels.channels import Channels
@@ -47,7 +47,7 @@ ASK_AN_ACCOUNT = "log an account in with `tga accounts login`, then add it again
 
 @dataclass(slots=True)
 class PreviewTurns:
-    """This process's turns among all; `epoch` is of its lease."""
+    """Waits for this process's turn to request a page. `epoch` is that of its lease."""
 
     owner: str
     previews: Previews
@@ -83,75 +83,75 @@ class PreviewWorker:
 
 
 class PreviewLoop:
-    """The loop of the one process that reads previews; in the others it waits for its lease."""
+    """Reads previews in one process; in all others, waits for the lease."""
 
-    def __init__(self, desk: PreviewWorker, stopping: asyncio.Event) -> None:
-        self._desk = desk
+    def __init__(self, deps: PreviewWorker, stopping: asyncio.Event) -> None:
+        self._deps = deps
         self._stopping = stopping
-        self._starter = RunStarter(desk.settings)
+        self._starter = RunStarter(deps.settings)
         self._read: set[ChannelId] = set()
-        self._looked_at = desk.clock()
+        self._looked_at = deps.clock()
 
     async def run(self) -> None:
-        """Until told to stop."""
+        """Run until `stopping` is set."""
         try:
             while not self._stopping.is_set():
                 try:
-                    await self._try()
+                    await self._run_once()
                 except LeaseLost:
-                    self._forget(self._read)
+                    self._drop_metrics(self._read)
         finally:
-            self._forget(self._read)
+            self._drop_metrics(self._read)
             with suppress(Busy):
-                await self._desk.previews.release(self._desk.turns.owner)
+                await self._deps.previews.release(self._deps.turns.owner)
 
-    async def _try(self) -> None:
+    async def _run_once(self) -> None:
         try:
             if not await self.take():
-                self._desk.health.report(PART, State.OK, "another instance reads them")
+                self._deps.health.report(PART, State.OK, "another instance reads them")
                 await sleep_unless(self._stopping, LOOK_SECONDS)
             elif not await self.turn():
                 await sleep_unless(self._stopping, IDLE_SECONDS)
         except Busy as busy:
-            pause = min(busy.retry_after_seconds, LOOK_SECONDS)  # the lease is renewed, and a person sees who waits
-            self._desk.health.report(PART, State.FAILING, f"{busy}; nothing is to be done, it goes on by itself")
+            pause = min(busy.retry_after_seconds, LOOK_SECONDS)  # so the lease is renewed, and health shows the wait
+            self._deps.health.report(PART, State.FAILING, f"{busy}; nothing to do, it continues by itself")
             await sleep_unless(self._stopping, pause)
 
     async def take(self) -> bool:
-        """Become, or go on being, the one who reads."""
-        desk = self._desk
-        if desk.turns.epoch:
+        """Take or renew the lease. Returns False if another process holds it."""
+        deps = self._deps
+        if deps.turns.epoch:
             try:
-                await desk.previews.renew(desk.turns.owner, desk.turns.epoch)
+                await deps.previews.renew(deps.turns.owner, deps.turns.epoch)
             except LeaseLost:
-                desk.turns.epoch = 0
+                deps.turns.epoch = 0
                 raise
             return True
-        desk.turns.epoch = await desk.previews.take(desk.turns.owner) or 0
-        if desk.turns.epoch:
-            await self._show_known()
-        return bool(desk.turns.epoch)
+        deps.turns.epoch = await deps.previews.take(deps.turns.owner) or 0
+        if deps.turns.epoch:
+            await self._record_known_channels()
+        return bool(deps.turns.epoch)
 
-    async def _show_known(self) -> None:
-        """What is known of the channels, crash marks included, is shown before their first runs."""
-        known = await self._desk.known_channels.read_by_previews()
+    async def _record_known_channels(self) -> None:
+        """Export the metrics of the channels before their first runs, crash marks included."""
+        known = await self._deps.known_channels.read_by_previews()
         for channel in known:
             self._read.add(channel.channel_id)
-            tell_known(channel)
-        await self._desk.marks.high_water([channel.channel_id for channel in known])
+            record_known_channel(channel)
+        await self._deps.marks.high_water([channel.channel_id for channel in known])
 
     async def turn(self) -> bool:
-        """A name that somebody wants, then channels that are due; False when there was nothing to do."""
-        desk = self._desk
-        if self._read and desk.clock() - self._looked_at > FORGET_AFTER:
-            self._looked_at = desk.clock()
-            gone = await desk.previews.gone(self._read)
-            await desk.marks.forget(list(gone))
-            self._forget(gone)
-        request = await desk.queue.claim_public()
+        """Serve one requested name, then poll due channels. Returns False if there was nothing to do."""
+        deps = self._deps
+        if self._read and deps.clock() - self._looked_at > FORGET_AFTER:
+            self._looked_at = deps.clock()
+            gone = await deps.previews.gone(self._read)
+            await deps.marks.forget(list(gone))
+            self._drop_metrics(gone)
+        request = await deps.queue.claim_public()
         if request is not None:
             await self.serve(request)
-        batch = await desk.previews.claim(desk.turns.epoch, most=BATCH)
+        batch = await deps.previews.claim(deps.turns.epoch, most=BATCH)
         done = 0
         try:
             for channel in batch:
@@ -160,57 +160,57 @@ class PreviewLoop:
                 done += await self._follow(channel)
         finally:
             if done < len(batch):
-                await desk.schedule.put_back(desk.turns.epoch, [one.channel_id for one in batch[done:]], at=desk.clock())
+                await deps.schedule.put_back(deps.turns.epoch, [one.channel_id for one in batch[done:]], at=deps.clock())
         return request is not None or bool(batch)
 
-    def _forget(self, channel_ids: Collection[ChannelId]) -> None:
-        """Nobody is alarmed by the silence of a channel that is not read here any more."""
+    def _drop_metrics(self, channel_ids: Collection[ChannelId]) -> None:
+        """Drop the metrics of channels that are no longer read here, so that their silence raises no alert."""
         for channel_id in tuple(channel_ids):
             forget_channel(channel_id)
             self._read.discard(channel_id)
 
     async def serve(self, request: ClaimedRequest) -> None:
-        """Follow a public name by its preview, stored or not, or say why not."""
-        desk = self._desk
+        """Follow a public name by its preview, stored or not, or answer why that is impossible."""
+        deps = self._deps
         try:
-            channel = await desk.reader.find(request.reference)
+            channel = await deps.reader.find(request.reference)
         except Rejected as error:
-            await desk.queue.answer(request.request_id, RequestState.FAILED, f"{error}; {ASK_AN_ACCOUNT}")
+            await deps.queue.answer(request.request_id, RequestState.FAILED, f"{error}; {ASK_AN_ACCOUNT}")
             return
         except UnknownMarkup as error:
-            desk.health.report(PART, State.FAILING, UNKNOWN.format(why=error))
-            await desk.queue.postpone(request.request_id, UNKNOWN.format(why=error), pause=timedelta(minutes=10))
+            deps.health.report(PART, State.FAILING, UNKNOWN.format(why=error))
+            await deps.queue.postpone(request.request_id, UNKNOWN.format(why=error), pause=timedelta(minutes=10))
             return
         except Busy:
-            await desk.queue.give_back(request.request_id)
+            await deps.queue.give_back(request.request_id)
             raise
-        await desk.channels.show(channel)
-        assert request.tenant_id is not None  # only access is asked for without a tenant
-        await desk.channels.subscribe(request.tenant_id, replace(request.subscription, channel_id=channel.channel_id))
-        await desk.planning.give_accounts()
-        await desk.queue.answer(request.request_id, RequestState.DONE, channel.title, channel_id=channel.channel_id)
+        await deps.channels.show(channel)
+        assert request.tenant_id is not None  # only requests for access have no tenant
+        await deps.channels.subscribe(request.tenant_id, replace(request.subscription, channel_id=channel.channel_id))
+        await deps.planning.give_accounts()
+        await deps.queue.answer(request.request_id, RequestState.DONE, channel.title, channel_id=channel.channel_id)
         log.info("request_served", request_id=str(request.request_id), kind=request.kind.value, channels=1, by="preview")
 
     async def _follow(self, channel: DueChannel) -> bool:
-        """One run. Flooded ends all of them, and uses no attempt."""
-        desk, now = self._desk, self._desk.clock()
-        mark = (await desk.marks.high_water([channel.channel_id])).get(channel.channel_id)
+        """Run one poll. Flooded ends all polls and uses no attempt."""
+        deps, now = self._deps, self._deps.clock()
+        mark = (await deps.marks.high_water([channel.channel_id])).get(channel.channel_id)
         run = self._starter.begin(channel, mark, now)
         self._read.add(channel.channel_id)
         try:
             with noting_waits() as waits:
-                await attempt_run(run, poller=desk.poller, attempts=desk.settings.attempts, stopping=self._stopping)
+                await attempt_run(run, poller=deps.poller, attempts=deps.settings.attempts, stopping=self._stopping)
         except Flooded:
-            self._tell(run, RunStatus.FLOOD, waits)
+            self._record_run(run, RunStatus.FLOOD, waits)
             raise
         except LeaseLost:
-            self._tell(run, RunStatus.SKIPPED, waits)
-            await desk.previews.renew(desk.turns.owner, desk.turns.epoch)  # all is lost, or an account has taken this channel
+            self._record_run(run, RunStatus.SKIPPED, waits)
+            await deps.previews.renew(deps.turns.owner, deps.turns.epoch)  # raises if the lease is lost, and not only this channel
             log.info("channel_taken_over", channel_id=channel.channel_id)
         except AccessLost as error:
             await self._fail(run, waits, str(error), failures_before=max(channel.fail_count, PARKED_AFTER_FAILURES - 1))
         except UnknownMarkup as error:
-            desk.health.report(PART, State.FAILING, UNKNOWN.format(why=error))
+            deps.health.report(PART, State.FAILING, UNKNOWN.format(why=error))
             await self._fail(run, waits, UNKNOWN.format(why=error), failures_before=channel.fail_count)
         except Busy as busy:
             await self._fail(run, waits, str(busy), failures_before=channel.fail_count)
@@ -218,19 +218,19 @@ class PreviewLoop:
             log.exception("channel_failed", channel_id=channel.channel_id)
             await self._fail(run, waits, f"{type(error).__name__}: {error}", failures_before=channel.fail_count)
         else:
-            self._tell(run, run.status, waits)
+            self._record_run(run, run.status, waits)
             if not run.completed:
-                due = await desk.pace.next_poll_at(channel, channel.rhythm, run.newest_posted_at, desk.clock())
+                due = await deps.pace.next_poll_at(channel, channel.rhythm, run.newest_posted_at, deps.clock())
                 empty = Empty(channel.channel_id, due, channel.is_parked)
-                await desk.schedule.complete(NO_ACCOUNT, channel.lease_epoch, [empty], polled_at=now)
-            desk.health.report(PART, State.OK, "reads what no account can")
+                await deps.schedule.complete(NO_ACCOUNT, channel.lease_epoch, [empty], polled_at=now)
+            deps.health.report(PART, State.OK, "reads channels that no account can open")
         return True
 
-    def _tell(self, run: PollRun, status: RunStatus, waits: Waits) -> None:
-        tell_run(run, status, now=self._desk.clock(), waits=waits)
+    def _record_run(self, run: PollRun, status: RunStatus, waits: Waits) -> None:
+        record_run(run, status, now=self._deps.clock(), waits=waits)
 
     async def _fail(self, run: PollRun, waits: Waits, why: str, *, failures_before: int) -> None:
-        desk, channel = self._desk, run.channel
-        self._tell(run, RunStatus.FAILED, waits)
-        again_at = await desk.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=failures_before, why=why, now=desk.clock())
+        deps, channel = self._deps, run.channel
+        self._record_run(run, RunStatus.FAILED, waits)
+        again_at = await deps.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=failures_before, why=why, now=deps.clock())
         log.warning("preview_failed", channel_id=channel.channel_id, why=why, tried_again_at=again_at.isoformat())

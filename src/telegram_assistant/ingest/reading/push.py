@@ -1,6 +1,6 @@
-"""What an account is told by Telegram itself becomes posts at once; wherever something may be missing, the channel is read.
+"""Lands posts that Telegram pushes to an account at once. If an update may be missing, makes the channel due instead.
 
-It proves nothing and completes no poll: the next ordinary one finds the posts stored and proves their ids.
+A pushed post proves no ids and completes no poll: the next ordinary poll finds the posts stored and proves their ids.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from telegram_assistant.domain.accounts.account import Lease
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.errors import Busy, LeaseLost
-from telegram_assistant.ingest.reading.raw_archive import keep_raw, raw_of_pushed
-from telegram_assistant.ingest.run_metrics import tell_pushed
+from telegram_assistant.ingest.reading.raw_archive import raw_of_pushed, save_raw
+from telegram_assistant.ingest.run_metrics import record_pushed_posts
 from telegram_assistant.stores.postgres.channels.backfills import Backfills
 from telegram_assistant.stores.postgres.channels.hints import Hints, ReadChannel
 from telegram_assistant.stores.postgres.posts.landing import Landing, PostPage, PushClaim
@@ -27,55 +27,55 @@ from telegram_assistant.telemetry.metrics import PUSH_GAPS
 log = get_logger()
 
 KNOWN_FOR = timedelta(minutes=1)
-"""How long it is remembered which channels the account reads: the fence of each landing knows better."""
+"""How long the account's channels are cached. The fence of each landing checks the current state."""
 RAW_SECONDS = 2.0
-"""So long what was landed is gathered before it is kept as it came."""
+"""How long raw messages of landed posts are collected before they are saved."""
 
 
 @dataclass(slots=True, kw_only=True)
 class PushWorker:
-    """The loop of one account that takes from its ear. What could not be stored is read from history instead."""
+    """Lands the updates of one account's buffer. Posts that cannot be stored are read from history instead."""
 
     account_id: AccountId
     lease_epoch: int
     lease: Lease
-    ear: UpdateBuffer
+    receiver: UpdateBuffer
     landing: Landing
     backfills: Backfills
     hints: Hints
     raw_archive: RawArchive
     clock: Callable[[], datetime]
     _channels: dict[ChannelId, ReadChannel | None] = field(default_factory=dict, init=False)
-    """None: not one of ours."""
+    """None: this account does not read the channel."""
     _known_at: datetime | None = field(default=None, init=False)
     _raw: list[RawMessages] = field(default_factory=list, init=False)
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Until told to stop. LeaseLost ends it: the account is another's."""
+        """Run until `stopping` is set. LeaseLost ends the loop: another process has the account."""
         unread: set[ChannelId] = set()
         kept_at = time.monotonic()
         while not stopping.is_set():
-            await either(self.ear.something, stopping, seconds=RAW_SECONDS if self._raw else None)
+            await either(self.receiver.something, stopping, seconds=RAW_SECONDS if self._raw else None)
             unread |= await self.process_updates()
             if stopping.is_set() or time.monotonic() - kept_at >= RAW_SECONDS:
-                await self.keep_raw()
+                await self.save_raw()
                 kept_at = time.monotonic()
             try:
-                await self._hint(unread)
+                await self._make_due(unread)
                 unread.clear()
             except Busy as busy:
                 await sleep_unless(stopping, busy.retry_after_seconds)
-                self.ear.something.set()
+                self.receiver.something.set()
 
     async def process_updates(self) -> set[ChannelId]:
-        """Land what was heard; the channels that have to be read, because of a gap or because it could not be landed."""
-        heard = self.ear.take()
+        """Land buffered updates. Returns the channels that must be read, because of a gap or a failed landing."""
+        updates = self.receiver.take()
         try:
-            await self._look_up([one.channel_id for one in heard])
+            await self._load_channels([one.channel_id for one in updates])
         except Busy:
-            return {one.channel_id for one in heard}
+            return {one.channel_id for one in updates}
         reasons: dict[ChannelId, str] = {}
-        for one in heard:
+        for one in updates:
             channel = self._channels[one.channel_id]
             if channel is None:
                 continue
@@ -87,13 +87,13 @@ class PushWorker:
             PUSH_GAPS.labels(reason).inc(count)
         return set(reasons)
 
-    async def keep_raw(self) -> None:
-        """What was landed, as Telegram sent it."""
+    async def save_raw(self) -> None:
+        """Save the landed messages as Telegram sent them."""
         raw, self._raw = self._raw, []
-        await keep_raw(raw, archive=self.raw_archive)
+        await save_raw(raw, archive=self.raw_archive)
 
-    async def _look_up(self, channel_ids: Sequence[ChannelId]) -> None:
-        """Which of them are ours, unless it is known."""
+    async def _load_channels(self, channel_ids: Sequence[ChannelId]) -> None:
+        """Load which of these channels the account reads, unless cached."""
         now = self.clock()
         if self._known_at is None or now - self._known_at > KNOWN_FOR:
             self._channels, self._known_at = {}, now
@@ -102,33 +102,33 @@ class PushWorker:
             ours = await self.hints.read_by(self.account_id, self.lease_epoch, unknown)
             self._channels |= {one: ours.get(one) for one in unknown}
 
-    async def _store(self, channel: ReadChannel, heard: ChannelUpdates) -> bool:
-        """False when it must be read instead. What is wrong with one channel is not the others' business."""
-        claim, now = PushClaim(heard.channel_id, self.account_id, self.lease_epoch), self.clock()
+    async def _store(self, channel: ReadChannel, updates: ChannelUpdates) -> bool:
+        """Land the updates of one channel. Returns False if the channel must be read instead. A failure concerns this channel only."""
+        claim, now = PushClaim(updates.channel_id, self.account_id, self.lease_epoch), self.clock()
         try:
-            if heard.posts:
-                landed = await self.landing.land(PostPage(posts=heard.posts, proven=None, read_at=now), claim)
-                tell_pushed(channel, (post for post in heard.posts if post.message_id in landed.new_ids), now=now)
-                newest = [post.posted_at for post in heard.posts] + [one for one in (channel.newest_posted_at,) if one]
-                self._channels[heard.channel_id] = replace(channel, newest_posted_at=max(newest))
+            if updates.posts:
+                landed = await self.landing.land(PostPage(posts=updates.posts, proven=None, read_at=now), claim)
+                record_pushed_posts(channel, (post for post in updates.posts if post.message_id in landed.new_ids), now=now)
+                newest = [post.posted_at for post in updates.posts] + [one for one in (channel.newest_posted_at,) if one]
+                self._channels[updates.channel_id] = replace(channel, newest_posted_at=max(newest))
                 if landed.inserted or landed.changed:
-                    self._raw += raw_of_pushed(heard, now)
-            if heard.deleted_ids:
-                burial = await self.landing.bury(claim, heard.deleted_ids, told_at=now)
+                    self._raw += raw_of_pushed(updates, now)
+            if updates.deleted_ids:
+                burial = await self.landing.bury(claim, updates.deleted_ids, told_at=now)
                 if burial.doubtful:
-                    await self.backfills.look_twice(heard.channel_id)
+                    await self.backfills.look_twice(updates.channel_id)
         except LeaseLost:
-            self.lease.check()  # the account is lost, or only this channel
-            self._channels[heard.channel_id] = None
-            log.info("push_not_ours", channel_id=heard.channel_id)
+            self.lease.check()  # raises if the account is lost, and not only this channel
+            self._channels[updates.channel_id] = None
+            log.info("push_not_ours", channel_id=updates.channel_id)
         except Busy as busy:
-            log.info("push_not_landed", channel_id=heard.channel_id, why=str(busy))
+            log.info("push_not_landed", channel_id=updates.channel_id, why=str(busy))
             return False
         except Exception:
-            log.exception("push_failed", channel_id=heard.channel_id)
+            log.exception("push_failed", channel_id=updates.channel_id)
             return False
         return True
 
-    async def _hint(self, channel_ids: set[ChannelId]) -> None:
+    async def _make_due(self, channel_ids: set[ChannelId]) -> None:
         if channel_ids:
             await self.hints.make_due(self.account_id, self.lease_epoch, channel_ids)

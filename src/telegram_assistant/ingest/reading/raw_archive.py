@@ -1,4 +1,4 @@
-"""What is kept beside the posts, after they are safe: messages as Telegram sent them, and how often posts were seen. To lose it loses no post."""
+"""Saves extras after the posts are safe: messages as Telegram sent them, and view counts. Losing these loses no post."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,23 +17,23 @@ log = get_logger()
 
 
 def raw_of(posts: Sequence[Post], page: HistoryPage, read_at: datetime) -> list[RawMessages]:
-    """What was landed of a page; nothing where nothing was."""
+    """Return the landed messages of a page, packed; empty if none was landed."""
     if not posts or page.pack is None:
         return []
     ids = sorted(post.message_id for post in posts)
     return [RawMessages(posts[0].channel_id, ids[0], ids[-1], read_at, LAYER, page.pack(ids))]
 
 
-def raw_of_pushed(heard: ChannelUpdates, read_at: datetime) -> list[RawMessages]:
-    """What was told of a channel."""
-    if not heard.messages:
+def raw_of_pushed(updates: ChannelUpdates, read_at: datetime) -> list[RawMessages]:
+    """Return the pushed messages of a channel, packed."""
+    if not updates.messages:
         return []
-    ids = sorted(MessageId(message.id) for message in heard.messages)
-    return [RawMessages(heard.channel_id, ids[0], ids[-1], read_at, LAYER, packed(heard.messages))]
+    ids = sorted(MessageId(message.id) for message in updates.messages)
+    return [RawMessages(updates.channel_id, ids[0], ids[-1], read_at, LAYER, packed(updates.messages))]
 
 
-async def keep_raw(messages: Sequence[RawMessages], *, archive: RawArchive) -> None:
-    """A mistake in our reading is repaired without asking again."""
+async def save_raw(messages: Sequence[RawMessages], *, archive: RawArchive) -> None:
+    """Save raw messages, so that a mistake in our translation can be repaired without asking Telegram again."""
     if not messages:
         return
     try:
@@ -42,8 +42,8 @@ async def keep_raw(messages: Sequence[RawMessages], *, archive: RawArchive) -> N
         log.info("raw_not_kept", pages=len(messages), why=str(busy))
 
 
-async def keep_counts(posts: Sequence[Post], *, counts: Counts, seen_at: datetime) -> None:
-    """Of posts that were read again."""
+async def save_counts(posts: Sequence[Post], *, counts: Counts, seen_at: datetime) -> None:
+    """Save the counts of posts that were read again."""
     try:
         await counts.keep(posts, seen_at=seen_at)
     except Busy as busy:

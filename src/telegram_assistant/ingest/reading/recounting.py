@@ -1,4 +1,4 @@
-"""Counting posts whose commit was never answered: PostgreSQL went away at that moment, and knows when it is back."""
+"""Counts posts whose commit was never confirmed, because PostgreSQL became unreachable at that moment."""
 
 import asyncio
 from contextlib import suppress
@@ -12,7 +12,7 @@ EVERY_SECONDS = 2.0
 
 
 async def recount(stopping: asyncio.Event, *, landing: Landing) -> None:
-    """Until told to stop, and once more then."""
+    """Run until `stopping` is set, and once more then."""
     while True:
         with suppress(Busy):
             await landing.count_unanswered()

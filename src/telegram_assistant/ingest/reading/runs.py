@@ -1,4 +1,4 @@
-"""Beginning a run over a channel, and trying it again while Telegram does not answer: the same for accounts and for previews."""
+"""Begins polls, and retries them while Telegram does not answer: the same for accounts and previews."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -21,13 +21,13 @@ FIRST_RETRY_SECONDS = 1.0
 
 @dataclass(slots=True)
 class RunStarter:
-    """Chooses the mode of each run, and counts a channel once when its mode is forced."""
+    """Chooses the mode of each poll, and counts a channel once when its mode is forced."""
 
     settings: ParserSettings
     _forced: set[ChannelId] = field(default_factory=set, init=False)
 
     def begin(self, channel: DueChannel, mark: datetime | None, now: datetime) -> PollRun:
-        """A mode that somebody asked for overrides all others, so it is never a forced one."""
+        """Build the poll. A mode that somebody requested overrides all others, so it never counts as forced."""
         mode, forced = choose_mode(self.settings, last_parsed_at=channel.last_parsed_at, last_polled_at=channel.last_polled_at, now=now)
         if channel.asked_mode is not None:
             return PollRun(channel, channel.asked_mode, mark, now)
@@ -39,7 +39,7 @@ class RunStarter:
 
 
 async def attempt_run(run: PollRun, *, poller: Poller, attempts: int, stopping: asyncio.Event) -> None:
-    """Transient trouble is tried again, with growing pauses; a flood is not. Only Telegram's trouble counts as a retry."""
+    """Run a poll, with retries and growing pauses after transient errors, but not after a flood. Only Telegram's errors count as retries."""
     for attempt in range(1, attempts + 1):
         try:
             await poller.run(run)

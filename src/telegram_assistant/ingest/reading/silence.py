@@ -1,4 +1,4 @@
-"""How long a channel is usually silent: looked up when it is needed, and remembered for an hour."""
+"""How long a channel is usually silent. Loaded on demand and cached for an hour."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,11 +14,11 @@ from telegram_assistant.telemetry.metrics import ADAPTIVE_THRESHOLD
 
 log = get_logger()
 
-SHOWN_FOR = timedelta(hours=1)
+EXPORT_EVERY = timedelta(hours=1)
 
 
 class Silence:
-    """Statistics through three stores: this process, Redis, and the posts themselves."""
+    """Caches statistics in three places: this process, Redis, and the posts themselves."""
 
     def __init__(self, *, settings: ParserSettings, marks: Marks, statistics: PostStatistics) -> None:
         self._settings = settings
@@ -26,22 +26,22 @@ class Silence:
         self._statistics = statistics
         self._zone = ZoneInfo(settings.quiet_zone)
         self._known: dict[ChannelId, Statistics] = {}
-        self._shown_at: dict[ChannelId, datetime] = {}
+        self._exported_at: dict[ChannelId, datetime] = {}
 
     async def overlap(self, channel_id: ChannelId, now: datetime) -> timedelta:
-        return overlap_of(await self._of(channel_id, now))
+        return overlap_of(await self._statistics_of(channel_id, now))
 
-    async def show_threshold(self, channel_id: ChannelId, now: datetime) -> None:
-        """The gauge of a channel that is not silent: computed once an hour, because its statistics cost a query."""
-        shown_at = self._shown_at.get(channel_id)
-        if shown_at is None or now - shown_at >= SHOWN_FOR:
+    async def export_threshold(self, channel_id: ChannelId, now: datetime) -> None:
+        """Export the gauge of a channel that is not silent, once an hour, because its statistics cost a query."""
+        exported_at = self._exported_at.get(channel_id)
+        if exported_at is None or now - exported_at >= EXPORT_EVERY:
             await self.threshold(channel_id, now, silent_since=None)
 
     async def threshold(self, channel_id: ChannelId, now: datetime, *, silent_since: datetime | None) -> timedelta:
-        """How long its silence may last; told in the log where it lasts longer already."""
-        threshold = threshold_of(await self._of(channel_id, now), now, self._zone)
+        """Return how long the channel may be silent. Logs a silence that lasts longer already."""
+        threshold = threshold_of(await self._statistics_of(channel_id, now), now, self._zone)
         ADAPTIVE_THRESHOLD.set(channel_id, threshold.total_seconds())
-        self._shown_at[channel_id] = now
+        self._exported_at[channel_id] = now
         gap = now - silent_since if silent_since else timedelta(0)
         if gap > threshold:
             _, reason = quiet_hours(now, self._zone)
@@ -55,18 +55,18 @@ class Silence:
         return threshold
 
     async def last_before(self, channel_id: ChannelId, moment: datetime) -> MessageId | None:
-        """The newest stored post that is older than that."""
+        """Return the newest stored post before that moment."""
         return await self._statistics.last_before(channel_id, moment)
 
     async def stored_among(self, channel_id: ChannelId, message_ids: Sequence[MessageId]) -> set[MessageId]:
         return await self._statistics.stored_among(channel_id, message_ids)
 
     async def forget(self, channel_id: ChannelId) -> None:
-        """New posts have come."""
+        """Drop the cached statistics, because new posts have come."""
         self._known.pop(channel_id, None)
         await self._marks.drop_statistics(channel_id)
 
-    async def _of(self, channel_id: ChannelId, now: datetime) -> Statistics | None:
+    async def _statistics_of(self, channel_id: ChannelId, now: datetime) -> Statistics | None:
         if not self._settings.adaptive:
             return None
         known = self._known.get(channel_id)

@@ -29,7 +29,7 @@ from telegram_assistant.ingest_role import OwnedAccount, desk_of
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.telegram.account_client import Clock
-from telegram_assistant.telegram.client import open_line
+from telegram_assistant.telegram.client import open_account_client
 from telegram_assistant.telegram.reader import ChannelReader
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
@@ -69,7 +69,7 @@ async def seat_of(
     await system.accounts.set_state(account_id, AccountState.ACTIVE)
     mine = OwnedAccount(account_id, account_id, Lease(begun=time.monotonic() + 3600))
     line = await stack.enter_async_context(
-        open_line(
+        open_account_client(
             app.settings.telegram,
             control.session(phone, joined=joined),
             mine.lease,

@@ -35,7 +35,7 @@ from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.streams.stage import bind
 from telegram_assistant.telegram.account_client import AccountClient
-from telegram_assistant.telegram.client import open_line
+from telegram_assistant.telegram.client import open_account_client
 from telegram_assistant.telegram.reader import ChannelReader
 from telegram_simulator.control.client import ControlClient
 from testkit.harness import Versions, arguments, own_cpu_seconds, own_database, report
@@ -94,7 +94,7 @@ def truth_of(control: ControlClient, channels: Sequence[int]) -> Truth:
 
 @asynccontextmanager
 async def line_of(app: App, control: ControlClient, mine: OwnedAccount, channels: Sequence[int]) -> AsyncIterator[AccountClient]:
-    async with open_line(
+    async with open_account_client(
         app.settings.telegram,
         control.session(PHONE, joined=channels),
         mine.lease,

@@ -29,7 +29,7 @@ from telegram_assistant.ingest.accounts import FIRST_TENANT, add_account
 from telegram_assistant.ingest.scheduler import REQUESTS_PER_SECOND
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels.channels import Subscription
-from telegram_assistant.telegram.client import open_line
+from telegram_assistant.telegram.client import open_account_client
 from telegram_assistant.telegram.reader import ChannelReader
 from telegram_assistant.telegram.vault import make_key, vault_of
 from telegram_simulator.control.client import ControlClient
@@ -109,7 +109,7 @@ async def add_joined(app: App, tenant_id: TenantId, session: str, *, history_day
 
 async def _joined(app: App, account_id: AccountId, session: str) -> list[FoundChannel]:
     telegram, system, lease = app.settings.telegram, app.system, Lease(begun=time.monotonic())
-    async with open_line(telegram, session, lease, account_id=account_id, limits=system.limits) as line:
+    async with open_account_client(telegram, session, lease, account_id=account_id, limits=system.limits) as line:
         reader = ChannelReader(line)
         found, cursor = await reader.joined()
         joined = list(found)

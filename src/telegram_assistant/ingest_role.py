@@ -46,7 +46,7 @@ from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
 from telegram_assistant.supervision import Loop, end
 from telegram_assistant.telegram.account_client import AccountClient, Clock
-from telegram_assistant.telegram.client import open_line
+from telegram_assistant.telegram.client import open_account_client
 from telegram_assistant.telegram.login import LoginDialog, log_out, open_login, whoami
 from telegram_assistant.telegram.reader import ChannelReader
 from telegram_assistant.telegram.updates import UpdateBuffer
@@ -86,18 +86,18 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
     slots = asyncio.Semaphore(app.settings.parser.concurrency)
 
     def line_of(held: HeldAccount, session: str, lease: Lease, receiver: UpdateBuffer | None = None) -> AbstractAsyncContextManager[AccountClient]:
-        return open_line(telegram, session, lease, account_id=held.account_id, limits=system.limits, receiver=receiver)
+        return open_account_client(telegram, session, lease, account_id=held.account_id, limits=system.limits, receiver=receiver)
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
         receiver = UpdateBuffer()
-        async with line_of(held, session, lease, receiver) as line:
+        async with line_of(held, session, lease, receiver) as client:
             if held.user_id is None:
-                await _identify(held.account_id, line, vault=vault, logins=ingest.logins)
-            await at_work(app, OwnedAccount(held.account_id, held.lease_epoch, lease), line, receiver, slots=slots, stopping=stopping)
+                await _identify(held.account_id, client, vault=vault, logins=ingest.logins)
+            await at_work(app, OwnedAccount(held.account_id, held.lease_epoch, lease), client, receiver, slots=slots, stopping=stopping)
 
     async def leave(held: HeldAccount, session: str, lease: Lease) -> None:
-        async with line_of(held, session, lease) as line:
-            await log_out(line)
+        async with line_of(held, session, lease) as client:
+            await log_out(client)
 
     def login_to(account_id: AccountId) -> AbstractAsyncContextManager[LoginDialog]:
         return open_login(telegram, account_id=account_id, limits=system.limits)
@@ -113,9 +113,9 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
     return (Loop(PART, run), Loop(LOGINS, logins.run))
 
 
-async def _identify(account_id: AccountId, line: AccountClient, *, vault: Vault, logins: Logins) -> None:
+async def _identify(account_id: AccountId, client: AccountClient, *, vault: Vault, logins: Logins) -> None:
     """An adopted session does not say whose it is. Known, it is found again when the same number logs in."""
-    me = await whoami(line)
+    me = await whoami(client)
     try:
         await logins.identify(account_id, Owner(me.user_id, masked(me.phone), vault.prints(me.phone)[0]))
     except Rejected as error:
@@ -137,13 +137,13 @@ class OwnedAccount:
 
 
 async def at_work(
-    app: App, mine: OwnedAccount, line: AccountClient, receiver: UpdateBuffer, *, slots: asyncio.Semaphore, stopping: asyncio.Event
+    app: App, mine: OwnedAccount, client: AccountClient, receiver: UpdateBuffer, *, slots: asyncio.Semaphore, stopping: asyncio.Event
 ) -> None:
     """One account: it reads what is due, hears what is new, finds what people ask for, and fetches files, side by side.
 
     The trouble of one is the end of all.
     """
-    reader = ChannelReader(line)
+    reader = ChannelReader(client)
     reading = AccountLoop(desk_of(app, mine, reader, slots=slots, stopping=stopping), stopping)
     work = [
         reading.run(),
@@ -151,7 +151,7 @@ async def at_work(
         listening_of(app, mine, receiver).run(stopping),
         catching_up_of(app, mine, reader, receiver).run(stopping),
     ]
-    if (fetcher := fetcher_of(app, mine, line, stopping=stopping)) is not None:
+    if (fetcher := fetcher_of(app, mine, client, stopping=stopping)) is not None:
         work.append(fetcher.run())
     tasks = tuple(asyncio.create_task(one) for one in work)
     try:
@@ -179,12 +179,12 @@ def resolver_of(app: App, mine: OwnedAccount, reader: ChannelReader, *, waits: C
     )
 
 
-def fetcher_of(app: App, mine: OwnedAccount, line: AccountClient, *, stopping: asyncio.Event) -> MediaFetcher | None:
+def fetcher_of(app: App, mine: OwnedAccount, client: AccountClient, *, stopping: asyncio.Event) -> MediaFetcher | None:
     """None where no place for files is set."""
     if app.files is None:
         return None
     spool = Spool(app.settings.files.spool or Path(tempfile.gettempdir()) / f"tga-spool-{os.getuid()}")
-    return MediaFetcher(line, account_id=mine.account_id, media=app.system.media, files=app.files, spool=spool, stopping=stopping)
+    return MediaFetcher(client, account_id=mine.account_id, media=app.system.media, files=app.files, spool=spool, stopping=stopping)
 
 
 def listening_of(app: App, mine: OwnedAccount, receiver: UpdateBuffer) -> PushWorker:
@@ -208,7 +208,7 @@ def catching_up_of(app: App, mine: OwnedAccount, reader: ChannelReader, receiver
         account_id=mine.account_id,
         lease_epoch=mine.lease_epoch,
         receiver=receiver,
-        line=reader.line,
+        client=reader.client,
         states=system.push_states,
         hints=system.hints,
         joiner=Joiner(account_id=mine.account_id, per_day=per_day, reader=reader, joins=system.joins, limits=system.limits, clock=_now),

@@ -27,7 +27,7 @@ from telegram_assistant.stores.postgres.channels.channel_requests import Channel
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.redis.scheduler import FACTS, LOCK
 from telegram_assistant.telegram.account_client import AccountClient
-from telegram_assistant.telegram.client import open_line
+from telegram_assistant.telegram.client import open_account_client
 from telegram_assistant.telegram.reader import ChannelReader
 from telegram_assistant.telegram.updates import MAX_WAITING, UpdateBuffer
 from telegram_assistant.telemetry.health import Health
@@ -162,7 +162,9 @@ async def open_office(
         skipping, stopping, mine = Skipping(), asyncio.Event(), OwnedAccount(account_id, epoch, Lease(begun=time.monotonic()))
         session = Control(sim).session_string(phone)
         receiver, limits = UpdateBuffer(max_waiting=max_waiting), app.system.limits
-        async with open_line(telegram, session, mine.lease, account_id=account_id, limits=limits, receiver=receiver, clock=skipping.clock) as line:
+        async with open_account_client(
+            telegram, session, mine.lease, account_id=account_id, limits=limits, receiver=receiver, clock=skipping.clock
+        ) as line:
             reader = ChannelReader(line)
             yield Office(
                 app=app,

@@ -201,7 +201,7 @@ async def test_whatever_becomes_of_updates_the_rows_are_the_same_after_a_poll(
     updates = [happens(office, control, channel, event, number) for number, event in enumerate(events)]
     for number, take_in in deliveries:
         if number < len(updates):
-            office.receiver.hear(updates[number])
+            office.receiver.receive(updates[number])
         if take_in:
             await office.listening.process_updates()
     await office.listening.process_updates()

@@ -10,7 +10,7 @@ from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy, LeaseLost
 from telegram_assistant.stores.postgres.posts.landing import PostPage, PushClaim
-from telegram_assistant.telegram.translation.raw_messages import unpacked
+from telegram_assistant.telegram.translation.raw_messages import unpack_messages
 from telegram_assistant.telemetry.metrics import REGISTRY
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
@@ -85,7 +85,7 @@ async def test_what_was_pushed_is_kept_as_telegram_sent_it(office: Office, contr
 
         await until(kept)
     body = await office.admin.fetchval("SELECT body FROM post_raw WHERE channel_id = $1 AND first_id = $2", channel.channel_id, post.message_id)
-    assert [one.message for one in unpacked(body)] == ["Свежая новость"]
+    assert [one.message for one in unpack_messages(body)] == ["Свежая новость"]
 
 
 async def test_t8_an_album_that_is_pushed_is_stored_item_by_item(office: Office, control: Control) -> None:
@@ -111,7 +111,7 @@ async def test_t9_a_reaction_is_no_edit(office: Office, control: Control) -> Non
 async def test_a_deletion_names_its_channel_and_one_without_touches_none(office: Office, control: Control) -> None:
     (channel,) = await joined(office, control)
     async with at_work(office):
-        office.receiver.hear(types.UpdateShort(types.UpdateDeleteMessages([2, 3], 9, 2), office.now()))
+        office.receiver.receive(types.UpdateShort(types.UpdateDeleteMessages([2, 3], 9, 2), office.now()))
         control.delete(channel.channel_id, [3])
 
         async def buried() -> bool:
@@ -126,10 +126,10 @@ async def test_many_deletions_at_once_wait_for_a_second_look(office: Office, con
     async with at_work(office):
         control.delete(channel.channel_id, list(range(2, 32)))
 
-        async def doubted() -> bool:
+        async def has_possible_gap() -> bool:
             return bool(await office.admin.fetchval("SELECT kind = 'recheck' FROM backfills WHERE channel_id = $1", channel.channel_id))
 
-        await until(doubted)
+        await until(has_possible_gap)
     assert await office.admin.fetchval("SELECT count(*) FROM posts WHERE channel_id = $1 AND deleted_at IS NOT NULL", channel.channel_id) == 0
 
 

@@ -14,7 +14,7 @@ from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram import client
 from telegram_assistant.telegram.account_client import AccountClient, Clock
-from telegram_assistant.telegram.client import open_line
+from telegram_assistant.telegram.client import open_account_client
 from telegram_assistant.telegram.reader import ChannelReader
 from telegram_assistant.telegram.updates import UpdateBuffer
 from telegram_simulator.control.operations import Control
@@ -69,7 +69,7 @@ def lines(account: TelegramSettings, account_id: AccountId, system: SystemStores
         **changed: Any,
     ) -> Any:
         settings = account.model_copy(update=changed)
-        return open_line(
+        return open_account_client(
             settings,
             settings.session_string.get_secret_value(),
             lease or Lease(begun=time.monotonic()),

@@ -102,7 +102,7 @@ async def test_the_key_of_a_simulator_lets_one_log_in_there(
             await login.send_code("+79995550111")
     async with opened(at.model_copy(update={"dc_public_key": stranger.rsa_key.public_pem})) as login:
         await login.send_code("+79995550111")
-        assert await login.give_code("12345") is not None
+        assert await login.submit_code("12345") is not None
     with pytest.raises(CannotStart, match="TELEGRAM_DC_PUBLIC_KEY is no key"):
         async with opened(at.model_copy(update={"dc_public_key": "nonsense"})):
             pass

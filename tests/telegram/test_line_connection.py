@@ -12,7 +12,7 @@ from telethon.tl import functions, types
 from telegram_assistant.domain.accounts.account import MARGIN_SECONDS, AccountRefused, AccountState, Lease
 from telegram_assistant.errors import Busy, LeaseLost, Unanswered
 from telegram_assistant.telegram.account_client import Clock
-from telegram_assistant.telegram.error_mapping import verdict_on, wait_in
+from telegram_assistant.telegram.error_mapping import demanded_wait_seconds, map_error
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.seeing import state
 from telegram_simulator.simulator import Simulator
@@ -259,13 +259,13 @@ def rpc_error(code: int, message: str) -> Exception:
     ],
 )
 def test_what_errors_mean(code: int, message: str, verdict: Any) -> None:
-    found = verdict_on(rpc_error(code, message))
+    found = map_error(rpc_error(code, message))
     assert (found.state if isinstance(found, AccountRefused) else type(found) if found else None) == verdict
-    assert wait_in(rpc_error(code, message)) is None
+    assert demanded_wait_seconds(rpc_error(code, message)) is None
 
 
 @pytest.mark.parametrize(
     ("message", "seconds"), [("FLOOD_WAIT_31", 31), ("FLOOD_PREMIUM_WAIT_4", 4), ("2FA_CONFIRM_WAIT_500", 500), ("FLOOD_WAIT_-3", 1), ("FLOOD", 60)]
 )
 def test_how_long_a_wait_is(message: str, seconds: float) -> None:
-    assert wait_in(rpc_error(420, message)) == seconds
+    assert demanded_wait_seconds(rpc_error(420, message)) == seconds

@@ -15,7 +15,7 @@ from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.posts.post import Post, PostKind
 from telegram_assistant.stores.postgres.posts.landing import Claim, Landed
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.telegram.translation.raw_messages import packed, unpacked
+from telegram_assistant.telegram.translation.raw_messages import pack_messages, unpack_messages
 from telegram_assistant.telegram.translation.translate import post_of
 from testkit.factories import make_channel, make_page
 from tests.telegram.schema import Maker, kinds_of, make_message, make_service
@@ -98,4 +98,4 @@ def test_nothing_that_opens_a_file_or_a_call_becomes_a_fact() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_packed_is_translated_as_before(seed: int) -> None:
     for message in of_every_kind(Maker(Random(seed), ("", "текст", "a\x00"), everything=True)):
-        assert [read(one) for one in unpacked(packed([message, message]))] == [read(message)] * 2
+        assert [read(one) for one in unpack_messages(pack_messages([message, message]))] == [read(message)] * 2

@@ -11,7 +11,7 @@ from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.domain.posts.post import Facts, Json, Origin, Post, PostKind, TextEntity, fingerprint
 from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.telegram.translation.raw_messages import LAYER, packed, unpacked
+from telegram_assistant.telegram.translation.raw_messages import LAYER, pack_messages, unpack_messages
 from telegram_assistant.telegram.translation.translate import post_of
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.tl.messages import message_bytes
@@ -135,14 +135,14 @@ def test_every_message_of_the_worlds_is_translated_exactly_and_again_after_it_wa
         made = list(messages_of(channel, 500))
         read = [post_of(ChannelId(channel.channel_id), message) for _, message in made]
         assert read == [expected(channel, post) for post, _ in made]
-        assert [post_of(ChannelId(channel.channel_id), message) for message in unpacked(packed(message for _, message in made))] == read
+        assert [post_of(ChannelId(channel.channel_id), message) for message in unpack_messages(pack_messages(message for _, message in made))] == read
 
 
 async def test_messages_are_kept_packed_and_repaired_from_what_was_kept(system: SystemStores, now: datetime) -> None:
     channel_id = await make_channel(system)
     messages = [message for _, message in messages_of(tiny_channels(1_790_000_000)[0], 8)]
     ids = sorted(MessageId(message.id) for message in messages)
-    await system.raw_archive.keep([RawMessages(channel_id, ids[0], ids[-1], now, LAYER, packed(messages))])
+    await system.raw_archive.keep([RawMessages(channel_id, ids[0], ids[-1], now, LAYER, pack_messages(messages))])
     (kept,) = await system.raw_archive.around(PostId(channel_id, ids[3]))
-    assert [post_of(channel_id, message) for message in unpacked(kept.body)] == [post_of(channel_id, message) for message in messages]
+    assert [post_of(channel_id, message) for message in unpack_messages(kept.body)] == [post_of(channel_id, message) for message in messages]
     assert await system.raw_archive.around(PostId(channel_id, MessageId(ids[-1] + 1))) == ()

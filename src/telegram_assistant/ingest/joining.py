@@ -13,7 +13,7 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.accounts.limits import AccountLimits
 from telegram_assistant.stores.postgres.channels.joins import Joins
 from telegram_assistant.telegram.login import whoami
-from telegram_assistant.telegram.reader import ChannelReader, NoPlace
+from telegram_assistant.telegram.reader import ChannelReader, TooManyChannels
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -45,8 +45,8 @@ class Joiner:
             return None
         await self.limits.keep(self.account_id, budget.method, meter.take(now, Cost()).kept(now))
         try:
-            await self.reader.enter(Readable(chosen.channel_id, chosen.access_hash))
-        except NoPlace as error:
+            await self.reader.join_public(Readable(chosen.channel_id, chosen.access_hash))
+        except TooManyChannels as error:
             log.warning("no_place_to_join", account_id=self.account_id, why=str(error), what_to_do="leave channels, or set PUSH_JOINS_PER_DAY=0")
             await self.limits.keep(self.account_id, budget.method, meter.block(now, DAY).kept(now))
             return None
@@ -63,5 +63,5 @@ class Joiner:
         joined = await self.joins.count(self.account_id)
         if worth_joining(candidates, joined=joined, is_premium=True) is None:
             return None
-        me = await whoami(self.reader.line)
+        me = await whoami(self.reader.client)
         return worth_joining(candidates, joined=joined, is_premium=me.is_premium)

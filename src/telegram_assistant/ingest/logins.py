@@ -115,9 +115,9 @@ class LoginWorker:
         try:
             async with self._open_login(account_id) as login:
                 await login.send_code(phone)
-                me = await questions.ask_until_right(LoginState.CODE_SENT, login.give_code)
+                me = await questions.ask_until_right(LoginState.CODE_SENT, login.submit_code)
                 if me is None:
-                    me = await questions.ask_until_right(LoginState.PASSWORD_WANTED, login.give_password)
+                    me = await questions.ask_until_right(LoginState.PASSWORD_WANTED, login.submit_password)
                 await self._save_session(account_id, login, Owner(me.user_id, masked(phone), phone_print))
         except AccountRefused as error:
             await self._accounts.set_state(account_id, error.state, str(error))
@@ -131,7 +131,7 @@ class LoginWorker:
             async with self._open_login(new_account_id) as login:
                 me = await _until_scanned(login, questions)
                 if me is None:
-                    me = await questions.ask_until_right(LoginState.PASSWORD_WANTED, login.give_password)
+                    me = await questions.ask_until_right(LoginState.PASSWORD_WANTED, login.submit_password)
                 account_id = await self._save_scanned_session(new_account_id, login, me, questions.attempt_id)
         finally:
             with suppress(Busy):  # it is deleted after two days anyway

@@ -23,7 +23,7 @@ from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.media.files import MediaJob, MediaQueue
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telegram.account_client import AccountClient
-from telegram_assistant.telegram.download import Located, ReferenceExpired, locate, part_bytes, read_part
+from telegram_assistant.telegram.download import LocatedFile, ReferenceExpired, locate, part_bytes, read_part
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import MEDIA_BYTES, MEDIA_QUEUE
 
@@ -38,7 +38,7 @@ AWAY_SECONDS = 10.0
 MAX_RENEWALS = 3
 """How often a reference may expire within one file."""
 
-type Places = Mapping[tuple[int, int], Located]
+type Places = Mapping[tuple[int, int], LocatedFile]
 
 
 class MediaFetcher:
@@ -117,7 +117,7 @@ class MediaFetcher:
             raise
         except Busy as busy:
             dc_id = _dc_of(job, places)
-            if dc_id is None or self._client.lives_in(dc_id):
+            if dc_id is None or self._client.is_home_data_center(dc_id):
                 raise
             unreachable.add(dc_id)
             log.info("files_elsewhere_wait", account_id=self._account_id, dc_id=dc_id, why=str(busy))
@@ -196,7 +196,7 @@ def _dc_of(job: MediaJob, places: Places) -> int | None:
     return None if place is None else place.dc_id
 
 
-def _place_of(job: MediaJob, places: Places) -> Located:
+def _place_of(job: MediaJob, places: Places) -> LocatedFile:
     place = places.get((job.message_id, job.ordinal))
     if place is None:
         raise Rejected("the message is gone, or shows no file any more")

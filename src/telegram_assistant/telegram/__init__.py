@@ -1,1 +1,1 @@
-"""Telegram through Telethon, and nothing of Telethon beyond this room."""
+"""Telegram through Telethon. No other package uses Telethon."""

@@ -1,8 +1,8 @@
-"""One account's line to Telegram. Every request of ours goes through `AccountClient.ask`, so that no account is ever harmed.
+"""One account's client for Telegram. Every request goes through `AccountClient.ask`, so that no account is ever harmed.
 
-A request waits until Telegram wants to hear it (floods), until its budget allows it, and until the one before it is
-answered; it is sent only while the account is ours. Floods and budgets outlive the process. Telethon neither sleeps nor
-tries again nor reconnects by itself: each of these would send something that nobody has allowed.
+A request waits until Telegram's flood wait is over, until its budget allows it, and until the request before it is
+answered. It is sent only under the account's lease. Floods and budgets outlive the process. Telethon neither sleeps nor
+retries nor reconnects by itself: each of these would send a request that no budget has allowed.
 """
 
 import asyncio
@@ -29,17 +29,17 @@ from telegram_assistant.telemetry.waits import note_wait
 log = get_logger()
 
 PATIENCE_SECONDS = 10.0
-"""Longer than this nobody is kept waiting inside a request: it is told to come back."""
+"""A longer wait is not spent inside a request: the caller gets an error and comes back later."""
 ALERT_SECONDS = 300.0
 CAREFUL_ABOVE_SECONDS, CAREFUL = 60.0, 1.2
 JITTER_SECONDS = 3.0
 MAX_FLOODS = 5
-"""So many short waits in one request; then it is told to come back."""
+"""Maximum number of short waits in one request; then the caller gets an error and comes back later."""
 IDS_PER_UNIT = 10
 
 
 class LimitStore(Protocol):
-    """Where floods and budgets are kept between processes."""
+    """Stores floods and budgets between processes."""
 
     async def of(self, account_id: AccountId) -> Mapping[str, SavedMeter]: ...
     async def keep(self, account_id: AccountId, method: str, kept: SavedMeter) -> None: ...
@@ -47,7 +47,7 @@ class LimitStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How a line knows the time, and how it waits. Telethon itself would wait for an answer for ever."""
+    """How a client reads the time and sleeps. `answer_seconds` is the timeout for an answer; Telethon itself would wait for ever."""
 
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -56,49 +56,49 @@ class Clock:
 
 @dataclass(slots=True)
 class _Turn:
-    """Requests of one budget go one after the other; `costs` are those that wait or are under way."""
+    """Orders the requests of one budget one after the other. `costs` are those of waiting and running requests."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     costs: list[Cost] = field(default_factory=list)
 
 
 class AccountClient:
-    """Connects when it is first used, and again when the connection was lost. `open_line` makes it."""
+    """Connects on first use, and again after a lost connection. Built by `open_account_client`."""
 
     def __init__(
         self,
-        wire: Connection,
-        abroad: DataCenterConnections,
+        connection: Connection,
+        data_centers: DataCenterConnections,
         *,
         account_id: AccountId,
         lease: Lease,
         limits: LimitStore,
-        kept: Mapping[str, SavedMeter],
+        saved: Mapping[str, SavedMeter],
         clock: Clock,
     ) -> None:
         self.floods = 0
-        """How often Telegram has asked to wait."""
-        self._wire = wire
-        self._abroad = abroad
+        """How often Telegram has demanded a wait."""
+        self._connection = connection
+        self._data_centers = data_centers
         self._account_id = account_id
         self._lease = lease
         self._limits = limits
         self._clock = clock
-        self._meters = {method: meter_of(budget_of(method), one, clock.now()) for method, one in kept.items()}
+        self._meters = {method: meter_of(budget_of(method), one, clock.now()) for method, one in saved.items()}
         self._turns: defaultdict[str, _Turn] = defaultdict(_Turn)
         self._in_flight = asyncio.Lock()
         for method in self._meters:
-            self._show_block(method)
+            self._export_block(method)
 
-    def lives_in(self, dc_id: int) -> bool:
-        """Whether this is the account's own data centre."""
-        return self._abroad.is_home(dc_id)
+    def is_home_data_center(self, dc_id: int) -> bool:
+        """Tell whether this is the account's own data centre."""
+        return self._data_centers.is_home(dc_id)
 
     async def ask(self, request: Any, *, dc_id: int | None = None) -> Any:  # noqa: ANN401 -- Telethon's requests and answers have no types
-        """Telegram's answer. Its errors about the request itself come as Telethon's classes.
+        """Send a request and return Telegram's answer. Errors about the request itself are raised as Telethon's classes.
 
-        `dc_id` is the data centre that has what is asked for. Floods and budgets are the account's, whichever it is.
-        Flooded or Busy: come back later. AccountRefused: never again, whatever is asked. LeaseLost: the account is not ours.
+        `dc_id` is the data centre that holds the requested data. Floods and budgets belong to the account, whichever it is.
+        Flooded or Busy: come back later. AccountRefused: never use the account again. LeaseLost: another process has the account.
         """
         budget, cost = budget_of(method_of(type(request))), cost_of(request)
         turn = self._turns[budget.method]
@@ -106,73 +106,73 @@ class AccountClient:
         turn.costs.append(cost)
         try:
             async with turn.lock:
-                return await self._insist(request, budget, cost, dc_id)
+                return await self._ask_with_retries(request, budget, cost, dc_id)
         finally:
             turn.costs.remove(cost)
 
-    async def _insist(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int | None) -> Any:  # noqa: ANN401 -- as above
-        """Until it is answered, through waits that are short."""
+    async def _ask_with_retries(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int | None) -> Any:  # noqa: ANN401 -- as above
+        """Send the request until it is answered, through short waits."""
         for attempt in range(1, MAX_FLOODS + 1):
             await self._until_allowed(budget, cost)
             try:
-                if dc_id is not None and not self._abroad.is_home(dc_id):
-                    return await self._ask_abroad(request, budget, cost, dc_id)
+                if dc_id is not None and not self._data_centers.is_home(dc_id):
+                    return await self._ask_other_data_center(request, budget, cost, dc_id)
                 async with self._in_flight:
-                    return await self._send(request, budget, cost, self._wire)
-            except WaitRequired as told:
-                pause = await self._record_flood(budget, told.seconds)
-                if told.seconds > PATIENCE_SECONDS or attempt == MAX_FLOODS:
+                    return await self._send(request, budget, cost, self._connection)
+            except WaitRequired as required:
+                pause = await self._record_flood(budget, required.seconds)
+                if required.seconds > PATIENCE_SECONDS or attempt == MAX_FLOODS:
                     note_wait(pause)
-                    raise _flooded(budget, pause) from told
+                    raise _flooded(budget, pause) from required
                 note_wait(0.0, retries=1)
                 await self._wait_out(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _ask_abroad(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int) -> Any:  # noqa: ANN401 -- as above
-        wire = await self._abroad.wire(dc_id, self.ask)
+    async def _ask_other_data_center(self, request: Any, budget: MethodBudget, cost: Cost, dc_id: int) -> Any:  # noqa: ANN401 -- as above
+        connection = await self._data_centers.open_connection(dc_id, self.ask)
         try:
             async with self._in_flight:
-                return await self._send(request, budget, cost, wire)
+                return await self._send(request, budget, cost, connection)
         except (AccountRefused, errors.AuthBytesInvalidError) as refused:
             if isinstance(refused, AccountRefused) and refused.state != AccountState.LOGGED_OUT:
                 raise
-            await self._abroad.forget(dc_id)  # the login did not get there; whether the account is logged out, is said at home
+            await self._data_centers.forget(dc_id)  # the login did not reach it; only the home data centre says whether the account is logged out
             raise Busy(f"data centre {dc_id} does not know the account", retry_after_seconds=PATIENCE_SECONDS) from refused
 
-    async def leave(self) -> None:
-        """Hang up everywhere but at home."""
-        await self._abroad.leave()
+    async def close(self) -> None:
+        """Disconnect from all data centres except the account's own."""
+        await self._data_centers.close()
 
-    async def _send(self, request: Any, budget: MethodBudget, cost: Cost, wire: Connection) -> Any:  # noqa: ANN401 -- as above
+    async def _send(self, request: Any, budget: MethodBudget, cost: Cost, connection: Connection) -> Any:  # noqa: ANN401 -- as above
         self._require_accepted()
-        if not wire.is_up:
-            await self._connect(wire.connect)
+        if not connection.is_up:
+            await self._connect(connection.connect)
         await self._spend(budget, cost)
         try:
-            return await wire.call(request)
-        except errors.InvalidDCError:  # it was not heard: another data centre is to be asked
+            return await connection.call(request)
+        except errors.InvalidDCError:  # not processed: the request belongs to another data centre
             self._meters[budget.method] = self._meter(budget).give_back(cost)
             raise
 
     async def move_to(self, dc_id: int) -> None:
-        """Go on in another data centre: the account that is being logged in lives there."""
+        """Continue in another data centre, because the account that is being logged in lives there."""
         async with self._in_flight:
-            await self._connect(lambda: self._wire.move_to(dc_id))
+            await self._connect(lambda: self._connection.move_to(dc_id))
 
     async def _connect(self, connect: Callable[[], Awaitable[None]]) -> None:
         await self._until_allowed(CONNECT, Cost())
         await self._spend(CONNECT, Cost())
         try:
             await connect()
-        except WaitRequired as told:
-            pause = await self._record_flood(CONNECT, told.seconds)
+        except WaitRequired as required:
+            pause = await self._record_flood(CONNECT, required.seconds)
             note_wait(pause)
-            raise _flooded(CONNECT, pause) from told
+            raise _flooded(CONNECT, pause) from required
 
     # --- floods and budgets ---
 
     def _check(self, budget: MethodBudget, *costs: Cost) -> None:
-        """Whether the last of these requests may be sent within our patience."""
+        """Raise unless the last of these requests may be sent within PATIENCE_SECONDS."""
         self._require_accepted()
         self._lease.check()
         meter, now = self._meter(budget), self._clock.now()
@@ -184,8 +184,8 @@ class AccountClient:
             raise Busy(f"{budget.method} is used up for {wait:.0f} s", retry_after_seconds=wait)
 
     def _require_accepted(self) -> None:
-        if self._wire.refused is not None:
-            raise AccountRefused(str(self._wire.refused), state=self._wire.refused.state)
+        if self._connection.refused is not None:
+            raise AccountRefused(str(self._connection.refused), state=self._connection.refused.state)
 
     async def _until_allowed(self, budget: MethodBudget, cost: Cost) -> None:
         self._check(budget, cost)
@@ -197,28 +197,28 @@ class AccountClient:
         self._lease.check()
 
     async def _wait_out(self, seconds: float) -> None:
-        """A wait that Telegram has asked for."""
+        """Wait as long as Telegram demands."""
         await self._clock.sleep(seconds)
         note_wait(seconds)
         self._lease.check()
 
-    async def _record_flood(self, budget: MethodBudget, asked: float) -> float:
-        """Leave the method alone from now on, in this process and the next; how long."""
-        careful = CAREFUL if asked > CAREFUL_ABOVE_SECONDS else 1.0
-        pause = asked * careful + random.uniform(0, JITTER_SECONDS)  # noqa: S311 -- jitter
+    async def _record_flood(self, budget: MethodBudget, demanded: float) -> float:
+        """Block the method, in this process and the next. Returns the length of the pause."""
+        careful = CAREFUL if demanded > CAREFUL_ABOVE_SECONDS else 1.0
+        pause = demanded * careful + random.uniform(0, JITTER_SECONDS)  # noqa: S311 -- jitter
         self.floods += 1
         self._meters[budget.method] = self._meter(budget).block(self._clock.now(), pause)
-        self._show_block(budget.method)
-        event, tell = ("account_flooded", log.warning) if asked > ALERT_SECONDS else ("flood_wait", log.info)
-        tell(event, account_id=self._account_id, method=budget.method, asked_seconds=asked, pause_seconds=round(pause, 1))
+        self._export_block(budget.method)
+        event, log_flood = ("account_flooded", log.warning) if demanded > ALERT_SECONDS else ("flood_wait", log.info)
+        log_flood(event, account_id=self._account_id, method=budget.method, asked_seconds=demanded, pause_seconds=round(pause, 1))
         try:
-            await self._keep(budget)
-        except Busy as busy:  # this process remembers it, and the request has its answer
+            await self._save(budget)
+        except Busy as busy:  # this process remembers the flood, and the request has its answer
             log.warning("flood_not_kept", account_id=self._account_id, method=budget.method, why=str(busy))
         return pause
 
-    def _show_block(self, method: str) -> None:
-        """A flood that is remembered from before a restart is shown, too."""
+    def _export_block(self, method: str) -> None:
+        """Export a block, also one that was saved before a restart."""
         blocked = self._meters[method].blocked_seconds(self._clock.now())
         if blocked:
             ACCOUNT_BLOCKED.labels(self._account_id, method).set(time.time() + blocked)
@@ -230,12 +230,12 @@ class AccountClient:
         return meter
 
     async def _spend(self, budget: MethodBudget, cost: Cost) -> None:
-        """Written down before the request is sent: a crash must not give it back."""
+        """Take the cost from the budget. Saved before the request is sent, so that a crash does not refill the budget."""
         self._meters[budget.method] = self._meter(budget).take(self._clock.now(), cost)
         if budget.is_kept:
-            await self._keep(budget)
+            await self._save(budget)
 
-    async def _keep(self, budget: MethodBudget) -> None:
+    async def _save(self, budget: MethodBudget) -> None:
         await self._limits.keep(self._account_id, budget.method, self._meter(budget).kept(self._clock.now()))
 
 
@@ -247,10 +247,10 @@ FUNCTIONS = "telethon.tl.functions"
 
 
 def method_of(request: type) -> str:
-    """The method's name as Telegram's documentation writes it, like messages.getHistory."""
-    theirs = next(kind for kind in request.__mro__ if kind.__module__.startswith(FUNCTIONS))
-    name = theirs.__name__.removesuffix("Request")
-    space = theirs.__module__.removeprefix(FUNCTIONS).lstrip(".")
+    """Return the method's name as in Telegram's documentation, like messages.getHistory."""
+    telethon_class = next(kind for kind in request.__mro__ if kind.__module__.startswith(FUNCTIONS))
+    name = telethon_class.__name__.removesuffix("Request")
+    space = telethon_class.__module__.removeprefix(FUNCTIONS).lstrip(".")
     return ".".join(part for part in (space, name[:1].lower() + name[1:]) if part)
 
 

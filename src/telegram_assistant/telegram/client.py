@@ -1,4 +1,4 @@
-"""Telethon's client as we want it, and opening a line with it."""
+"""Our subclass of Telethon's client, and opening an account's client with it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
@@ -27,7 +27,7 @@ log = get_logger()
 
 
 @asynccontextmanager
-async def open_line(
+async def open_account_client(
     settings: TelegramSettings,
     session: str,
     lease: Lease,
@@ -37,16 +37,18 @@ async def open_line(
     receiver: UpdateReceiver | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[AccountClient]:
-    """The line of one account. It is closed at the end, and in any case before the lease is over.
+    """Open the client of one account. It is closed at the end, and in any case before the lease is over.
 
-    Who has an ear is told what is new in the account's channels, while the line is connected.
+    While it is connected, the receiver gets the updates of the account's channels.
     """
-    async with line_over(session_of(session), settings, lease, account_id=account_id, limits=limits, receiver=receiver, clock=clock) as line:
-        yield line
+    async with open_session_client(
+        session_of(session), settings, lease, account_id=account_id, limits=limits, receiver=receiver, clock=clock
+    ) as client:
+        yield client
 
 
 @asynccontextmanager
-async def line_over(
+async def open_session_client(
     session: LoginSession,
     settings: TelegramSettings,
     lease: Lease,
@@ -56,30 +58,32 @@ async def line_over(
     receiver: UpdateReceiver | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[AccountClient]:
-    """The same for who wants to know what becomes of the session. CannotStart when the settings do not allow a line."""
-    prepare(session, settings)
+    """Open a client over a session that the caller can inspect. Raises CannotStart if the settings do not allow a connection."""
+    prepare_session(session, settings)
     clock = clock or Clock()
-    wire = Connection(lambda: make_client(session, settings, receiver), lease, answer_seconds=clock.answer_seconds)
+    connection = Connection(lambda: make_client(session, settings, receiver), lease, answer_seconds=clock.answer_seconds)
 
-    def wire_to(place: DataCenter) -> Connection:
-        return Connection(lambda: DataCenterClient(make_client(session, settings, None), place), lease, answer_seconds=clock.answer_seconds)
+    def connection_to(data_center: DataCenter) -> Connection:
+        return Connection(lambda: DataCenterClient(make_client(session, settings, None), data_center), lease, answer_seconds=clock.answer_seconds)
 
-    abroad = DataCenterConnections(wire_to, home=lambda: int(session.dc_id), only_at=settings.dc_addr)
-    line = AccountClient(wire, abroad, account_id=account_id, lease=lease, limits=limits, kept=await limits.of(account_id), clock=clock)
-    watching = asyncio.create_task(wire.hang_up_in_time())
+    data_centers = DataCenterConnections(connection_to, home=lambda: int(session.dc_id), only_address=settings.dc_addr)
+    client = AccountClient(
+        connection, data_centers, account_id=account_id, lease=lease, limits=limits, saved=await limits.of(account_id), clock=clock
+    )
+    watchdog = asyncio.create_task(connection.disconnect_before_lease_ends())
     try:
-        yield line
+        yield client
     finally:
-        await end([watching])
-        await line.leave()
-        await wire.hang_up()
+        await end([watchdog])
+        await client.close()
+        await connection.disconnect()
 
 
-def prepare(session: LoginSession, settings: TelegramSettings) -> None:
-    """Point the session where the settings say."""
+def prepare_session(session: LoginSession, settings: TelegramSettings) -> None:
+    """Set the session's data centre as the settings say."""
     if not (settings.api_id and settings.api_hash.get_secret_value()):
         raise CannotStart("there is no application to log in with", remedy="Set TELEGRAM_API_ID and TELEGRAM_API_HASH, from my.telegram.org")
-    if settings.dc_addr and session.dc_id in {0, FIRST_DC}:  # who lives in another data centre has its address in the session
+    if settings.dc_addr and session.dc_id in {0, FIRST_DC}:  # for an account of another data centre, the session has the address
         session.set_dc(FIRST_DC, settings.dc_addr, settings.dc_port)
     if settings.dc_public_key:
         try:
@@ -89,13 +93,13 @@ def prepare(session: LoginSession, settings: TelegramSettings) -> None:
 
 
 def make_client(session: LoginSession, settings: TelegramSettings, receiver: UpdateReceiver | None = None) -> "Client":
-    """Telethon neither sleeps nor repeats nor reconnects by itself; the line decides about all of it."""
+    """Build Telethon's client so that it neither sleeps nor retries nor reconnects by itself. AccountClient decides about these."""
     return Client(
         session,
         settings.api_id,
         settings.api_hash.get_secret_value(),
         receiver=receiver,
-        only_at=settings.dc_addr,
+        only_address=settings.dc_addr,
         proxy=_proxy(settings),
         flood_sleep_threshold=0,
         request_retries=0,
@@ -109,63 +113,65 @@ def make_client(session: LoginSession, settings: TelegramSettings, receiver: Upd
 
 
 class Client(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
-    """Telethon without three habits.
+    """Telethon without three behaviours.
 
-    It goes nowhere but to the address that was set: Telethon takes Telegram's own where it cannot use the one it was given.
-    It hands updates on as they come: Telethon's own loop asks for differences behind the line's back, and where these are too
-    long it loses what was missed without a word. It remembers no flood, which it would answer in Telegram's place.
+    It connects to the configured address only: Telethon falls back to Telegram's own where it cannot use the given one.
+    It passes updates on as they come: Telethon's own loop requests differences behind our back, and silently loses what was
+    missed if they are too long. It remembers no flood, because Telethon would then answer in Telegram's place.
     """
 
     def __init__(
-        self, session: LoginSession, api_id: int, api_hash: str, *, receiver: UpdateReceiver | None, only_at: str, **options: object
+        self, session: LoginSession, api_id: int, api_hash: str, *, receiver: UpdateReceiver | None, only_address: str, **options: object
     ) -> None:
         super().__init__(session, api_id, api_hash, **options)
         self._receiver = receiver
-        self._only_at = only_at
+        self._only_address = only_address
 
     async def __call__(self, request: TLRequest) -> Any:  # noqa: ANN401 -- Telethon's answers have no types
         self._flood_waited_requests.clear()
         return await super().__call__(request)
 
     def ask_for_history(self, request: HistoryRequest) -> Awaitable[TLObject]:
-        """Straight to the sender: nothing is looked up, remembered, slept over or tried again on the way."""
+        """Send straight to the sender: without look-ups, caches, sleeps or retries."""
         answer: Awaitable[TLObject] = self._sender.send(WithoutUpdates(request))
         return answer
 
     async def move_to(self, dc_id: int) -> None:
-        """Telethon does it by itself only where the error says so; a QR code leads elsewhere with an answer."""
+        """Switch the data centre. Telethon does so itself only after certain errors; for a QR code, Telegram's answer says where to go."""
         await self._switch_dc(dc_id)
 
     async def connect(self) -> None:
-        self._stay()
+        self._check_address()
         await super().connect()
-        self._stay()
+        self._check_address()
 
     async def _update_loop(self) -> None:
-        """Telethon starts it once per connection, in place of its own."""
+        """Pass updates to the receiver. Telethon starts this once per connection, in place of its own loop."""
         receiver = self._receiver
         if receiver is None:
             return
-        receiver.doubt()
-        self.disconnected.add_done_callback(self._lost)
+        receiver.note_possible_gap()
+        self.disconnected.add_done_callback(self._on_disconnect)
         while True:
             updates = await self._updates_queue.get()
             try:
-                receiver.hear(updates)
+                receiver.receive(updates)
             except Exception:
                 log.exception("updates_not_understood", kind=type(updates).__name__)
-                receiver.doubt()
+                receiver.note_possible_gap()
 
-    def _lost(self, over: asyncio.Future[None]) -> None:
-        if not over.cancelled():
-            over.exception()  # it is known; unread, asyncio would complain about it
+    def _on_disconnect(self, future: asyncio.Future[None]) -> None:
+        if not future.cancelled():
+            future.exception()  # already handled; if not read, asyncio would log it
         if self._receiver is not None:
-            self._receiver.doubt()
+            self._receiver.note_possible_gap()
 
-    def _stay(self) -> None:
-        at = self.session.server_address
-        if self._only_at and (at != self._only_at or ":" in at):
-            raise CannotStart(f"the line would go to {at} instead of {self._only_at}", remedy="Set TELEGRAM_DC_ADDR to the simulator's IPv4 address")
+    def _check_address(self) -> None:
+        address = self.session.server_address
+        if self._only_address and (address != self._only_address or ":" in address):
+            raise CannotStart(
+                f"the connection would go to {address} instead of {self._only_address}", remedy="Set TELEGRAM_DC_ADDR to the simulator's IPv4 address"
+            )
 
 
 def _proxy(settings: TelegramSettings) -> dict[str, object] | None:

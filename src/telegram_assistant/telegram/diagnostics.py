@@ -1,4 +1,4 @@
-"""What `tga doctor` says of the settings that reading with an account needs."""
+"""Findings of `tga doctor` about the settings that an account needs."""
 
 import re
 
@@ -11,7 +11,7 @@ HASH = re.compile("[0-9a-f]{32}")
 
 
 def examine(settings: TelegramSettings) -> list[Finding]:
-    """One line for the application, one for the key that sessions are kept under. Telegram itself is not asked."""
+    """Return one finding for the application and one for the session key. Sends nothing to Telegram."""
     return [_application(settings), _sessions(settings)]
 
 
@@ -20,8 +20,8 @@ def _application(settings: TelegramSettings) -> Finding:
     if not settings.api_id and not api_hash:
         return off(APPLICATION, f"no account can log in; to read with one, {FROM_TELEGRAM}")
     if not settings.api_id or not api_hash:
-        missing, there = ("TELEGRAM_API_ID", "TELEGRAM_API_HASH")[:: 1 if api_hash else -1]
-        return bad(APPLICATION, f"{there} is set and {missing} is not", remedy=FROM_TELEGRAM)
+        missing, present = ("TELEGRAM_API_ID", "TELEGRAM_API_HASH")[:: 1 if api_hash else -1]
+        return bad(APPLICATION, f"{present} is set and {missing} is not", remedy=FROM_TELEGRAM)
     if settings.dc_addr:
         return ok(APPLICATION, f"a simulator at {settings.dc_addr}:{settings.dc_port}, which takes any application")
     if not HASH.fullmatch(api_hash):

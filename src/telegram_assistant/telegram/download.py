@@ -1,4 +1,4 @@
-"""Files of messages, piece by piece: where they are now, and their bytes from an offset on."""
+"""Downloads files of messages part by part: locates them, and reads their bytes from an offset on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from telegram_assistant.telegram.translation.files import max_size, size_in_byte
 
 MAX_MESSAGES = 100
 SMALL_PART, LARGE_PART = 512 * 1024, 1024 * 1024
-"""Pieces begin at a multiple of their own size, so none crosses a megabyte, which Telegram would refuse."""
+"""Parts begin at a multiple of their own size, so none crosses a megabyte, which Telegram would refuse."""
 LARGE_PARTS_ABOVE = 10 * 1024 * 1024
 REFERENCE = "FILE_REFERENCE_"
 
 
 class ReferenceExpired(AssistantError):
-    """The file must be located anew; the bytes that were read stay valid."""
+    """The file must be located again. Bytes that were read stay valid."""
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
-    """A file as it can be fetched for some hours: `location` names it to Telegram."""
+class LocatedFile:
+    """A file that can be downloaded for some hours. `location` identifies it to Telegram."""
 
     media_id: int
     size_bytes: int
@@ -36,37 +36,37 @@ class Located:
 
 
 def part_bytes(size_bytes: int) -> int:
-    """How much of a file of this size is asked for at once."""
+    """Return how many bytes of a file of this size are requested at once."""
     return LARGE_PART if size_bytes > LARGE_PARTS_ABOVE else SMALL_PART
 
 
-async def locate(line: AccountClient, channel: Readable, message_ids: Sequence[MessageId]) -> Mapping[tuple[int, int], Located]:
-    """The files of these messages, by message and ordinal, in one request. What is missing has vanished."""
+async def locate(client: AccountClient, channel: Readable, message_ids: Sequence[MessageId]) -> Mapping[tuple[int, int], LocatedFile]:
+    """Locate the files of these messages, by message and ordinal, in one request. A missing entry means that the file is gone."""
     ids = sorted(set(message_ids))[:MAX_MESSAGES]
     peer = types.InputChannel(channel.channel_id, channel.access_hash)
     try:
-        answer = await line.ask(functions.channels.GetMessagesRequest(peer, [types.InputMessageID(one) for one in ids]))
+        answer = await client.ask(functions.channels.GetMessagesRequest(peer, [types.InputMessageID(one) for one in ids]))
     except CLOSED as error:
         raise AccessLost(f"Telegram does not let this account read the channel ({type(error).__name__.removesuffix('Error')})") from error
     return {
         (message.id, ordinal): found
         for message in answer.messages
-        for ordinal, media in enumerate(_shown(getattr(message, "media", None)))
+        for ordinal, media in enumerate(_media_items(getattr(message, "media", None)))
         if (found := _located(media)) is not None
     }
 
 
-async def read_part(line: AccountClient, file: Located, offset: int) -> bytes:
-    """The next piece: shorter than asked for only at the end. It goes straight to the data centre that has the file.
+async def read_part(client: AccountClient, file: LocatedFile, offset: int) -> bytes:
+    """Read the next part: shorter than requested only at the end. Goes straight to the data centre that has the file.
 
-    ReferenceExpired: locate it anew. Rejected: Telegram does not give this file.
+    ReferenceExpired: locate it again. Rejected: Telegram does not give this file.
     """
     request = functions.upload.GetFileRequest(file.location, offset=offset, limit=part_bytes(file.size_bytes))
     try:
         try:
-            answer = await line.ask(request, dc_id=file.dc_id)
+            answer = await client.ask(request, dc_id=file.dc_id)
         except errors.FileMigrateError as moved:
-            answer = await line.ask(request, dc_id=moved.new_dc)
+            answer = await client.ask(request, dc_id=moved.new_dc)
     except errors.RPCError as error:
         if str(error.message or "").startswith(REFERENCE) or type(error).__name__.startswith("FileReference"):
             raise ReferenceExpired("the reference to the file has expired") from error
@@ -76,19 +76,19 @@ async def read_part(line: AccountClient, file: Located, offset: int) -> bytes:
     return bytes(answer.bytes)
 
 
-def _shown(media: Any) -> list[Any]:  # noqa: ANN401 -- one of Telethon's media
-    """In the order of the post's facts: one, or several that were paid for."""
+def _media_items(media: Any) -> list[Any]:  # noqa: ANN401 -- one of Telethon's media
+    """List the media in the order of the post's facts: one, or several paid ones."""
     if isinstance(media, types.MessageMediaPaidMedia):
         return [getattr(one, "media", None) for one in media.extended_media]
     return [media.attached_media if isinstance(media, types.MessageMediaPoll) else media]
 
 
-def _located(media: Any) -> Located | None:  # noqa: ANN401 -- as above
+def _located(media: Any) -> LocatedFile | None:  # noqa: ANN401 -- as above
     photo, document = getattr(media, "photo", None), getattr(media, "document", None)
     if isinstance(media, types.MessageMediaPhoto) and isinstance(photo, types.Photo) and (size := max_size(photo)) is not None:
-        place = types.InputPhotoFileLocation(photo.id, photo.access_hash, photo.file_reference, thumb_size=size.type)
-        return Located(photo.id, size_in_bytes(size), photo.dc_id, place)
+        location = types.InputPhotoFileLocation(photo.id, photo.access_hash, photo.file_reference, thumb_size=size.type)
+        return LocatedFile(photo.id, size_in_bytes(size), photo.dc_id, location)
     if isinstance(media, types.MessageMediaDocument) and isinstance(document, types.Document):
-        place = types.InputDocumentFileLocation(document.id, document.access_hash, document.file_reference, thumb_size="")
-        return Located(document.id, document.size, document.dc_id, place)
+        location = types.InputDocumentFileLocation(document.id, document.access_hash, document.file_reference, thumb_size="")
+        return LocatedFile(document.id, document.size, document.dc_id, location)
     return None

@@ -1,4 +1,4 @@
-"""Whether Telethon encrypts with the fast library."""
+"""Checks whether Telethon uses the fast encryption library."""
 
 from importlib.metadata import PackageNotFoundError, version
 
@@ -10,7 +10,7 @@ SUBJECT = "cryptg"
 
 
 def examine() -> list[Finding]:
-    """Without cryptg, Telethon falls back in silence to code that needs 2 to 12 times the CPU."""
+    """Check for cryptg. Without it, Telethon silently falls back to code that needs 2 to 12 times the CPU."""
     try:
         number = version("cryptg")
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""What Telegram's errors mean for us: wait so long, try again later, the account is refused; the rest is about the request."""
+"""Maps Telegram's errors to ours: a wait, a later retry, or a refused account. All others concern the request itself."""
 
 import re
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ from telethon import errors
 from telegram_assistant.domain.accounts.account import AccountRefused, AccountState
 from telegram_assistant.errors import NoAnswer, Unanswered
 
-UNTOLD_WAIT_SECONDS = 60.0
-"""Telegram asks to wait and does not say how long."""
+DEFAULT_WAIT_SECONDS = 60.0
+"""Used when Telegram demands a wait without a length."""
 AGAIN_SECONDS = 10.0
 
 LOST = (OSError, EOFError, TimeoutError, BufferError, errors.SecurityError, errors.BadMessageError, errors.AuthKeyNotFound)
-"""What is raised when there is no answer, or none that can be read: the connection is of no use any more."""
+"""Errors that mean no answer, or none that can be read: the connection cannot be used any more."""
 
 _PARKED: Mapping[type[Exception], AccountState] = {
     errors.UserDeactivatedError: AccountState.BANNED,
@@ -31,24 +31,24 @@ _WHY = {
 }
 
 
-def wait_in(error: Exception) -> float | None:
-    """How long Telegram asks to wait, if that is what the error says. Never less than a second: some servers say 0, or less."""
-    if not isinstance(error, errors.FloodError) or _parked_in(error) is not None:
+def demanded_wait_seconds(error: Exception) -> float | None:
+    """Return how long Telegram demands to wait, or None if the error is about something else. At least a second: some servers say 0, or less."""
+    if not isinstance(error, errors.FloodError) or _account_state_after(error) is not None:
         return None
     seconds = getattr(error, "seconds", None)
     if seconds is None:
-        told = re.search(r"_(-?\d+)$", str(error.message or ""))
-        seconds = float(told.group(1)) if told else UNTOLD_WAIT_SECONDS
+        found = re.search(r"_(-?\d+)$", str(error.message or ""))
+        seconds = float(found.group(1)) if found else DEFAULT_WAIT_SECONDS
     return max(1.0, float(seconds))
 
 
-def verdict_on(error: Exception) -> AccountRefused | Unanswered | None:
-    """None where the error is about the request: no such channel, no such name, a wrong code."""
-    state = _parked_in(error)
+def map_error(error: Exception) -> AccountRefused | Unanswered | None:
+    """Return our error, or None if the error concerns the request: no such channel, no such name, a wrong code."""
+    state = _account_state_after(error)
     if state is not None:
         return AccountRefused(f"{_WHY[state]} ({_name(error)})", state=state)
-    passing = isinstance(error, (*LOST, errors.ServerError, errors.TimedOutError))
-    if passing or (isinstance(error, errors.RPCError) and abs(error.code or 0) >= errors.ServerError.code):
+    is_transient = isinstance(error, (*LOST, errors.ServerError, errors.TimedOutError))
+    if is_transient or (isinstance(error, errors.RPCError) and abs(error.code or 0) >= errors.ServerError.code):
         return Unanswered(f"Telegram does not answer ({_name(error)})", reason=_reason(error), retry_after_seconds=AGAIN_SECONDS)
     return None
 
@@ -59,8 +59,8 @@ def _reason(error: Exception) -> NoAnswer:
     return NoAnswer.CONNECTION if isinstance(error, ConnectionError) else NoAnswer.NETWORK
 
 
-def _parked_in(error: Exception) -> AccountState | None:
-    """Telethon puts names that it does not know into the class of their number, so some are told by their text."""
+def _account_state_after(error: Exception) -> AccountState | None:
+    """Return the state that the error puts the account into, or None. Telethon maps unknown names to the class of their code, so check texts too."""
     message = str(getattr(error, "message", None) or "")
     if type(error) in _PARKED:
         return _PARKED[type(error)]
@@ -72,6 +72,6 @@ def _parked_in(error: Exception) -> AccountState | None:
 
 
 def _name(error: Exception) -> str:
-    """The error's name as Telegram writes it, or else as Telethon does."""
+    """Return the error's name as Telegram writes it, or else as Telethon does."""
     generic = type(error) in errors.base_errors.values() or type(error) is errors.RPCError
     return str(getattr(error, "message", "")) if generic else type(error).__name__

@@ -1,4 +1,4 @@
-"""Logging in by phone and code or by a QR code, and two-step password, and logging out."""
+"""Login by phone and code or by QR code, with two-step password; and logout."""
 
 import asyncio
 import base64
@@ -17,23 +17,23 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Rejected
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.telegram.account_client import AccountClient, Clock, LimitStore
-from telegram_assistant.telegram.client import line_over
+from telegram_assistant.telegram.client import open_session_client
 from telegram_assistant.telegram.session import LoginSession, session_of
 
 FOR_EVER = float("inf")
-SHORTEST_CODE_SECONDS, MAX_CODE_SECONDS = 1.0, 60.0
-"""Telegram says until when a code is good, by its own clock; half a minute is usual."""
+MIN_CODE_SECONDS, MAX_CODE_SECONDS = 1.0, 60.0
+"""Limits of a QR code's lifetime. Telegram reports it by its own clock; half a minute is usual."""
 TOO_LATE = (errors.AuthTokenExpiredError, errors.AuthTokenInvalidError, errors.AuthTokenAlreadyAcceptedError)
 NO_APPLICATION = (errors.ApiIdInvalidError, errors.ApiIdPublishedFloodError)
 
 
 class WrongAnswer(Rejected):
-    """The person is to be asked again; the text says what was wrong."""
+    """The person must be asked again. The text says what was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountProfile:
-    """Who is logged in."""
+    """The account that is logged in."""
 
     user_id: int
     phone: str
@@ -42,17 +42,17 @@ class AccountProfile:
 
 @dataclass(frozen=True, slots=True)
 class QrCode:
-    """A link that logs us in as whoever opens it in an app of theirs: a secret for as long as it is good."""
+    """A link that logs us in as the person who opens it in their app. It is a secret as long as it is valid."""
 
     link: str = field(repr=False)
     good_for_seconds: float
 
 
 class LoginDialog:
-    """One login over a line that nobody else uses. `open_login` makes it."""
+    """One login over a client that nothing else uses. Built by `open_login`."""
 
-    def __init__(self, line: AccountClient, session: LoginSession, settings: TelegramSettings, *, scanned: asyncio.Event) -> None:
-        self._line = line
+    def __init__(self, client: AccountClient, session: LoginSession, settings: TelegramSettings, *, scanned: asyncio.Event) -> None:
+        self._client = client
         self._session = session
         self._settings = settings
         self._scanned = scanned
@@ -61,17 +61,17 @@ class LoginDialog:
 
     @property
     def session(self) -> str:
-        """A full login, once somebody is logged in."""
+        """The full login, once the login is complete."""
         return self._session.login
 
     async def send_code(self, phone: str) -> None:
-        """WrongAnswer when it is no number; Rejected when there is no code to be had for it."""
+        """Send a code. Raises WrongAnswer if the phone number is invalid, and Rejected if Telegram sends no code to it."""
         request = functions.auth.SendCodeRequest(phone, self._settings.api_id, self._settings.api_hash.get_secret_value(), types.CodeSettings())
         try:
             try:
-                sent = await self._line.ask(request)
-            except errors.InvalidDCError:  # the account lives elsewhere, and Telethon has gone there
-                sent = await self._line.ask(request)
+                sent = await self._client.ask(request)
+            except errors.InvalidDCError:  # the account lives in another data centre, and Telethon has switched to it
+                sent = await self._client.ask(request)
         except errors.PhoneNumberInvalidError as error:
             raise WrongAnswer("Telegram does not know this number; write it with + and the country code") from error
         except errors.RPCError as error:
@@ -80,10 +80,10 @@ class LoginDialog:
             raise Rejected("Telegram sends no code to this number")
         self._phone, self._code_hash = phone, sent.phone_code_hash
 
-    async def give_code(self, code: str) -> AccountProfile | None:
-        """None: the code is right, and a password is wanted too."""
+    async def submit_code(self, code: str) -> AccountProfile | None:
+        """Submit the code. Returns None if it is right and a password is needed too."""
         try:
-            answer = await self._line.ask(functions.auth.SignInRequest(self._phone, self._code_hash, code))
+            answer = await self._client.ask(functions.auth.SignInRequest(self._phone, self._code_hash, code))
         except errors.SessionPasswordNeededError:
             return None
         except (errors.PhoneCodeInvalidError, errors.PhoneCodeEmptyError) as error:
@@ -94,36 +94,36 @@ class LoginDialog:
             raise _refusal(error) from error
         if isinstance(answer, types.auth.AuthorizationSignUpRequired):
             raise Rejected("nobody has a Telegram account with this number")
-        return _me(answer.user)
+        return _profile_of(answer.user)
 
     async def qr_code(self) -> QrCode | AccountProfile | None:
-        """A new code; or who has scanned the last one. None: it was scanned, and a password is wanted too."""
+        """Return a new code, or the profile of the person who scanned the last one. None: it was scanned, and a password is needed too."""
         self._scanned.clear()
         request = functions.auth.ExportLoginTokenRequest(self._settings.api_id, self._settings.api_hash.get_secret_value(), except_ids=[])
         try:
-            answer = await self._line.ask(request)
+            answer = await self._client.ask(request)
             if isinstance(answer, types.auth.LoginTokenMigrateTo):
-                answer = await self._follow_there(answer, request)
+                answer = await self._complete_elsewhere(answer, request)
         except errors.SessionPasswordNeededError:
             return None
         except errors.RPCError as error:
             raise _refusal(error) from error
         if isinstance(answer, types.auth.LoginTokenSuccess):
-            return _me(answer.authorization.user)
+            return _profile_of(answer.authorization.user)
         token = base64.urlsafe_b64encode(answer.token).decode().rstrip("=")
         left = answer.expires.timestamp() - time.time()
-        return QrCode(f"tg://login?token={token}", min(max(left, SHORTEST_CODE_SECONDS), MAX_CODE_SECONDS))
+        return QrCode(f"tg://login?token={token}", min(max(left, MIN_CODE_SECONDS), MAX_CODE_SECONDS))
 
-    async def _follow_there(self, answer: Any, request: Any) -> Any:  # noqa: ANN401 -- Telethon ships no types
-        """Whoever has scanned it lives in another data centre. Too late, there is a new code of that one."""
-        await self._line.move_to(answer.dc_id)
+    async def _complete_elsewhere(self, answer: Any, request: Any) -> Any:  # noqa: ANN401 -- Telethon ships no types
+        """Complete the login in the data centre of the account that scanned the code. If that is too late, return a new code from there."""
+        await self._client.move_to(answer.dc_id)
         try:
-            return await self._line.ask(functions.auth.ImportLoginTokenRequest(answer.token))
+            return await self._client.ask(functions.auth.ImportLoginTokenRequest(answer.token))
         except TOO_LATE:
-            return await self._line.ask(request)
+            return await self._client.ask(request)
 
     async def is_scanned(self, within_seconds: float) -> bool:
-        """Whether Telegram says so within that time. It may have been scanned all the same: a new code tells."""
+        """Wait for Telegram's message that the code was scanned. False is no proof that it was not: the next code shows."""
         try:
             async with asyncio.timeout(within_seconds):
                 await self._scanned.wait()
@@ -131,61 +131,63 @@ class LoginDialog:
             return False
         return True
 
-    async def give_password(self, password: str) -> AccountProfile:
+    async def submit_password(self, password: str) -> AccountProfile:
         try:
-            puzzle = await self._line.ask(functions.account.GetPasswordRequest())
-            solved = await asyncio.to_thread(compute_check, puzzle, password)
-            answer = await self._line.ask(functions.auth.CheckPasswordRequest(solved))
+            challenge = await self._client.ask(functions.account.GetPasswordRequest())
+            proof = await asyncio.to_thread(compute_check, challenge, password)
+            answer = await self._client.ask(functions.auth.CheckPasswordRequest(proof))
         except errors.PasswordHashInvalidError as error:
             raise WrongAnswer("that password is wrong") from error
         except errors.RPCError as error:
             raise _refusal(error) from error
-        return _me(answer.user)
+        return _profile_of(answer.user)
 
     async def undo(self) -> None:
-        """End the session that was just made."""
-        await log_out(self._line)
+        """End the session that was just created."""
+        await log_out(self._client)
 
 
 @asynccontextmanager
 async def open_login(
     settings: TelegramSettings, *, account_id: AccountId, limits: LimitStore, clock: Clock | None = None
 ) -> AsyncIterator[LoginDialog]:
-    """A line with a key of its own that nobody else has, so it needs no lease. It hears when a code was scanned."""
+    """Open a client with a new key that no other process has, so it needs no lease. It notices when a code is scanned."""
     session, scanned = session_of(""), QrScanned()
-    async with line_over(session, settings, Lease(begun=FOR_EVER), account_id=account_id, limits=limits, receiver=scanned, clock=clock) as line:
-        yield LoginDialog(line, session, settings, scanned=scanned.event)
+    async with open_session_client(
+        session, settings, Lease(begun=FOR_EVER), account_id=account_id, limits=limits, receiver=scanned, clock=clock
+    ) as client:
+        yield LoginDialog(client, session, settings, scanned=scanned.event)
 
 
 class QrScanned:
-    """Hears only that a QR code was scanned."""
+    """Receives only the update that a QR code was scanned."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
 
-    def hear(self, updates: types.TypeUpdates) -> None:
-        told = [updates.update] if isinstance(updates, types.UpdateShort) else getattr(updates, "updates", [])
-        if any(isinstance(one, types.UpdateLoginToken) for one in told):
+    def receive(self, updates: types.TypeUpdates) -> None:
+        received = [updates.update] if isinstance(updates, types.UpdateShort) else getattr(updates, "updates", [])
+        if any(isinstance(one, types.UpdateLoginToken) for one in received):
             self.event.set()
 
-    def doubt(self) -> None:
-        """A code that was scanned unheard is found when the next one is asked for."""
+    def note_possible_gap(self) -> None:
+        """Do nothing: a missed scan is found when the next code is requested."""
 
 
-async def whoami(line: AccountClient) -> AccountProfile:
-    (user,) = await line.ask(functions.users.GetUsersRequest([types.InputUserSelf()]))
-    return _me(user)
+async def whoami(client: AccountClient) -> AccountProfile:
+    (user,) = await client.ask(functions.users.GetUsersRequest([types.InputUserSelf()]))
+    return _profile_of(user)
 
 
-async def log_out(line: AccountClient) -> None:
-    """End the session at Telegram. One that has ended already is no mistake."""
+async def log_out(client: AccountClient) -> None:
+    """End the session at Telegram. A session that has ended already is no error."""
     try:
-        await line.ask(functions.auth.LogOutRequest())
+        await client.ask(functions.auth.LogOutRequest())
     except AccountRefused:
         return
 
 
-def _me(user: Any) -> AccountProfile:  # noqa: ANN401 -- Telethon ships no types
+def _profile_of(user: Any) -> AccountProfile:  # noqa: ANN401 -- Telethon ships no types
     return AccountProfile(user.id, str(user.phone or ""), bool(user.premium))
 
 

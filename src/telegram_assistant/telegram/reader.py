@@ -1,4 +1,4 @@
-"""Reading channels through one account's line."""
+"""Reads channels with one account."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,11 +16,11 @@ from telegram_assistant.domain.posts.history import HistoryPage, Readable
 from telegram_assistant.errors import AccessLost, Rejected
 from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.history import HistoryRequest
-from telegram_assistant.telegram.translation.raw_messages import packed, packed_answer
+from telegram_assistant.telegram.translation.raw_messages import pack_answer, pack_messages
 from telegram_assistant.telegram.translation.translate import post_of
 
 PAGE = 100
-"""Telegram gives no more at once."""
+"""The largest page that Telegram returns."""
 
 CLOSED = (
     errors.ChannelPrivateError,
@@ -35,13 +35,13 @@ FULL = "the account has joined as many channels as Telegram allows"
 NO_SUCH_INVITE = (errors.InviteHashExpiredError, errors.InviteHashInvalidError, errors.InviteHashEmptyError)
 
 
-class NoPlace(Rejected):
-    """The account can join no further channel, whichever."""
+class TooManyChannels(Rejected):
+    """The account cannot join any further channel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What is in a list of chats: channels that the account can read, and how many others there are."""
+    """Contents of a list of chats: channels that the account can read, and how many others there are."""
 
     channels: tuple[FoundChannel, ...]
     groups: int = 0
@@ -51,7 +51,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class TelegramFolder:
-    """A folder of the account, as the person has made it: chats that were put in, or all channels but some."""
+    """A folder of the account at Telegram: chats that were put in, or all channels except some."""
 
     number: int
     title: str
@@ -61,13 +61,13 @@ class TelegramFolder:
 
 
 class ChannelReader:
-    """One account's eyes. What Telegram does not let it see is AccessLost or Rejected; Busy is whatever passes."""
+    """Reads with one account. Raises AccessLost or Rejected for what Telegram does not show it, and Busy for what passes."""
 
-    def __init__(self, line: AccountClient) -> None:
-        self.line = line
+    def __init__(self, client: AccountClient) -> None:
+        self.client = client
 
     async def newest(self, channel: Readable) -> HistoryPage:
-        """The newest page. One that holds all there is proves everything from the first id on."""
+        """Read the newest page. A page that holds the whole history proves every id from the first on."""
         history, answer = await self._history(channel)
         page = _page(channel, history.messages, answer, below=None)
         if page.proven is not None and getattr(history, "count", 0) <= len(history.messages):
@@ -75,26 +75,26 @@ class ChannelReader:
         return page
 
     async def below(self, channel: Readable, message_id: MessageId) -> HistoryPage:
-        """The page that comes just before an id."""
+        """Read the page just before an id."""
         history, answer = await self._history(channel, offset_id=message_id)
         return _page(channel, history.messages, answer, below=message_id)
 
     async def above(self, channel: Readable, message_id: MessageId) -> HistoryPage:
-        """The page that comes just after an id: its lowest message is the first that exists above."""
+        """Read the page just after an id. Its lowest message is the first that exists above the id."""
         history, answer = await self._history(channel, offset_id=message_id + 1, add_offset=-PAGE)
         messages = [message for message in history.messages if message.id > message_id]
         page = _page(channel, messages, answer, below=None)
         return replace(page, proven=IdRange(MessageId(message_id + 1), page.proven.high) if page.proven else None)
 
     async def last_before(self, channel: Readable, moment: datetime) -> MessageId:
-        """The newest message that is older than that; 0 when there is none."""
+        """Return the newest message before that moment, or 0 if there is none."""
         history, _ = await self._history(channel, offset_date=moment, limit=1)
         return MessageId(max((message.id for message in history.messages), default=0))
 
     async def resolve(self, username: str) -> FoundChannel:
-        """Look a public name up. This is the request that Telegram counts most strictly: once per account and name, ever."""
+        """Look up a public name. Telegram limits this request most strictly: once per account and name, ever."""
         try:
-            answer = await self.line.ask(functions.contacts.ResolveUsernameRequest(username))
+            answer = await self.client.ask(functions.contacts.ResolveUsernameRequest(username))
         except NO_SUCH_NAME as error:
             raise Rejected(f"there is no @{username} on Telegram") from error
         found = [_found(chat) for chat in answer.chats if _is_channel(chat)]
@@ -103,13 +103,13 @@ class ChannelReader:
         return found[0]
 
     async def join(self, invite: str) -> FoundChannel:
-        """Open a private channel by its invitation, and join it unless the account is in already."""
+        """Open a private channel by its invitation, and join it unless the account has joined already."""
         try:
-            seen = await self.line.ask(functions.messages.CheckChatInviteRequest(invite))
+            seen = await self.client.ask(functions.messages.CheckChatInviteRequest(invite))
             if isinstance(seen, types.ChatInvite):
                 if not seen.broadcast:
                     raise Rejected("the invitation leads to a group, not to a channel")
-                answer = await self.line.ask(functions.messages.ImportChatInviteRequest(invite))
+                answer = await self.client.ask(functions.messages.ImportChatInviteRequest(invite))
                 chats = answer.chats
             else:
                 chats = [seen.chat]
@@ -118,28 +118,28 @@ class ChannelReader:
         except errors.InviteRequestSentError as error:
             raise Rejected("the channel's owner has to approve the account first; ask again when that is done") from error
         except errors.ChannelsTooMuchError as error:
-            raise NoPlace(FULL) from error
+            raise TooManyChannels(FULL) from error
         return _found(chats[0])
 
-    async def enter(self, channel: Readable) -> None:
-        """Join a public channel. NoPlace when the account is in too many; Rejected when it may not, or not at once."""
+    async def join_public(self, channel: Readable) -> None:
+        """Join a public channel. Raises TooManyChannels if the account is in too many, and Rejected if it may not join, or not at once."""
         try:
-            await self.line.ask(functions.channels.JoinChannelRequest(types.InputChannel(channel.channel_id, channel.access_hash)))
+            await self.client.ask(functions.channels.JoinChannelRequest(types.InputChannel(channel.channel_id, channel.access_hash)))
         except errors.UserAlreadyParticipantError:
             return
         except errors.ChannelsTooMuchError as error:
-            raise NoPlace(FULL) from error
+            raise TooManyChannels(FULL) from error
         except errors.InviteRequestSentError as error:
             raise Rejected("the channel's owner has to approve the account first") from error
         except CLOSED as error:
             raise Rejected(f"Telegram does not let this account join ({type(error).__name__.removesuffix('Error')})") from error
 
     async def joined(self, after: "DialogCursor | None" = None) -> "tuple[tuple[FoundChannel, ...], DialogCursor | None]":
-        """One page of the channels that the account has joined, and where the next page begins."""
+        """Return one page of the channels that the account has joined, and where the next page begins."""
         cursor = after or DialogCursor(None, 0, 0, 0)
         peer = types.InputPeerChannel(cursor.channel_id, cursor.access_hash) if cursor.channel_id else types.InputPeerEmpty()
         request = functions.messages.GetDialogsRequest(cursor.date, cursor.message_id, peer, limit=PAGE, hash=0)
-        answer = await self.line.ask(request)
+        answer = await self.client.ask(request)
         chats = {chat.id: chat for chat in answer.chats}
         found = tuple(_found(chat) for chat in chats.values() if _is_channel(chat))
         if not isinstance(answer, types.messages.DialogsSlice) or len(answer.dialogs) < PAGE:
@@ -147,9 +147,9 @@ class ChannelReader:
         return found, _cursor_after(answer, chats)
 
     async def shared_folder(self, slug: str) -> Listing:
-        """What is behind a link to a folder. Nothing is joined."""
+        """List the chats behind a link to a folder, without joining anything."""
         try:
-            answer = await self.line.ask(functions.chatlists.CheckChatlistInviteRequest(slug))
+            answer = await self.client.ask(functions.chatlists.CheckChatlistInviteRequest(slug))
         except errors.BadRequestError as error:  # Telethon has no class for these
             if not str(error.message).startswith("INVITE_SLUG_"):
                 raise
@@ -157,12 +157,12 @@ class ChannelReader:
         return _listing(answer.chats)
 
     async def folders(self) -> tuple[TelegramFolder, ...]:
-        """The account's own folders."""
-        answer = await self.line.ask(functions.messages.GetDialogFiltersRequest())
+        """Return the account's own folders."""
+        answer = await self.client.ask(functions.messages.GetDialogFiltersRequest())
         return tuple(_folder(one) for one in answer.filters if isinstance(one, types.DialogFilter | types.DialogFilterChatlist))
 
     async def look_up(self, chats: Sequence[Readable]) -> Listing:
-        """What chats are of which only the ids are known."""
+        """Look up chats of which only ids are known."""
         found: list[Any] = []
         for start in range(0, len(chats), PAGE):
             found += await self._chats(chats[start : start + PAGE])
@@ -170,9 +170,9 @@ class ChannelReader:
         return replace(listing, closed=listing.closed + len(chats) - len(found))
 
     async def _chats(self, chats: Sequence[Readable]) -> list[Any]:
-        """Without those that Telegram does not show; one of them spoils the whole answer, so it is looked for by halves."""
+        """Load chats, without those that Telegram does not show. One of these fails the whole request, so halves are tried."""
         try:
-            answer = await self.line.ask(
+            answer = await self.client.ask(
                 functions.channels.GetChannelsRequest([types.InputChannel(one.channel_id, one.access_hash) for one in chats])
             )
         except CLOSED:
@@ -183,11 +183,11 @@ class ChannelReader:
     async def _history(
         self, channel: Readable, *, offset_id: int = 0, offset_date: datetime | None = None, add_offset: int = 0, limit: int = PAGE
     ) -> tuple[Any, bytes]:
-        """Telegram's answer, and the bytes that it was read from."""
+        """Return Telegram's answer and its bytes."""
         peer = types.InputPeerChannel(channel.channel_id, channel.access_hash)
         request = HistoryRequest(peer, offset_id, offset_date, add_offset, limit, max_id=0, min_id=0, hash=0)
         try:
-            return await self.line.ask(request), request.answer
+            return await self.client.ask(request), request.answer
         except CLOSED as error:
             raise AccessLost(f"Telegram does not let this account read the channel ({type(error).__name__.removesuffix('Error')})") from error
 
@@ -213,13 +213,13 @@ def _cursor_after(answer: types.messages.DialogsSlice, chats: dict[int, Any]) ->
 def _page(channel: Readable, messages: list[Any], answer: bytes, *, below: MessageId | None) -> HistoryPage:
     posts = tuple(post for message in messages if (post := post_of(channel.channel_id, message)) is not None)
     proven = proven_by([MessageId(message.id) for message in messages], below=below)
-    return HistoryPage(posts, proven, partial(_packed, messages, answer))
+    return HistoryPage(posts, proven, partial(_pack, messages, answer))
 
 
-def _packed(messages: list[Any], answer: bytes, ids: Sequence[MessageId]) -> bytes:
-    """All of a page as it came; of some of its messages, their own bytes."""
+def _pack(messages: list[Any], answer: bytes, ids: Sequence[MessageId]) -> bytes:
+    """Pack a whole page as it came, or else only the wanted messages."""
     wanted = set(ids)
-    return packed_answer(answer) if len(wanted) == len(messages) else packed(message for message in reversed(messages) if message.id in wanted)
+    return pack_answer(answer) if len(wanted) == len(messages) else pack_messages(message for message in reversed(messages) if message.id in wanted)
 
 
 def _is_channel(chat: Any) -> bool:  # noqa: ANN401 -- one of Telethon's chats
@@ -232,16 +232,16 @@ def _listing(chats: Sequence[Any]) -> Listing:
     return Listing(channels, groups, closed=len(chats) - groups - len(channels))
 
 
-def _folder(theirs: types.DialogFilter | types.DialogFilterChatlist) -> TelegramFolder:
+def _folder(telegram_folder: types.DialogFilter | types.DialogFilterChatlist) -> TelegramFolder:
     def ids_in(peers: Sequence[Any]) -> tuple[Readable, ...]:
         return tuple(Readable(ChannelId(peer.channel_id), peer.access_hash) for peer in peers if isinstance(peer, types.InputPeerChannel))
 
     return TelegramFolder(
-        theirs.id,
-        theirs.title.text,
-        ids_in([*theirs.pinned_peers, *theirs.include_peers]),
-        has_all_channels=bool(getattr(theirs, "broadcasts", False)),
-        without=frozenset(one.channel_id for one in ids_in(getattr(theirs, "exclude_peers", ()))),
+        telegram_folder.id,
+        telegram_folder.title.text,
+        ids_in([*telegram_folder.pinned_peers, *telegram_folder.include_peers]),
+        has_all_channels=bool(getattr(telegram_folder, "broadcasts", False)),
+        without=frozenset(one.channel_id for one in ids_in(getattr(telegram_folder, "exclude_peers", ()))),
     )
 
 

@@ -1,8 +1,8 @@
-"""What a person types to log in, sealed for the one process that asked: the database never sees a code or a password.
+"""Seals what a person types to log in for the one process that asked: the database never sees a code or a password.
 
-The asking process makes a key pair and keeps the private half in its memory. The door makes one for each answer, so that
-only their shared secret opens it (X25519, HKDF, AES-GCM), and only as the answer to that question. The other way round, a
-door asks for what it shall show: a link that logs in whoever opens it first.
+The asking process creates a key pair and keeps the private key in memory. The answering side creates one per answer, so
+only their shared secret opens the answer (X25519, HKDF, AES-GCM), and only as the answer to that question. In the other
+direction, the program that shows a QR code sends a key, because the link logs in the first person who opens it.
 """
 
 from cryptography.exceptions import InvalidTag
@@ -15,7 +15,7 @@ from telegram_assistant.errors import Rejected
 
 KEY_BYTES = 32
 NONCE = bytes(12)
-"""Each key seals one answer, so the nonce may be the same."""
+"""Each key seals one answer, so the nonce may be constant."""
 
 
 class AnswerReceiver:
@@ -29,7 +29,7 @@ class AnswerReceiver:
         return self._private.public_key().public_bytes_raw()
 
     def open(self, sealed: bytes, *, question: str) -> str:
-        """Rejected when it was not sealed for us, or for another question."""
+        """Open an answer. Raises Rejected if it was sealed for another key or another question."""
         try:
             theirs = X25519PublicKey.from_public_bytes(sealed[:KEY_BYTES])
             return _cipher(self._private, theirs).decrypt(NONCE, sealed[KEY_BYTES:], question.encode()).decode()
@@ -38,7 +38,7 @@ class AnswerReceiver:
 
 
 def seal(answer: str, public_key: bytes, *, question: str) -> bytes:
-    """The side that answers."""
+    """Seal an answer, on the side that answers."""
     mine = X25519PrivateKey.generate()
     cipher = _cipher(mine, X25519PublicKey.from_public_bytes(public_key))
     return mine.public_key().public_bytes_raw() + cipher.encrypt(NONCE, answer.encode(), question.encode())

@@ -1,7 +1,6 @@
 """Telethon's session for one account: the login in memory, and nothing else.
 
-Entities are not kept: whoever asks for a channel names it by id and access hash. How far updates were seen is kept by who
-listens to them.
+Entities are not kept, because callers name channels by id and access hash. The receiver of updates keeps their position.
 """
 
 import struct
@@ -15,19 +14,19 @@ FIRST_DC = 2
 
 
 class LoginSession(StringSession):  # type: ignore[misc]  # Telethon ships no types
-    """Telethon's own, without its growing list of entities."""
+    """Telethon's own session, without its growing list of entities."""
 
     @property
     def login(self) -> str:
-        """The login in Telethon's own form: whoever has it is logged in."""
+        """The login in Telethon's own form. Anyone who has it is logged in."""
         return str(self.save())
 
     def process_entities(self, tlo: Any) -> None:  # noqa: ANN401 -- any answer of Telegram
-        """Nothing is kept."""
+        """Keep no entities."""
 
 
 def session_of(login: str) -> LoginSession:
-    """Empty: nobody is logged in yet. AccountRefused when it is none of Telethon's."""
+    """Build a session; an empty login means not logged in yet. Raises AccountRefused if it is not in Telethon's form."""
     try:
         return LoginSession(login)
     except (ValueError, struct.error) as error:

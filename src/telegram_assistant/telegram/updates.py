@@ -1,8 +1,8 @@
-"""What Telegram tells an account by itself: new posts, edits and deletions of the channels that it has joined.
+"""Updates that Telegram pushes to an account: new posts, edits and deletions in the channels it has joined.
 
-Telegram tells what it likes, once, and forgets it. So nothing is proven by it: what was told is landed at once because it is
-fresh, and wherever something may have been missed, the channel is read. Every event of a channel has a number (pts) that says
-whether the one before it was heard.
+Telegram sends an update once and does not repeat it, so updates prove nothing. Pushed posts are landed at once because
+they are fresh; if an update may have been missed, the channel is read. Every event of a channel has a number (pts), which
+shows whether the event before it was received.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.translation.translate import post_of
 
 MAX_WAITING = 2000
-"""Messages and deletions that wait to be taken, over all channels. A burst beyond it is read from history instead."""
+"""Maximum number of buffered messages and deletions over all channels. What exceeds it is read from history instead."""
 
 NUMBERED = (
     types.UpdateNewChannelMessage,
@@ -29,28 +29,28 @@ NUMBERED = (
     types.UpdatePinnedChannelMessages,
     types.UpdateChannelWebPage,
 )
-"""Events of a channel that move its counter."""
+"""Channel events that advance the channel's pts."""
 
 
 class Gap(StrEnum):
     """Why a channel has to be read."""
 
     MISSED = "missed"
-    """A number is left out."""
-    TOLD = "told"
-    """Telegram says that there is more than it tells."""
+    """A pts number is missing."""
+    INCOMPLETE = "told"
+    """Telegram says that there is more than it has sent."""
     DROPPED = "dropped"
-    """It came faster than it was taken."""
+    """Updates arrived faster than they were taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelUpdates:
-    """What was told of one channel since it was last taken. Of a message that was edited meanwhile, how it is now."""
+    """The updates of one channel since they were last taken. An edited message appears in its latest form."""
 
     channel_id: ChannelId
     posts: tuple[Post, ...]
     messages: tuple[Any, ...]
-    """As Telegram sent them."""
+    """The messages as Telegram sent them."""
     deleted_ids: tuple[MessageId, ...]
     gap: Gap | None
 
@@ -66,24 +66,24 @@ class _Waiting:
 
 
 class UpdateReceiver(Protocol):
-    """Whoever is told what comes over a connection."""
+    """Receives the updates of a connection."""
 
-    def hear(self, updates: Any) -> None: ...  # noqa: ANN401 -- any of Telethon's updates
-    def doubt(self) -> None:
-        """Something may have been missed."""
+    def receive(self, updates: Any) -> None: ...  # noqa: ANN401 -- any of Telethon's updates
+    def note_possible_gap(self) -> None:
+        """Note that updates may have been missed."""
         ...
 
 
 class UpdateBuffer:
-    """Hears for one account, over all its connections, and keeps little: who takes may be slow."""
+    """Buffers the updates of one account, over all its connections, up to a limit, because the consumer may be slow."""
 
     def __init__(self, *, max_waiting: int = MAX_WAITING) -> None:
-        self.something = asyncio.Event()
-        """Set while there is something to take."""
-        self.doubts = 0
-        """How often something may have passed unheard: a connection that was made or lost, a burst that Telegram cut short."""
-        self.doubted = asyncio.Event()
-        """Set by every doubt; who sees to it clears it."""
+        self.has_updates = asyncio.Event()
+        """Set while there are updates to take."""
+        self.possible_gaps = 0
+        """How often updates may have been missed: after a connection was opened or lost, or when Telegram cut a burst short."""
+        self.has_possible_gap = asyncio.Event()
+        """Set with each possible gap. The consumer clears it."""
         self._max_waiting = max_waiting
         self._waiting: dict[int, _Waiting] = {}
         self._count = 0
@@ -91,59 +91,59 @@ class UpdateBuffer:
 
     @property
     def waiting(self) -> int:
-        """How many messages and deletions there are to take."""
+        """How many messages and deletions are buffered."""
         return self._count
 
-    def doubt(self) -> None:
-        self.doubts += 1
-        self.doubted.set()
+    def note_possible_gap(self) -> None:
+        self.possible_gaps += 1
+        self.has_possible_gap.set()
 
-    def hear(self, updates: Any) -> None:  # noqa: ANN401 -- any of Telethon's updates
-        """At once and without waiting: the connection reads on only afterwards."""
+    def receive(self, updates: Any) -> None:  # noqa: ANN401 -- any of Telethon's updates
+        """Buffer updates without waiting: the connection reads on only afterwards."""
         match updates:
             case types.UpdatesTooLong():
-                self.doubt()
+                self.note_possible_gap()
             case types.Updates() | types.UpdatesCombined():
-                self._hear_all(updates.updates)
+                self._receive_all(updates.updates)
             case types.UpdateShort():
-                self._hear_all([updates.update])
+                self._receive_all([updates.update])
 
     def missed(self, updates: Iterable[Any]) -> frozenset[ChannelId]:
-        """Which channels have to be read, by what was missed of them: those are left out of which everything was heard."""
+        """Return the channels that must be read because of these missed updates, without those that are up to date."""
         return frozenset(ChannelId(one.channel_id) for one in updates if isinstance(one, types.UpdateChannelTooLong) and self._is_ahead(one))
 
     def take(self) -> tuple[ChannelUpdates, ...]:
-        """What has come since the last time."""
+        """Return and remove the buffered updates."""
         waiting, self._waiting, self._count = self._waiting, {}, 0
-        self.something.clear()
-        return tuple(_heard(ChannelId(channel_id), one) for channel_id, one in waiting.items())
+        self.has_updates.clear()
+        return tuple(_channel_updates(ChannelId(channel_id), one) for channel_id, one in waiting.items())
 
-    def _hear_all(self, updates: Iterable[Any]) -> None:
+    def _receive_all(self, updates: Iterable[Any]) -> None:
         for update in updates:
             match update:
                 case types.UpdateChannelTooLong():
                     if self._is_ahead(update):
-                        self._of(update.channel_id).gap = Gap.TOLD
+                        self._waiting_in(update.channel_id).gap = Gap.INCOMPLETE
                 case types.UpdateChannel():
-                    self._of(update.channel_id).gap = Gap.TOLD
+                    self._waiting_in(update.channel_id).gap = Gap.INCOMPLETE
                 case _ if isinstance(update, NUMBERED):
-                    self._hear_numbered(update)
+                    self._receive_numbered(update)
 
-    def _hear_numbered(self, update: Any) -> None:  # noqa: ANN401 -- one of NUMBERED
+    def _receive_numbered(self, update: Any) -> None:  # noqa: ANN401 -- one of NUMBERED
         channel_id = _channel_of(update)
         known = None if channel_id is None else self._pts.get(channel_id)
         if channel_id is None or (known is not None and update.pts <= known):
-            return  # told before, or so late that the channel is read already
+            return  # received before, or so late that the channel has been read already
         self._pts[channel_id] = update.pts
         if known is not None and update.pts > known + update.pts_count:
-            self._of(channel_id).gap = Gap.MISSED
-        self._keep(channel_id, update)
+            self._waiting_in(channel_id).gap = Gap.MISSED
+        self._buffer(channel_id, update)
 
-    def _keep(self, channel_id: int, update: Any) -> None:  # noqa: ANN401 -- as above
+    def _buffer(self, channel_id: int, update: Any) -> None:  # noqa: ANN401 -- as above
         messages, deleted = _contents(update)
         if not (messages or deleted):
             return
-        waiting = self._of(channel_id)
+        waiting = self._waiting_in(channel_id)
         before = len(waiting)
         if self._count + len(messages) + len(deleted) > self._max_waiting:
             waiting = self._waiting[channel_id] = _Waiting(gap=Gap.DROPPED)
@@ -161,8 +161,8 @@ class UpdateBuffer:
         self._pts[update.channel_id] = max(update.pts, known or 0)
         return known is None or known < update.pts
 
-    def _of(self, channel_id: int) -> _Waiting:
-        self.something.set()
+    def _waiting_in(self, channel_id: int) -> _Waiting:
+        self.has_updates.set()
         return self._waiting.setdefault(channel_id, _Waiting())
 
 
@@ -175,7 +175,7 @@ def _channel_of(update: Any) -> int | None:  # noqa: ANN401 -- as above
 
 
 def _contents(update: Any) -> tuple[dict[int, Any], set[int]]:  # noqa: ANN401 -- as above
-    """The messages that it brings, and the ids that it takes away."""
+    """Return the messages that an update brings, and the ids that it deletes."""
     match update:
         case types.UpdateNewChannelMessage() | types.UpdateEditChannelMessage():
             return {update.message.id: update.message}, set()
@@ -184,7 +184,7 @@ def _contents(update: Any) -> tuple[dict[int, Any], set[int]]:  # noqa: ANN401 -
     return {}, set()
 
 
-def _heard(channel_id: ChannelId, waiting: _Waiting) -> ChannelUpdates:
+def _channel_updates(channel_id: ChannelId, waiting: _Waiting) -> ChannelUpdates:
     messages = tuple(waiting.messages.values())
     posts = tuple(post for message in messages if (post := post_of(channel_id, message)) is not None)
     return ChannelUpdates(channel_id, posts, messages, tuple(MessageId(one) for one in sorted(waiting.deleted)), waiting.gap)
@@ -192,28 +192,28 @@ def _heard(channel_id: ChannelId, waiting: _Waiting) -> ChannelUpdates:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """What has happened since a state, the account's other chats left aside, and how far it is seen now."""
+    """What has happened since a state, without the account's other chats, and the new state."""
 
     seen: SeenUpdates
     channels: frozenset[ChannelId] | None
-    """None: too much to be told one by one."""
+    """None: too many to be named one by one."""
     is_all: bool
-    """False: there is more, from here on."""
+    """False: there is more after this state."""
 
 
-async def seen_now(line: AccountClient) -> SeenUpdates:
-    """Where an account begins that has never listened before."""
-    return _seen(await line.ask(functions.updates.GetStateRequest()))
+async def seen_now(client: AccountClient) -> SeenUpdates:
+    """Return the state from which an account begins that has never received updates."""
+    return _seen(await client.ask(functions.updates.GetStateRequest()))
 
 
-async def missed_since(seen: SeenUpdates, *, line: AccountClient, receiver: UpdateBuffer) -> Missed:
-    """One request; what it tells of people's own chats is not looked at."""
-    answer = await line.ask(functions.updates.GetDifferenceRequest(pts=seen.pts, date=seen.moment, qts=seen.qts))
+async def missed_since(seen: SeenUpdates, *, client: AccountClient, receiver: UpdateBuffer) -> Missed:
+    """Request the difference once. Updates of private chats in it are ignored."""
+    answer = await client.ask(functions.updates.GetDifferenceRequest(pts=seen.pts, date=seen.moment, qts=seen.qts))
     return missed_in(answer, seen, receiver=receiver)
 
 
 def missed_in(answer: Any, seen: SeenUpdates, *, receiver: UpdateBuffer) -> Missed:  # noqa: ANN401 -- one of four forms of a difference
-    """What a difference from there on says."""
+    """Read a difference from that state."""
     match answer:
         case types.updates.DifferenceEmpty():
             return Missed(SeenUpdates(seen.pts, seen.qts, answer.seq, answer.date), frozenset(), is_all=True)

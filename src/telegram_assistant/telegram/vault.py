@@ -1,7 +1,7 @@
-"""Sessions at rest. A session is a full login, so it is kept encrypted (AES-GCM) under a key that only ingest reads.
+"""Encrypts stored sessions. A session is a full login, so it is kept encrypted (AES-GCM) under a key that only ingest reads.
 
 SESSION_ENCRYPTION_KEY may hold several keys: the first one seals, all of them open. To change the key, put a new one in
-front; sessions are sealed anew when they are next used, and the old key can go.
+front. Sessions are sealed with it when they are next used; then the old key can be removed.
 """
 
 import base64
@@ -22,26 +22,26 @@ REMEDY = "Set SESSION_ENCRYPTION_KEY to what `tga accounts key` prints, and keep
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """An encrypted session, and which key opens it."""
+    """An encrypted session and the id of its key."""
 
     key_id: str
     content: bytes
 
 
 class Vault:
-    """Seals and opens."""
+    """Seals and opens sessions."""
 
     def __init__(self, keys: dict[str, bytes], current: str) -> None:
         self._keys = keys
         self._current = current
 
     def seal(self, session: str, *, account_id: int) -> Sealed:
-        """For one account: moved to another account's row, it does not open."""
+        """Seal a session for one account. It does not open in another account's row."""
         nonce = os.urandom(NONCE_BYTES)
         return Sealed(self._current, nonce + AESGCM(self._keys[self._current]).encrypt(nonce, session.encode(), _bound_to(account_id)))
 
     def open(self, sealed: Sealed, *, account_id: int) -> str:
-        """CannotStart when the key is gone or the content was tampered with."""
+        """Open a session. Raises CannotStart if its key is not set or the content was changed."""
         key = self._keys.get(sealed.key_id)
         if key is None:
             raise CannotStart(f"account {account_id} was sealed with the key {sealed.key_id}, which is not set", remedy=REMEDY)
@@ -55,14 +55,14 @@ class Vault:
         return sealed.key_id != self._current
 
     def prints(self, phone: str) -> list[bytes]:
-        """By what a phone number is known again without being kept, under every key; under the present one first."""
+        """Return keyed hashes of a phone number, which recognize it without storing it: one per key, that of the current key first."""
         digits = "".join(character for character in phone if character.isdecimal())
         names = sorted(self._keys, key=lambda name: name != self._current)
         return [hmac.digest(self._keys[name], b"phone " + digits.encode(), "sha256") for name in names]
 
 
 def vault_of(text: str) -> Vault:
-    """From SESSION_ENCRYPTION_KEY; CannotStart when it holds no key."""
+    """Build the vault from SESSION_ENCRYPTION_KEY. Raises CannotStart if it holds no key."""
     try:
         keys = session_keys(text)
     except ValueError as error:
@@ -73,12 +73,12 @@ def vault_of(text: str) -> Vault:
 
 
 def make_key() -> str:
-    """A new key, as it is written in the environment."""
+    """Return a new key in the form for the environment."""
     return base64.urlsafe_b64encode(os.urandom(SESSION_KEY_BYTES)).decode()
 
 
 def _name(key: bytes) -> str:
-    """Tells keys apart without telling them."""
+    """Return an id that tells keys apart without revealing them."""
     return hashlib.sha256(b"name of a key" + key).hexdigest()[:12]
 
 

@@ -43,16 +43,16 @@ class CatchUp:
         """Run until `stopping` is set. Waits, Telegram's or ours, delay this loop only."""
         while not stopping.is_set():
             try:
-                doubts = await self.catch_up()
+                possible_gaps = await self.catch_up()
                 await self.joiner.join_one()
             except Busy as busy:
                 log.info("catching_up_waits", account_id=self.account_id, why=str(busy), seconds=round(busy.retry_after_seconds))
                 await sleep_unless(stopping, busy.retry_after_seconds)
                 continue
-            if self.receiver.doubts == doubts:
+            if self.receiver.possible_gaps == possible_gaps:
                 pause = self.every_seconds * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 -- jitter
-                self.receiver.doubted.clear()
-                await either(self.receiver.doubted, stopping, seconds=pause)
+                self.receiver.has_possible_gap.clear()
+                await either(self.receiver.has_possible_gap, stopping, seconds=pause)
 
     async def catch_up(self) -> int:
         """Make all channels with missed updates due. Returns the number of the buffer's doubts that this covers."""
@@ -60,11 +60,11 @@ class CatchUp:
             if self._seen is None:
                 self._seen = await self.states.of(self.account_id) or await seen_now(self.client)
             missed = await missed_since(self._seen, client=self.client, receiver=self.receiver)
-            doubts = self.receiver.doubts
+            possible_gaps = self.receiver.possible_gaps
             if missed.channels is None or missed.channels:
                 PUSH_GAPS.labels("away").inc(1 if missed.channels is None else len(missed.channels))
                 await self.hints.make_due(self.account_id, self.lease_epoch, missed.channels)
             await self.states.save(self.account_id, self.lease_epoch, missed.seen)
             self._seen = missed.seen
             if missed.is_all:
-                return doubts
+                return possible_gaps

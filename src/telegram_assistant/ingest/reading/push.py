@@ -55,7 +55,7 @@ class PushWorker:
         unread: set[ChannelId] = set()
         kept_at = time.monotonic()
         while not stopping.is_set():
-            await either(self.receiver.something, stopping, seconds=RAW_SECONDS if self._raw else None)
+            await either(self.receiver.has_updates, stopping, seconds=RAW_SECONDS if self._raw else None)
             unread |= await self.process_updates()
             if stopping.is_set() or time.monotonic() - kept_at >= RAW_SECONDS:
                 await self.save_raw()
@@ -65,7 +65,7 @@ class PushWorker:
                 unread.clear()
             except Busy as busy:
                 await sleep_unless(stopping, busy.retry_after_seconds)
-                self.receiver.something.set()
+                self.receiver.has_updates.set()
 
     async def process_updates(self) -> set[ChannelId]:
         """Land buffered updates. Returns the channels that must be read, because of a gap or a failed landing."""

@@ -9,7 +9,7 @@ from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.postgres.posts.counts import Counts
 from telegram_assistant.stores.postgres.posts.raw_messages import RawArchive, RawMessages
-from telegram_assistant.telegram.translation.raw_messages import LAYER, packed
+from telegram_assistant.telegram.translation.raw_messages import LAYER, pack_messages
 from telegram_assistant.telegram.updates import ChannelUpdates
 from telegram_assistant.telemetry.logging import get_logger
 
@@ -29,7 +29,7 @@ def raw_of_pushed(updates: ChannelUpdates, read_at: datetime) -> list[RawMessage
     if not updates.messages:
         return []
     ids = sorted(MessageId(message.id) for message in updates.messages)
-    return [RawMessages(updates.channel_id, ids[0], ids[-1], read_at, LAYER, packed(updates.messages))]
+    return [RawMessages(updates.channel_id, ids[0], ids[-1], read_at, LAYER, pack_messages(updates.messages))]
 
 
 async def save_raw(messages: Sequence[RawMessages], *, archive: RawArchive) -> None:

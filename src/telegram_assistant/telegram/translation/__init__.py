@@ -1,1 +1,1 @@
-"""Telegram's messages translated into our values."""
+"""Translates Telegram's messages into our values."""

@@ -1,4 +1,4 @@
-"""The marks in a text, in our words."""
+"""Translates the formatting entities of a text."""
 
 from collections.abc import Callable
 from typing import Any

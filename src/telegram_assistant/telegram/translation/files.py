@@ -1,4 +1,4 @@
-"""Photos and documents as facts: what they are and how large, not how to fetch them."""
+"""Translates photos and documents into facts: what they are and how large, not how to download them."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from telegram_assistant.domain.posts.text import storable
 
 
 def photo_facts(photo: types.TypePhoto) -> Facts:
-    """With the measures of its largest size."""
+    """Return the facts of a photo, with the dimensions of its largest size."""
     facts: Facts = {"id": photo.id}
     if type(photo) is not types.Photo:
         return facts
@@ -23,7 +23,7 @@ def photo_facts(photo: types.TypePhoto) -> Facts:
 
 
 def max_size(photo: types.Photo) -> Any | None:  # noqa: ANN401 -- Telethon ships no types
-    """The size of the photo that is kept."""
+    """Return the largest size of the photo: the one that is kept."""
     largest, area = None, -1
     for size in photo.sizes:
         if type(size) in _BYTES and size.w * size.h > area:
@@ -43,7 +43,7 @@ _BYTES: dict[type, Callable[[Any], int]] = {
 
 
 def document_facts(document: types.TypeDocument) -> Facts:
-    """`kind` is the narrowest that its attributes allow: a round video is `round`, not `video`."""
+    """Return the facts of a document. `kind` is the narrowest that its attributes allow: a round video is `round`, not `video`."""
     if type(document) is not types.Document:
         return {"kind": "document", "id": document.id}
     facts: Facts = {"kind": "document", "id": document.id, "dc_id": document.dc_id, "size_bytes": document.size}
@@ -51,9 +51,9 @@ def document_facts(document: types.TypeDocument) -> Facts:
         facts["mime_type"] = storable(document.mime_type)
     animated = False
     for one in document.attributes:
-        note = _ATTRIBUTES.get(type(one))
-        if note is not None:
-            note(facts, one)
+        add_facts = _ATTRIBUTES.get(type(one))
+        if add_facts is not None:
+            add_facts(facts, one)
         elif type(one) is types.DocumentAttributeAnimated:
             animated = True
     if animated and facts["kind"] in {"document", "video"}:

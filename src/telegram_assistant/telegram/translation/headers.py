@@ -1,4 +1,4 @@
-"""What stands around a message: where it comes from, what it answers, what became of it, and how often it was seen."""
+"""Translates the header of a message: forward, reply, service action, buttons and counts."""
 
 from operator import attrgetter
 
@@ -7,12 +7,12 @@ from telethon.tl import types
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.post import Facts, Origin
 from telegram_assistant.domain.posts.text import storable
-from telegram_assistant.telegram.translation.media import shown_by
-from telegram_assistant.telegram.translation.values import fact_of, facts_of, named_facts, spelled
+from telegram_assistant.telegram.translation.media import media_of
+from telegram_assistant.telegram.translation.values import fact_of, facts_of, named_facts, snake_case_name
 
 
 def origin_of(header: types.MessageFwdHeader) -> Origin | None:
-    """A channel only; people and hidden senders are facts."""
+    """Return the channel that a message was forwarded from. People and hidden senders are facts instead."""
     if type(header.from_id) is not types.PeerChannel:
         return None
     message_id = None if header.channel_post is None else MessageId(header.channel_post)
@@ -20,19 +20,19 @@ def origin_of(header: types.MessageFwdHeader) -> Origin | None:
 
 
 def reply_to_of(channel_id: ChannelId, header: types.TypeMessageReplyHeader) -> MessageId | None:
-    """The post of this channel that is answered; what another chat holds, or a story, is a fact."""
-    if type(header) is types.MessageReplyHeader and header.reply_to_msg_id is not None and not _elsewhere(channel_id, header):
+    """Return the post of this channel that is replied to. Replies to other chats or to stories are facts instead."""
+    if type(header) is types.MessageReplyHeader and header.reply_to_msg_id is not None and not _is_in_other_chat(channel_id, header):
         return MessageId(header.reply_to_msg_id)
     return None
 
 
-def _elsewhere(channel_id: ChannelId, header: types.MessageReplyHeader) -> bool:
+def _is_in_other_chat(channel_id: ChannelId, header: types.MessageReplyHeader) -> bool:
     peer = header.reply_to_peer_id
     return peer is not None and getattr(peer, "channel_id", None) != channel_id
 
 
 def header_facts(channel_id: ChannelId, message: types.TypeMessage) -> Facts:
-    """Only what Telegram said: absent is not there."""
+    """Return only what Telegram says: an absent fact is left out."""
     facts: Facts = {}
     if message.action is not None:
         facts["service"] = _service(message)
@@ -48,25 +48,25 @@ def header_facts(channel_id: ChannelId, message: types.TypeMessage) -> Facts:
         facts["counts"] = counts
     if message.replies is not None and message.replies.channel_id is not None:
         facts["discussion_id"] = message.replies.channel_id
-    for name, value in zip(_AS_THEY_ARE, _as_they_are(message), strict=True):
+    for name, value in zip(_COPIED_FIELDS, _copied_fields(message), strict=True):
         if value and (fact := fact_of(value)) is not None:
             facts[name] = fact
-    return facts if not message.edit_hide else facts | _touched(message)
+    return facts if not message.edit_hide else facts | _touched_facts(message)
 
 
-def _touched(message: types.TypeMessage) -> Facts:
-    """A change that is not shown as an edit still tells which of two readings is newer."""
+def _touched_facts(message: types.TypeMessage) -> Facts:
+    """Return the time of a change that is not shown as an edit: it still tells which of two readings is newer."""
     return {} if message.edit_date is None else {"touched_at": message.edit_date.isoformat()}
 
 
-_AS_THEY_ARE = ("edit_hide", "pinned", "noforwards", "restriction_reason", "via_bot_id", "ttl_period", "factcheck")
-"""Said by Telegram in words that need no others."""
-_as_they_are = attrgetter(*_AS_THEY_ARE)
+_COPIED_FIELDS = ("edit_hide", "pinned", "noforwards", "restriction_reason", "via_bot_id", "ttl_period", "factcheck")
+"""Fields that keep Telegram's own names."""
+_copied_fields = attrgetter(*_COPIED_FIELDS)
 
 
 def _service(message: types.MessageService) -> Facts:
-    """Every action says its name and what small facts it has; a pin also says what is pinned."""
-    facts: Facts = {"action": spelled(type(message.action).__name__, "MessageAction"), **facts_of(message.action)}
+    """Return the name of the action and its small facts. A pin also names the pinned message."""
+    facts: Facts = {"action": snake_case_name(type(message.action).__name__, "MessageAction"), **facts_of(message.action)}
     pinned = getattr(message.reply_to, "reply_to_msg_id", None)
     if pinned is not None and type(message.action) is types.MessageActionPinMessage:
         facts["pinned_id"] = pinned
@@ -74,7 +74,7 @@ def _service(message: types.MessageService) -> Facts:
 
 
 def _forward(header: types.MessageFwdHeader) -> Facts:
-    """Of a channel only what Origin does not hold."""
+    """Return the facts of a forward. For a channel, only those that Origin does not hold."""
     facts: Facts = {"date": header.date.isoformat()}
     if header.from_id is None:
         facts["hidden"] = True
@@ -87,19 +87,19 @@ def _reply(channel_id: ChannelId, header: types.TypeMessageReplyHeader) -> Facts
     if type(header) is not types.MessageReplyHeader:
         return facts_of(header)
     facts: Facts = {}
-    if _elsewhere(channel_id, header):
+    if _is_in_other_chat(channel_id, header):
         facts["peer"] = facts_of(header.reply_to_peer_id)
         if header.reply_to_msg_id is not None:
             facts["message_id"] = header.reply_to_msg_id
     if header.reply_from is not None:
         facts["from"] = _forward(header.reply_from)
-    if media := shown_by(header.reply_media).facts.get("media"):
+    if media := media_of(header.reply_media).facts.get("media"):
         facts["media"] = media
     return facts | named_facts(header, ("quote_text", "quote_offset", "reply_to_top_id", "todo_item_id"))
 
 
 def _buttons(markup: types.TypeReplyMarkup) -> list[Facts]:
-    """Those that lead somewhere: the others are for the bot that set them."""
+    """Return the buttons that have a link. The others are for the bot that set them."""
     if type(markup) is not types.ReplyInlineMarkup:
         return []
     buttons = [one for row in markup.rows for one in row.buttons if getattr(one.type, "url", None)]
@@ -107,7 +107,7 @@ def _buttons(markup: types.TypeReplyMarkup) -> list[Facts]:
 
 
 def _counts(message: types.TypeMessage) -> Facts:
-    """As they were when the message was read; they never make a new revision."""
+    """Return the counts at the time of reading. They never make a new revision."""
     counts: Facts = {}
     if message.views is not None:
         counts["views"] = message.views
@@ -121,7 +121,7 @@ def _counts(message: types.TypeMessage) -> Facts:
 
 
 def _reaction(reaction: types.TypeReaction) -> str:
-    """The emoji itself, the id of a custom one, or `paid`."""
+    """Return the emoji itself, the id of a custom one, or `paid`."""
     if type(reaction) is types.ReactionEmoji:
         return storable(reaction.emoticon)
-    return str(reaction.document_id) if type(reaction) is types.ReactionCustomEmoji else spelled(type(reaction).__name__, "Reaction")
+    return str(reaction.document_id) if type(reaction) is types.ReactionCustomEmoji else snake_case_name(type(reaction).__name__, "Reaction")

@@ -1,4 +1,4 @@
-"""What a message shows beside its text: its kind, its facts, and the ids that make it another when they change."""
+"""Translates the media of a message: its kind, its facts, and the ids whose change makes it other media."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -8,11 +8,11 @@ from telethon.tl import types
 from telegram_assistant.domain.posts.post import Facts, Json, PostKind
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.telegram.translation.files import document_facts, photo_facts
-from telegram_assistant.telegram.translation.values import facts_of, named_facts, spelled
+from telegram_assistant.telegram.translation.values import facts_of, named_facts, snake_case_name
 
 
 class MessageMedia(NamedTuple):
-    """`facts` are the post's, under `media` and `poll`."""
+    """The media of a message. `facts` belong to the post, under `media` and `poll`."""
 
     kind: PostKind
     facts: Facts
@@ -30,10 +30,10 @@ _KINDS = {
 }
 
 
-def shown_by(media: types.TypeMessageMedia | None) -> MessageMedia:
+def media_of(media: types.TypeMessageMedia | None) -> MessageMedia:
     if media is None:
         return MessageMedia(PostKind.TEXT, {})
-    return _SHOWN.get(type(media), _other)(media)
+    return _TRANSLATORS.get(type(media), _other)(media)
 
 
 def _photo(media: types.MessageMediaPhoto) -> MessageMedia:
@@ -42,19 +42,19 @@ def _photo(media: types.MessageMediaPhoto) -> MessageMedia:
         facts |= photo_facts(media.photo)
     if media.live_photo:
         facts["live"] = True
-    return MessageMedia(PostKind.PHOTO, {"media": _hidden(facts, media)}, () if media.photo is None else (media.photo.id,))
+    return MessageMedia(PostKind.PHOTO, {"media": _add_restrictions(facts, media)}, () if media.photo is None else (media.photo.id,))
 
 
 def _document(media: types.MessageMediaDocument) -> MessageMedia:
     document = media.document
     if document is None:
         kind = "round" if media.round else "voice" if media.voice else "video" if media.video else "document"
-        return MessageMedia(_KINDS[kind], {"media": _hidden({"kind": kind}, media)})
+        return MessageMedia(_KINDS[kind], {"media": _add_restrictions({"kind": kind}, media)})
     facts = document_facts(document)
-    return MessageMedia(_KINDS[str(facts["kind"])], {"media": _hidden(facts, media)}, (document.id,))
+    return MessageMedia(_KINDS[str(facts["kind"])], {"media": _add_restrictions(facts, media)}, (document.id,))
 
 
-def _hidden(facts: Facts, media: types.MessageMediaPhoto | types.MessageMediaDocument) -> Facts:
+def _add_restrictions(facts: Facts, media: types.MessageMediaPhoto | types.MessageMediaDocument) -> Facts:
     if media.spoiler:
         facts["spoiler"] = True
     if media.ttl_seconds is not None:
@@ -63,7 +63,7 @@ def _hidden(facts: Facts, media: types.MessageMediaPhoto | types.MessageMediaDoc
 
 
 def _web_page(media: types.MessageMediaWebPage) -> MessageMedia:
-    """A preview that Telegram is still making is `pending`; one that it could not make has an address at most."""
+    """Translate a web preview. One that Telegram is still building is `pending`; one that it could not build has a URL at most."""
     page = media.webpage
     facts: Facts = {"kind": "web_page"}
     if type(page) is types.WebPagePending:
@@ -82,7 +82,7 @@ def _poll(media: types.MessageMediaPoll) -> MessageMedia:
     }
     facts |= named_facts(poll, ("quiz", "closed", "multiple_choice", "public_voters", "close_period", "close_date"))
     facts |= named_facts(results, ("total_voters", "solution"))
-    return MessageMedia(PostKind.POLL, {**shown_by(media.attached_media).facts, "poll": facts}, (poll.id,))
+    return MessageMedia(PostKind.POLL, {**media_of(media.attached_media).facts, "poll": facts}, (poll.id,))
 
 
 def _answer(answer: types.TypePollAnswer, votes: types.PollAnswerVoters | None) -> Facts:
@@ -94,8 +94,8 @@ def _answer(answer: types.TypePollAnswer, votes: types.PollAnswerVoters | None) 
     return facts
 
 
-def _for_pay(media: types.MessageMediaPaidMedia | types.MessageMediaInvoice) -> MessageMedia:
-    """Until it is paid for, only previews are known of what it shows."""
+def _paid(media: types.MessageMediaPaidMedia | types.MessageMediaInvoice) -> MessageMedia:
+    """Translate paid media. Until it is paid for, only previews are known."""
     facts, extended = _named(media), media.extended_media
     items = [_item(one) for one in (extended if isinstance(extended, list) else [extended]) if one is not None]
     if items:
@@ -105,39 +105,39 @@ def _for_pay(media: types.MessageMediaPaidMedia | types.MessageMediaInvoice) -> 
 
 def _item(extended: types.TypeMessageExtendedMedia) -> Json:
     if type(extended) is types.MessageExtendedMedia:
-        return shown_by(extended.media).facts.get("media", {})
+        return media_of(extended.media).facts.get("media", {})
     return {"kind": "preview", **facts_of(extended)}
 
 
 def _unsupported(_: types.MessageMediaUnsupported) -> MessageMedia:
-    """Newer than our layer: kept as unreadable, so that it can be read again later."""
+    """Translate media newer than our layer: kept as unreadable, so that it can be translated later."""
     return MessageMedia(PostKind.UNREADABLE, {"media": {"kind": "unsupported"}})
 
 
-def _nothing(_: types.MessageMediaEmpty) -> MessageMedia:
+def _empty(_: types.MessageMediaEmpty) -> MessageMedia:
     return MessageMedia(PostKind.TEXT, {})
 
 
 def _other(media: types.TypeMessageMedia) -> MessageMedia:
-    """Geo, venue, contact, game, dice, story, giveaway and whatever comes."""
+    """Translate everything else: geo, venue, contact, game, dice, story, giveaway and future types."""
     return MessageMedia(PostKind.OTHER, {"media": _named(media)})
 
 
 def _named(media: types.TypeMessageMedia) -> Facts:
-    """The small facts that it has, under the schema's names."""
-    kind = _NAMES.get(type(media)) or spelled(type(media).__name__, "MessageMedia")
+    """Return the small facts of the media, under the schema's names."""
+    kind = _NAMES.get(type(media)) or snake_case_name(type(media).__name__, "MessageMedia")
     return {"kind": kind, **facts_of(media)}
 
 
 _NAMES = {types.MessageMediaGeoLive: "live_geo", types.MessageMediaToDo: "todo"}
 
-_SHOWN: dict[type, Callable[[Any], MessageMedia]] = {
+_TRANSLATORS: dict[type, Callable[[Any], MessageMedia]] = {
     types.MessageMediaPhoto: _photo,
     types.MessageMediaDocument: _document,
     types.MessageMediaWebPage: _web_page,
     types.MessageMediaPoll: _poll,
-    types.MessageMediaPaidMedia: _for_pay,
-    types.MessageMediaInvoice: _for_pay,
+    types.MessageMediaPaidMedia: _paid,
+    types.MessageMediaInvoice: _paid,
     types.MessageMediaUnsupported: _unsupported,
-    types.MessageMediaEmpty: _nothing,
+    types.MessageMediaEmpty: _empty,
 }

@@ -1,4 +1,4 @@
-"""Messages as Telegram sent them, packed to be kept: what was translated wrongly is translated again, not fetched again."""
+"""Packs messages as Telegram sent them, so that a wrong translation can be repeated without another download."""
 
 import zlib
 from collections.abc import Iterable
@@ -7,24 +7,24 @@ from telethon.extensions import BinaryReader
 from telethon.tl import TLObject
 from telethon.tl.alltlobjects import LAYER
 
-__all__ = ["LAYER", "packed", "packed_answer", "unpacked"]
+__all__ = ["LAYER", "pack_answer", "pack_messages", "unpack_messages"]
 
 FASTEST = 1
-"""Higher levels save one or two bytes in a hundred."""
+"""Higher levels save one or two percent."""
 
 
-def packed(messages: Iterable[TLObject]) -> bytes:
-    """All of them together: one by one they take five times the CPU and twice the space."""
+def pack_messages(messages: Iterable[TLObject]) -> bytes:
+    """Pack messages together: one by one they take five times the CPU and twice the space."""
     return zlib.compress(b"".join(bytes(message) for message in messages), FASTEST)
 
 
-def packed_answer(answer: bytes) -> bytes:
-    """A whole page as it came: to make its bytes again from the objects would cost more than to read them did."""
+def pack_answer(answer: bytes) -> bytes:
+    """Pack a whole page as it came: serializing its objects again would cost more than reading them did."""
     return zlib.compress(answer, FASTEST)
 
 
-def unpacked(body: bytes) -> list[TLObject]:
-    """The messages, either way. Only what was packed under this LAYER: another one has other constructors."""
+def unpack_messages(body: bytes) -> list[TLObject]:
+    """Unpack messages of either form. Only for the same LAYER: another layer has other constructors."""
     content = zlib.decompress(body)
     reader, messages = BinaryReader(content), list[TLObject]()
     while reader.tell_position() < len(content):

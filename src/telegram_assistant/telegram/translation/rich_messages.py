@@ -1,4 +1,4 @@
-"""Messages written as a page (headings, lists, tables, pictures between them), read as one text with its marks."""
+"""Translates messages written as a page (headings, lists, tables, pictures between them) into one text with entities."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from telegram_assistant.telegram.translation.values import named_facts
 
 
 class RichText(NamedTuple):
-    """What a message says. `ids` are the files that a page shows between its words, `facts` belong to the post."""
+    """The text of a message. `ids` are the files that a page shows between its words, `facts` belong to the post."""
 
     text: str
     entities: tuple[TextEntity, ...]
@@ -19,14 +19,14 @@ class RichText(NamedTuple):
     facts: Facts
 
 
-def written_on(page: types.RichMessage) -> RichText:
-    """A page that is longer than what Telegram sends with a message is only `part` of itself."""
-    pen = _Pen()
-    pen.write(page.blocks)
-    entities = sorted(pen.entities, key=lambda one: (one.offset, -one.length))
+def rich_text_of(page: types.RichMessage) -> RichText:
+    """Translate a page. A page longer than Telegram sends with a message is marked `part`."""
+    builder = _TextBuilder()
+    builder.write(page.blocks)
+    entities = sorted(builder.entities, key=lambda one: (one.offset, -one.length))
     facts = named_facts(page, ("rtl", "part", "photos", "documents"))
     ids = tuple(file.id for file in (*page.photos, *page.documents))
-    return RichText("".join(pen.pieces), tuple(entities), ids, {"rich": facts})
+    return RichText("".join(builder.pieces), tuple(entities), ids, {"rich": facts})
 
 
 _MARKS = {
@@ -82,28 +82,28 @@ _LINES = {
     kind.SUBCLASS_OF_ID
     for kind in (types.PageBlockParagraph, types.PageListItemText, types.PageListOrderedItemText, types.PageTableRow, types.PageRelatedArticle)
 }
-"""What begins on a line of its own."""
+"""Types that begin on a new line."""
 
-_WORDS_IN = (
+_TEXT_FIELDS = (
     *("cover", "title", "author", "description", "texts", "text", "source", "alt", "channel"),
     *("blocks", "items", "rows", "cells", "buttons", "articles", "caption", "credit"),
 )
-"""Where the schema keeps words, in the order of reading. Whatever has one of them is read, so that no new block is lost."""
+"""Fields that hold text, in reading order. Any node with one of them is read, so that no new type of block is lost."""
 
 
-class _Pen:
-    """Writes from left to right, and knows where it is in UTF-16 units."""
+class _TextBuilder:
+    """Builds the text from left to right, and counts its position in UTF-16 units."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.entities: list[TextEntity] = []
-        self._at = 0
+        self._position = 0
         self._on_new_line = False
         self._after_bullet = False
 
     def write(self, node: TLObject | list[Any] | str) -> None:
         if isinstance(node, str):
-            self._say(node)
+            self._append(node)
         elif isinstance(node, list):
             for one in node:
                 self.write(one)
@@ -113,15 +113,15 @@ class _Pen:
     def _write_marked(self, node: TLObject) -> None:
         if node.SUBCLASS_OF_ID in _LINES:
             self._break()
-        start = self._at + self._on_new_line
+        start = self._position + self._on_new_line
         self._write_inside(node)
         mark = _mark_of(node)
-        if mark is not None and self._at > start:
+        if mark is not None and self._position > start:
             kind, url, detail = mark
-            self.entities.append(TextEntity(kind, start, self._at - start, url, detail))
+            self.entities.append(TextEntity(kind, start, self._position - start, url, detail))
 
     def _write_inside(self, node: TLObject) -> None:
-        for name in _WORDS_IN:
+        for name in _TEXT_FIELDS:
             inside = getattr(node, name, None)
             if inside is None:
                 continue
@@ -137,20 +137,20 @@ class _Pen:
     def _write_list(self, node: types.PageBlockList | types.PageBlockOrderedList) -> None:
         for number, item in enumerate(node.items, getattr(node, "start", None) or 1):
             self._break()
-            self._say(_BULLETS[type(node)](item, number))
+            self._append(_BULLETS[type(node)](item, number))
             self._after_bullet = True
             self.write(item)
 
     def _write_cells(self, cells: list[types.PageTableCell]) -> None:
         for number, cell in enumerate(cells):
-            self._say(" | " if number else "")
+            self._append(" | " if number else "")
             self.write(cell)
 
-    def _say(self, text: str) -> None:
+    def _append(self, text: str) -> None:
         if text:
             written = storable(f"\n{text}" if self._on_new_line else text)
             self._on_new_line = self._after_bullet = False
-            self._at += len(written.encode("utf-16-le")) // 2
+            self._position += len(written.encode("utf-16-le")) // 2
             self.pieces.append(written)
 
     def _break(self) -> None:
@@ -164,7 +164,7 @@ _BULLETS: dict[type, Callable[[Any, int], str]] = {
 
 
 def _mark_of(node: TLObject) -> tuple[str, str | None, str | int | None] | None:
-    """Kind, address and detail. Whatever has an address is a link: words, buttons, pictures."""
+    """Return kind, URL and detail. Everything with a URL is a link: text, buttons, pictures."""
     address = getattr(node, "url", None) or getattr(getattr(node, "type", None), "url", None)
     if address:
         return "text_url", storable(address), None

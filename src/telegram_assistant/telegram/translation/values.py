@@ -1,4 +1,4 @@
-"""Telegram's values as facts: JSON that every store takes, small, and without what only opens a file."""
+"""Converts Telegram's values to facts: small JSON that every store accepts, without keys that only open a file."""
 
 import math
 import re
@@ -17,28 +17,28 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @cache
-def spelled(class_name: str, prefix: str) -> str:
-    """`chat_edit_title` for MessageActionChatEditTitle, a MessageAction."""
+def snake_case_name(class_name: str, prefix: str) -> str:
+    """Return `chat_edit_title` for MessageActionChatEditTitle, a MessageAction."""
     return _WORDS.sub("_", class_name.removeprefix(prefix)).lower()
 
 
 def fact_of(value: Any) -> Json:  # noqa: ANN401 -- whatever a field of the schema may hold
-    """None for what is absent, empty, false, or not a small fact."""
-    say = _SAY.get(type(value))
-    return None if say is None else say(value)
+    """Convert a value. Returns None if it is absent, empty, false, or not a small fact."""
+    convert = _CONVERTERS.get(type(value))
+    return None if convert is None else convert(value)
 
 
 def facts_of(thing: TLObject) -> Facts:
-    """Every field that says something small, under the schema's own name."""
-    return {name: fact for name, value in vars(thing).items() if name not in _LEFT_OUT and (fact := fact_of(value)) is not None}
+    """Convert every field that holds a small fact, under the schema's own name."""
+    return {name: fact for name, value in vars(thing).items() if name not in _EXCLUDED and (fact := fact_of(value)) is not None}
 
 
-_LEFT_OUT = frozenset({"access_hash", "hash", "slug", "prepaid_upgrade_hash", "vcard"})
-"""Keys to files, calls and gifts; and the card of a contact, which says the same again at any length."""
+_EXCLUDED = frozenset({"access_hash", "hash", "slug", "prepaid_upgrade_hash", "vcard"})
+"""Keys to files, calls and gifts; and the vCard of a contact, which repeats the other fields at any length."""
 
 
 def named_facts(thing: TLObject, names: tuple[str, ...]) -> Facts:
-    """Only these fields, as far as it has them."""
+    """Convert only these fields, as far as they exist."""
     return {name: fact for name in names if (fact := fact_of(getattr(thing, name, None))) is not None}
 
 
@@ -54,7 +54,7 @@ def _each(values: list[Any]) -> Json:
     return [fact for value in values if (fact := fact_of(value)) is not None] or None
 
 
-_SAY: dict[type, Callable[[Any], Json]] = {
+_CONVERTERS: dict[type, Callable[[Any], Json]] = {
     bool: lambda value: value or None,
     int: lambda value: value,
     float: lambda value: value if math.isfinite(value) else None,

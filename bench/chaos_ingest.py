@@ -31,7 +31,7 @@ from telegram_assistant.features.operations.media import sweep
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
 from telegram_assistant.stores.postgres.migrating import migrate
-from telegram_assistant.supervision import end
+from telegram_assistant.supervision import cancel_and_wait
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
@@ -163,7 +163,7 @@ async def schedule(seed: int, servers: OwnServers, folder: Path) -> Result:
             result.examples += ["the verification did not come to an end", *await unfinished(settings)]
         await frozen
         await asyncio.sleep(LAST_SCRAPE_SECONDS)
-        await end([scraping])
+        await cancel_and_wait([scraping])
         await judge(scene, settings, result)
     return result
 

@@ -25,7 +25,7 @@ from telegram_assistant.domain.accounts.account import AccountState, Lease
 from telegram_assistant.domain.channels.channel import FoundChannel
 from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.ingest.reading.account_loop import AccountLoop
-from telegram_assistant.ingest_role import OwnedAccount, desk_of
+from telegram_assistant.ingest_role import OwnedAccount, account_dependencies_of
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.telegram.account_client import Clock
@@ -79,7 +79,7 @@ async def seat_of(
         )
     )
     reader = ChannelReader(line)
-    desk = desk_of(app, mine, reader, slots=asyncio.Semaphore(100), stopping=asyncio.Event())
+    desk = account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(100), stopping=asyncio.Event())
     bare = TelegramClient(StringSession(control.session(f"{phone}1")), 1, "x", flood_sleep_threshold=0, receive_updates=False)
     await bare.connect()
     stack.push_async_callback(bare.disconnect)

@@ -28,7 +28,7 @@ from telegram_assistant.domain.accounts.account import AccountState, Lease
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.events import PostParsed
 from telegram_assistant.ingest.reading.account_loop import AccountLoop
-from telegram_assistant.ingest_role import OwnedAccount, desk_of, fetcher_of
+from telegram_assistant.ingest_role import OwnedAccount, account_dependencies_of, fetcher_of
 from telegram_assistant.settings import Settings, TelegramSettings
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.files import Files
@@ -113,7 +113,7 @@ async def read_posts(app: App, mine: OwnedAccount, line: AccountClient, tenant_i
         await system.channels.open_to(mine.account_id, one.channel, one.access_hash, joined=True, read_at=datetime.now(UTC))
         await system.channels.subscribe(tenant_id, Subscription(channel_id=one.channel.channel_id, history_days=EVERYTHING_DAYS))
     await system.planning.give_accounts()
-    reading = AccountLoop(desk_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping)
+    reading = AccountLoop(account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping)
     while await reading.turn():
         await system.planning.want_history()
 

@@ -92,10 +92,12 @@ async def understanding_at_once(
         index = None if opened is None else VectorIndex(opened, gate=gate, states=app.system.post_states)
         meaning_search = None if opened is None else MeaningSearch(opened, questions=questions)
         tagger = Tagger(gate, app.system.enrichments, app.system.vocabularies)
-        looker = replace(app.looker, gate=gate)
-        changed = {"tagger": tagger, "looker": looker, "index": index}
+        picture_analyzer = replace(app.picture_analyzer, gate=gate)
+        changed = {"tagger": tagger, "picture_analyzer": picture_analyzer, "index": index}
         collaborators = {**app.collaborators, **changed}
-        yield replace(app, gate=gate, tagger=tagger, looker=looker, index=index, meaning_search=meaning_search, collaborators=collaborators)
+        yield replace(
+            app, gate=gate, tagger=tagger, picture_analyzer=picture_analyzer, index=index, meaning_search=meaning_search, collaborators=collaborators
+        )
 
 
 async def measured(meter: Meter, work: Callable[[], Awaitable[None]]) -> Used:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.clock import PERIODIC, Job, keep_time, period_start, run_job
+from telegram_assistant.clock import PERIODIC, Job, clock_loop, period_start, run_job
 from telegram_assistant.settings import Settings
 from telegram_assistant.telemetry.health import Health
 from testkit.factories import fresh_number
@@ -50,7 +50,7 @@ async def test_the_clock_runs_a_job_for_the_period_in_which_it_starts_and_for_ea
     job, runs = make_job(every=timedelta(seconds=1))
     stopping = asyncio.Event()
     async with assemble(installation) as app:
-        loop = asyncio.create_task(keep_time(app, Health(probes={}), jobs=(job,)).run(stopping))
+        loop = asyncio.create_task(clock_loop(app, Health(probes={}), jobs=(job,)).run(stopping))
         while len(runs) < 3:
             await asyncio.sleep(0.02)
         stopping.set()
@@ -62,7 +62,7 @@ async def test_a_job_in_hand_is_finished_when_the_clock_stops(installation: Sett
     job, runs = make_job(takes_seconds=0.3)
     stopping, health = asyncio.Event(), Health(probes={})
     async with assemble(installation) as app:
-        loop = asyncio.create_task(keep_time(app, health, jobs=(job,)).run(stopping))
+        loop = asyncio.create_task(clock_loop(app, health, jobs=(job,)).run(stopping))
         while not runs:
             await asyncio.sleep(0.01)
         stopping.set()

@@ -110,7 +110,7 @@ async def test_the_bound_on_channel_series_is_taken_from_the_settings(database: 
 
     before = CHANNEL_BOUND.channels
     try:
-        await run_roles(settings, API, told_to_stop=at_once)
+        await run_roles(settings, API, wait_for_stop=at_once)
     finally:
         CHANNEL_BOUND.channels = before
 
@@ -133,7 +133,7 @@ async def test_work_in_hand_may_finish_within_the_grace(database: dict[str, str]
         await working.wait()
 
     settings = read_settings({**database, "WORKER_PORT": "0", "SHUTDOWN_GRACE_SECONDS": grace})
-    await asyncio.wait_for(run_roles(settings, [role], told_to_stop=told), 5)
+    await asyncio.wait_for(run_roles(settings, [role], wait_for_stop=told), 5)
     assert bool(done) is finished
 
 
@@ -151,7 +151,7 @@ async def test_roles_drain_in_order(database: dict[str, str]) -> None:
     async def told() -> None:
         await asyncio.sleep(0.02)
 
-    await run_roles(read_settings(database), [role(name, 0) for name in RoleName], told_to_stop=told)
+    await run_roles(read_settings(database), [role(name, 0) for name in RoleName], wait_for_stop=told)
     assert order == ["ingest", "worker", "api"]
 
 
@@ -171,7 +171,7 @@ async def test_a_crashed_loop_is_restarted_and_the_process_lives(database: dict[
     async def told() -> None:
         await again.wait()
 
-    await asyncio.wait_for(run_roles(read_settings(database), [role], told_to_stop=told), 5)
+    await asyncio.wait_for(run_roles(read_settings(database), [role], wait_for_stop=told), 5)
     assert runs == 2
 
 

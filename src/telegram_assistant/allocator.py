@@ -9,9 +9,9 @@ MAX_ARENAS = 2
 
 
 def return_freed_memory() -> None:
-    """Large blocks go back to the operating system as soon as they are freed.
+    """Make glibc return large blocks to the operating system as soon as they are freed.
 
-    By default glibc raises its threshold after the first large block, and pages and pictures of megabytes then leave holes in the
+    By default glibc raises its threshold after the first large block. Pages and pictures of megabytes then leave holes in the
     heap: a hostile load left half of the process's memory allocated and unused. Does nothing on systems without glibc.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

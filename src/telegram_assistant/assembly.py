@@ -1,4 +1,4 @@
-"""The only place that builds things: Settings in, App out. It is long because it is the only one."""
+"""Builds everything: Settings in, App out. It is long because nothing is built elsewhere."""
 
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -63,19 +63,19 @@ from telegram_assistant.vectors.protocol import Searchable
 
 @dataclass(frozen=True, slots=True)
 class ApiApp:
-    """What requests are answered with. Nothing of it can act as tga_system."""
+    """What requests are answered with. No part of it can act as tga_system."""
 
     settings: Settings
     instance: str
-    """`HOSTNAME#xxxx`, different for every start: the value of locks and the name of consumers."""
+    """`HOSTNAME#xxxx`, different for every start. The value of locks and the name of consumers."""
     tenant: Callable[[TenantId], TenantStores]
     api: ApiStores
     redis: Redis
     questions: TenantQuestions
     meaning_search: MeaningSearch | None
-    """None: vectors are off, or nobody said that this process uses them."""
+    """None if vectors are off, or this process does not use them."""
     graph: Graph | None
-    """None: the graph is off."""
+    """None if the graph is off."""
     probes: Mapping[str, Probe]
 
 
@@ -85,33 +85,33 @@ class App(ApiApp):
 
     system: SystemStores
     ingest: IngestStores | None
-    """None: nobody said that this process uses accounts."""
+    """None if this process does not use accounts."""
     files: Files | None
-    """None: no place for media is set, and none are kept."""
+    """None if no store for media is configured; then no media are stored."""
     media_rules: MediaRules
     gate: Gate
-    """In front of every call to a model."""
+    """Every call to a model goes through it."""
     tagger: Tagger
-    looker: PictureAnalyzer
+    picture_analyzer: PictureAnalyzer
     index: VectorIndex | None
     graph_index: GraphIndex | None
     collaborators: Mapping[str, object]
-    """What stages may ask for, by name."""
+    """Collaborators that stages may request by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Providers and what is understood on this machine. Large, so one per process, behind whatever asks them."""
+    """Providers and local models. The local models are large, so there is one of each per process, shared by all callers."""
 
     sources: Sequence[ConfiguredProvider]
     local: LocalModels
     local_model: str | None
-    """It makes the vectors; None when a provider does."""
+    """The local model that computes vectors; None if a provider does."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Clients:
-    """What is connected once per process."""
+    """Connections that are opened once per process."""
 
     instance: str
     pools: Mapping[DatabaseLogin, Pool]
@@ -122,7 +122,7 @@ class _Clients:
 
 @asynccontextmanager
 async def assemble_api(settings: Settings) -> AsyncIterator[ApiApp]:
-    """Connect to what requests need, with the login of requests alone; otherwise as `assemble`."""
+    """Connect what requests need, with the login of requests only. Otherwise like `assemble`."""
     async with AsyncExitStack() as stack:
         clients = await _connect(stack, settings, [DatabaseLogin.API])
         searchable = await stack.enter_async_context(open_searchable(settings.vectors))
@@ -133,16 +133,16 @@ async def assemble_api(settings: Settings) -> AsyncIterator[ApiApp]:
 async def assemble(
     settings: Settings, *, with_vectors: bool = False, with_accounts: bool = False, needs_redis: bool = True, guard: Guard | None = None
 ) -> AsyncIterator[App]:
-    """Connect to everything that is needed, or raise CannotStart; disconnect at the end.
+    """Connect everything that is needed, or raise CannotStart. Disconnects at the end.
 
-    Embedded vectors can be used by one process at a time, so only who says so opens them. Sessions are open to ingest only. `guard`: for
-    tests that play the web.
+    One process at a time can use embedded vectors, so they are opened only on request. Only ingest may read sessions. `guard` is for
+    tests that simulate the web.
     """
     logins = [DatabaseLogin.API, DatabaseLogin.SYSTEM, *([DatabaseLogin.INGEST] if with_accounts else [])]
     async with AsyncExitStack() as stack:
         clients = await _connect(stack, settings, logins, needs_redis=needs_redis)
         vectors = await stack.enter_async_context(open_vectors(settings.vectors)) if with_vectors else None
-        front = await _api_app(stack, settings, clients, vectors)
+        api_app = await _api_app(stack, settings, clients, vectors)
         bell = await stack.enter_async_context(hung_bell(settings.database))
         system = system_stores(clients.pools[DatabaseLogin.SYSTEM], bell)
         await system.vocabularies.seed(packaged_vocabulary())
@@ -150,31 +150,31 @@ async def assemble(
         readers = Readers()
         stack.push_async_callback(readers.close)
         guard = guard or Guard()
-        page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, front.redis, guard=guard, readers=readers))
+        page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, api_app.redis, guard=guard, readers=readers))
         picture_readers = PictureReaders()
         stack.push_async_callback(picture_readers.close)
-        gate = await stack.enter_async_context(open_gate(clients.models, settings, system=system, redis=front.redis))
+        gate = await stack.enter_async_context(open_gate(clients.models, settings, system=system, redis=api_app.redis))
         tagger = Tagger(gate, system.enrichments, system.vocabularies)
-        looker = PictureAnalyzer(system.ai_policies, system.enrichments, system.media_results, files, picture_readers, gate)
+        picture_analyzer = PictureAnalyzer(system.ai_policies, system.enrichments, system.media_results, files, picture_readers, gate)
         index = None if vectors is None else VectorIndex(vectors, gate=gate, states=system.post_states)
-        graph_index = None if front.graph is None else GraphIndex(front.graph, states=system.post_states)
+        graph_index = None if api_app.graph is None else GraphIndex(api_app.graph, states=system.post_states)
         yield App(
             settings=settings,
-            instance=front.instance,
-            tenant=front.tenant,
-            api=front.api,
-            redis=front.redis,
-            questions=front.questions,
-            meaning_search=front.meaning_search,
-            graph=front.graph,
-            probes={**front.probes, "postgres": system.tenants.answers},
+            instance=api_app.instance,
+            tenant=api_app.tenant,
+            api=api_app.api,
+            redis=api_app.redis,
+            questions=api_app.questions,
+            meaning_search=api_app.meaning_search,
+            graph=api_app.graph,
+            probes={**api_app.probes, "postgres": system.tenants.answers},
             system=system,
             ingest=ingest_stores(clients.pools[DatabaseLogin.INGEST]) if with_accounts else None,
             files=files,
             media_rules=rules,
             gate=gate,
             tagger=tagger,
-            looker=looker,
+            picture_analyzer=picture_analyzer,
             index=index,
             graph_index=graph_index,
             collaborators={
@@ -184,7 +184,7 @@ async def assemble(
                 "media_rules": rules,
                 "albums": system.albums,
                 "album_summaries": system.album_summaries,
-                "album_states": AlbumStates(front.redis),
+                "album_states": AlbumStates(api_app.redis),
                 "pages": system.pages,
                 "page_reader": page_reader,
                 "crawl_rules": crawl_rules(settings.crawl),
@@ -192,7 +192,7 @@ async def assemble(
                 "enrichments": system.enrichments,
                 "vocabularies": system.vocabularies,
                 "tagger": tagger,
-                "looker": looker,
+                "picture_analyzer": picture_analyzer,
                 "post_states": system.post_states,
                 "index": index,
                 "graph_index": graph_index,
@@ -215,7 +215,7 @@ async def _connect(stack: AsyncExitStack, settings: Settings, logins: Sequence[D
 
 
 async def _open_pools(stack: AsyncExitStack, settings: DatabaseSettings, logins: Sequence[DatabaseLogin]) -> Mapping[DatabaseLogin, Pool]:
-    """Logins with the same address share a pool."""
+    """Open a pool for each login. Logins with the same URL share one."""
     by_url: dict[str, Pool] = {}
     pools: dict[DatabaseLogin, Pool] = {}
     for login in logins:
@@ -254,14 +254,14 @@ def _files(settings: FilesSettings) -> tuple[Files | None, MediaRules]:
 
 
 def crawl_rules(settings: CrawlSettings) -> CrawlRules:
-    """What the installation has chosen, as the stage asks for it."""
+    """Convert the crawl settings to the rules that the stage takes."""
     allow, deny = (frozenset(site for site in sites.split(",") if site) for sites in (settings.allow, settings.deny))
     return CrawlRules(enabled=settings.enabled, allow=allow, deny=deny, max_links=settings.max_links)
 
 
 @asynccontextmanager
 async def open_page_reader(settings: CrawlSettings, redis: Redis, *, guard: Guard, readers: Readers) -> AsyncIterator[PageReader]:
-    """What reads linked pages; it begins nothing before the first page."""
+    """Open the reader of linked pages. It starts no process before the first page."""
     fetcher = PageFetcher(guard, max_bytes=settings.max_bytes)
     robots = Robots(fetcher)
     render = Renderer(settings.crawler_address, guard=guard, max_bytes=settings.max_bytes).render if settings.crawler_address else None
@@ -282,7 +282,7 @@ async def open_page_reader(settings: CrawlSettings, redis: Redis, *, guard: Guar
 
 @asynccontextmanager
 async def open_models(settings: Settings, *, redis: Redis) -> AsyncIterator[Models]:
-    """The providers that are set, and the local understanding; it loads nothing before the first text."""
+    """Open the configured providers and the local models. Loads no model before the first text."""
     token = AiToken(redis, credentials=settings.gigachat.credentials.get_secret_value(), scope=settings.gigachat.scope.value)
     async with open_sources(settings, token=token) as sources:
         model = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingSource.LOCAL else None
@@ -293,7 +293,7 @@ async def open_models(settings: Settings, *, redis: Redis) -> AsyncIterator[Mode
 async def open_gate(
     models: Models, settings: Settings, *, system: SystemStores, redis: Redis, wait_seconds: Mapping[Urgency, float] = WAIT_SECONDS
 ) -> AsyncIterator[Gate]:
-    """The gate before these models; at its end, what was not sent is called off."""
+    """Open the gate in front of these models. At the end, cancels what was not sent."""
     gate = Gate(
         models.sources,
         local=models.local,
@@ -315,7 +315,7 @@ async def open_gate(
 async def open_questions(
     models: Models, settings: Settings, *, api: ApiStores, tenant: Callable[[TenantId], TenantStores], redis: Redis
 ) -> AsyncIterator[TenantQuestions]:
-    """What tenants ask of the same models; at its end, what was not sent is called off."""
+    """Open tenants' questions to the same models. At the end, cancels what was not sent."""
     caller = ProviderCaller(ledger=api.questions, streams=AiStreams(redis), prices=read_prices(settings.ai.prices))
     flights = SingleFlight(caller)
     maker = VectorMaker(
@@ -339,6 +339,6 @@ async def open_questions(
 
 @asynccontextmanager
 async def open_meaning_search(settings: Settings, *, questions: TenantQuestions) -> AsyncIterator[MeaningSearch | None]:
-    """Questions by meaning, from a process that writes no vectors; None where vectors are off."""
+    """Open semantic search for a process that writes no vectors. None if vectors are off."""
     async with open_searchable(settings.vectors) as searchable:
         yield None if searchable is None else MeaningSearch(searchable, questions=questions)

@@ -1,7 +1,7 @@
-"""Everything that happens because time passed, as one readable list.
+"""All periodic jobs, as one readable list.
 
-A job claims a row in `job_runs` before it runs, so it runs once per period across all replicas; APScheduler
-only wakes. A new job is a function and a line in PERIODIC.
+A job claims a row in `job_runs` before it runs, so it runs once per period across all replicas. APScheduler only wakes
+it. A new job is a function and an entry in PERIODIC.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ log = get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work for every period. `run` says in a few words what it did; `lease` is how long it may be silent."""
+    """Work for every period. `run` returns a short description of what it did. `lease` is how long a run may take."""
 
     name: str
     every: timedelta
@@ -36,20 +36,20 @@ class Job:
 
 
 async def make_partitions(app: App, now: datetime) -> str:
-    """The coming months of tables that are cut by time, before they are needed."""
+    """Create the partitions of the coming months before they are needed."""
     work = await app.system.partitions.keep_up(now)
     return f"made {len(work.made)}, dropped {len(work.dropped)}"
 
 
 async def storage_usage(app: App, _now: datetime) -> str:
-    """What each tenant keeps, and what may be kept after all."""
+    """Count what each tenant stores, and find files that may be stored after all."""
     tenants = await app.system.media_upkeep.count()
     wanted = await media.reconsider(media=app.system.media, upkeep=app.system.media_upkeep, rules=app.media_rules)
     return f"counted for {tenants} tenants, {wanted} files wanted after all"
 
 
 async def sweep_media(app: App, now: datetime) -> str:
-    """Files that nobody knows or shows, and rows whose file is gone."""
+    """Remove files without a row or a post, and mark rows whose file is gone."""
     if app.files is None:
         return "no place for files is set"
     swept = await media.sweep(files=app.files, upkeep=app.system.media_upkeep, now=now)
@@ -57,38 +57,38 @@ async def sweep_media(app: App, now: datetime) -> str:
 
 
 async def forget_notices(app: App, _now: datetime) -> str:
-    """Events that were announced more than a day ago."""
+    """Delete notices that were announced more than a day ago."""
     return f"forgot {await app.system.notices.forget_old()}"
 
 
 async def forget_pages(app: App, now: datetime) -> str:
-    """Linked pages that nobody has asked for in a month; posts keep their excerpts."""
+    """Delete linked pages that nobody has asked for in a month. Posts keep their excerpts."""
     return f"forgot {await app.system.pages.forget(now - timedelta(days=30))}"
 
 
 async def forget_tagging(app: App, now: datetime) -> str:
-    """Proposed tags that found no support, and texts whose copies are no longer looked for."""
+    """Delete proposed tags without support, and texts that are too old to be compared with copies."""
     before = now - timedelta(days=30)
     return f"forgot {await app.system.vocabularies.forget(before)} proposals, {await app.system.near_texts.forget(before)} texts"
 
 
 async def settle_lost_calls(app: App, _now: datetime) -> str:
-    """Calls to providers that nobody settled, because their process died: they count as spent."""
+    """Count calls to providers as spent if their process died before settling them."""
     return f"{await app.system.spending.expire()} calls written off as spent"
 
 
 async def forget_answers(app: App, now: datetime) -> str:
-    """Answers to changes, kept a day for who repeats a request."""
+    """Delete responses to changes, which are kept for a day for repeated requests."""
     return f"forgot {await app.system.idempotency.forget(now - timedelta(days=1))}"
 
 
 async def forget_requests(app: App, now: datetime) -> str:
-    """Requests to follow that were answered more than a month ago."""
+    """Delete requests to follow that were answered more than a month ago."""
     return f"forgot {await app.system.request_queue.forget(now - timedelta(days=30))}"
 
 
 async def forget_in_graph(app: App, now: datetime) -> str:
-    """What the graph keeps no longer."""
+    """Delete what is older than the graph keeps."""
     if app.graph_index is None:
         return "the graph is off"
     return f"forgot {await app.graph_index.graph.forget(oldest_day(now))} days and posts"
@@ -109,17 +109,17 @@ PERIODIC = (
 
 
 def jobs_of_api(app: App, health: Health) -> tuple[Loop, ...]:
-    """The api role runs the jobs where one login does everything."""
-    return () if app.settings.database.separates_system else (keep_time(app, health),)
+    """Return the jobs' loop for the api role: it runs them if one database login does everything."""
+    return () if app.settings.database.separates_system else (clock_loop(app, health),)
 
 
 def jobs_of_worker(app: App, health: Health) -> tuple[Loop, ...]:
-    """Where requests have a login of their own the worker runs them: jobs see every tenant."""
-    return (keep_time(app, health),) if app.settings.database.separates_system else ()
+    """Return the jobs' loop for the worker: it runs them if requests have their own login, because jobs see every tenant."""
+    return (clock_loop(app, health),) if app.settings.database.separates_system else ()
 
 
-def keep_time(app: App, health: Health, *, jobs: tuple[Job, ...] = PERIODIC) -> Loop:
-    """The loop that runs the jobs."""
+def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] = PERIODIC) -> Loop:
+    """Build the loop that runs the jobs."""
 
     async def run(stopping: asyncio.Event) -> None:
         scheduler = AsyncIOScheduler(timezone=UTC)
@@ -133,7 +133,7 @@ def keep_time(app: App, health: Health, *, jobs: tuple[Job, ...] = PERIODIC) -> 
                 scheduler.add_job(
                     wake, IntervalTrigger(seconds=int(job.every.total_seconds()), start_date=first), args=[job], misfire_grace_time=None
                 )
-                await wake(job)  # the present period may have begun before anybody was here
+                await wake(job)  # the current period may have begun before any instance was running
             scheduler.start()
             await stopping.wait()
             scheduler.shutdown(wait=False)
@@ -142,7 +142,7 @@ def keep_time(app: App, health: Health, *, jobs: tuple[Job, ...] = PERIODIC) -> 
 
 
 async def run_job(job: Job, *, app: App, health: Health, now: datetime) -> None:
-    """Run the job for the present period, unless somebody else does. Its failure never leaves this function."""
+    """Run the job for the current period, unless another instance does. Its failure never leaves this function."""
     part, period = f"job {job.name}", period_start(now, job.every)
     try:
         if not await app.system.job_runs.claim(job.name, period, instance=app.instance, lease=job.lease):
@@ -167,7 +167,7 @@ async def _note_failure(job: Job, period: datetime, why: str, *, app: App) -> No
     try:
         await app.system.job_runs.finish(job.name, period, error=why)
     except Busy:
-        log.warning("job_failure_not_noted", job=job.name)  # its lease runs out, and the period is claimed again
+        log.warning("job_failure_not_noted", job=job.name)  # the lease runs out, and the period is claimed again
 
 
 async def _report_last(job: Job, part: str, *, app: App, health: Health) -> None:
@@ -179,6 +179,6 @@ async def _report_last(job: Job, part: str, *, app: App, health: Health) -> None
 
 
 def period_start(now: datetime, every: timedelta) -> datetime:
-    """The beginning of the period that `now` is in, counted from 1970 in UTC: the same on every machine."""
+    """Return the start of the period that contains `now`, counted from 1970 in UTC: the same on every machine."""
     seconds = int(every.total_seconds())
     return datetime.fromtimestamp(int(now.timestamp()) // seconds * seconds, UTC)

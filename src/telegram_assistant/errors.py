@@ -1,21 +1,21 @@
-"""Everything that can go wrong, as one small tree.
+"""Every error of the program, as one small tree.
 
     AssistantError
     ├── Busy            wait: the other side cannot answer now; nobody's fault, no attempt is used up
-    │   ├── Flooded     Telegram asks to wait: nothing is sent until then
+    │   ├── Flooded     Telegram demands a wait: nothing is sent until then
     │   └── Unanswered  Telegram does not answer
     ├── Rejected        never: this input cannot be processed, however often it is tried
     │   ├── AccessLost  this account may not read the channel any more; another one might
-    │   ├── Missing     there is no such thing for whoever asks
-    │   ├── Forbidden   whoever asks may not
-    │   └── Conflicting something else stands in the way as things are now
-    ├── Unreadable      a linked page cannot be had; the post goes on without it
-    ├── LeaseLost       stop: somebody else owns this work now; what is in hand must not be written
+    │   ├── Missing     it does not exist for this caller
+    │   ├── Forbidden   the caller may not do this
+    │   └── Conflicting the current state does not allow it
+    ├── Unreadable      a linked page cannot be read; the post goes on without it
+    ├── LeaseLost       stop: another process owns this work now; the work in hand must not be written
     ├── AccountRefused  Telegram does not accept the login any more; a person must look at the account
-    ├── UnknownMarkup   a public preview is written in a way that this version does not know; an update may
-    ├── ProviderFailed  an AI provider gave no usable answer; another one, or the local result, takes its place
+    ├── UnknownMarkup   a public preview has markup that this version does not know; an update may
+    ├── ProviderFailed  an AI provider gave no usable answer; another provider, or the local result, replaces it
     ├── SettingsError   the environment does not make sense; every problem is listed at once
-    └── CannotStart     a role cannot begin; the text says why and what to do
+    └── CannotStart     a role cannot start; the text says why and what to do
         └── InUse       another process has what only one may have
 
 Unreadable, AccountRefused and ProviderFailed stand beside the enums that they carry: in domain/understanding/pages.py,
@@ -27,7 +27,7 @@ from enum import StrEnum
 
 
 class AssistantError(Exception):
-    """The root: catch it only where a person must be told."""
+    """The root. Catch it only where a person must be informed."""
 
 
 class Busy(AssistantError):
@@ -39,11 +39,11 @@ class Busy(AssistantError):
 
 
 class Flooded(Busy):
-    """Telegram asks this account to leave a method alone; nothing is sent before `retry_after_seconds` are over."""
+    """Telegram demands that this account leaves a method alone. Nothing is sent before `retry_after_seconds` are over."""
 
 
 class NoAnswer(StrEnum):
-    """Why Telegram does not answer, as metrics name it."""
+    """Why Telegram does not answer, as used in metrics."""
 
     TIMEOUT = "timeout"
     CONNECTION = "connection"
@@ -67,15 +67,15 @@ class AccessLost(Rejected):
 
 
 class Missing(Rejected):
-    """There is no such thing for whoever asks. What belongs to others is missing in the same words."""
+    """It does not exist for this caller. What belongs to other tenants is missing with the same text."""
 
 
 class Forbidden(Rejected):
-    """Whoever asks is known, and may not."""
+    """The caller is known, and may not do this."""
 
 
 class Conflicting(Rejected):
-    """The wish makes sense, but something else stands in its way; the text says what."""
+    """The request makes sense, but the current state does not allow it. The text says why."""
 
 
 class LeaseLost(AssistantError):
@@ -83,7 +83,7 @@ class LeaseLost(AssistantError):
 
 
 class UnknownMarkup(AssistantError):
-    """A web page is not written as we know it; the text says what is missing."""
+    """A web page does not have the expected markup. The text says what is missing."""
 
 
 class SettingsError(AssistantError):
@@ -95,7 +95,7 @@ class SettingsError(AssistantError):
 
 
 class CannotStart(AssistantError):
-    """A role cannot begin; `remedy` says what to do about it."""
+    """A role cannot start. `remedy` says what to do about it."""
 
     def __init__(self, why: str, *, remedy: str) -> None:
         super().__init__(f"{why}. {remedy}")

@@ -1,4 +1,4 @@
-"""The ingest role: the loops that follow Telegram, and the desk at which each account works."""
+"""The ingest role: the loops that follow Telegram, and what runs for each account."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ from telegram_assistant.stores.postgres.accounts.logins import Logins, Owner
 from telegram_assistant.stores.postgres.channels.previews import NO_ACCOUNT
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
-from telegram_assistant.supervision import Loop, end
+from telegram_assistant.supervision import Loop, cancel_and_wait
 from telegram_assistant.telegram.account_client import AccountClient, Clock
 from telegram_assistant.telegram.client import open_account_client
 from telegram_assistant.telegram.login import LoginDialog, log_out, open_login, whoami
@@ -55,7 +55,7 @@ from telegram_assistant.telemetry.health import Health, State
 
 
 def loops(app: App, health: Health) -> tuple[Loop, ...]:
-    """Accounts, previews, who plans for both, who puts albums together and who counts once more; nothing without a reader."""
+    """Build the loops: accounts, previews, scheduler, albums and recounting. None without accounts or previews."""
     readers = (*_accounts(app, health), *_previews(app, health))
     albums = partial(close_albums, albums=app.system.albums, clock=_now)
     recounting = partial(recount, landing=app.system.landing)
@@ -63,58 +63,58 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
 
 
 def _previews(app: App, health: Health) -> tuple[Loop, ...]:
-    """Off unless PREVIEWS_ENABLED says otherwise."""
+    """Build the loop of previews, if PREVIEWS_ENABLED is set."""
 
     async def run(stopping: asyncio.Event) -> None:
         turns = PreviewTurns(app.instance, app.system.previews)
         async with open_site(app.settings.previews, turns) as site:
-            await PreviewLoop(preview_desk_of(app, site, turns, health=health, stopping=stopping), stopping).run()
+            await PreviewLoop(preview_worker_of(app, site, turns, health=health, stopping=stopping), stopping).run()
 
     return (Loop(PREVIEWS, run),) if app.settings.previews.enabled else ()
 
 
 def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
-    """Nothing to do without a key for sessions; CannotStart when there is a session and no key to keep it under."""
+    """Build the loops of accounts and logins, if there is a session key. Raises CannotStart if there is a session and no key to seal it."""
     telegram, system, ingest = app.settings.telegram, app.system, app.ingest
     assert ingest is not None  # the role says that it uses accounts
-    given = telegram.session_string.get_secret_value()
+    session_string = telegram.session_string.get_secret_value()
     key = telegram.encryption_key.get_secret_value()
-    if not (key or given):
+    if not (key or session_string):
         health.report(PART, State.OK, "no account: set TELEGRAM_API_ID, TELEGRAM_API_HASH and SESSION_ENCRYPTION_KEY, then `tga accounts login`")
         return ()
     vault = vault_of(key)
     slots = asyncio.Semaphore(app.settings.parser.concurrency)
 
-    def line_of(held: HeldAccount, session: str, lease: Lease, receiver: UpdateBuffer | None = None) -> AbstractAsyncContextManager[AccountClient]:
+    def client_of(held: HeldAccount, session: str, lease: Lease, receiver: UpdateBuffer | None = None) -> AbstractAsyncContextManager[AccountClient]:
         return open_account_client(telegram, session, lease, account_id=held.account_id, limits=system.limits, receiver=receiver)
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
         receiver = UpdateBuffer()
-        async with line_of(held, session, lease, receiver) as client:
+        async with client_of(held, session, lease, receiver) as client:
             if held.user_id is None:
                 await _identify(held.account_id, client, vault=vault, logins=ingest.logins)
-            await at_work(app, OwnedAccount(held.account_id, held.lease_epoch, lease), client, receiver, slots=slots, stopping=stopping)
+            await run_account(app, OwnedAccount(held.account_id, held.lease_epoch, lease), client, receiver, slots=slots, stopping=stopping)
 
-    async def leave(held: HeldAccount, session: str, lease: Lease) -> None:
-        async with line_of(held, session, lease) as client:
+    async def log_out_account(held: HeldAccount, session: str, lease: Lease) -> None:
+        async with client_of(held, session, lease) as client:
             await log_out(client)
 
     def login_to(account_id: AccountId) -> AbstractAsyncContextManager[LoginDialog]:
         return open_login(telegram, account_id=account_id, limits=system.limits)
 
-    holder = Holder(use, leave, owner=app.instance, accounts=ingest.accounts, vault=vault, health=health)
+    holder = Holder(use, log_out_account, owner=app.instance, accounts=ingest.accounts, vault=vault, health=health)
     logins = LoginWorker(login_to, owner=app.instance, logins=ingest.logins, accounts=ingest.accounts, vault=vault, health=health)
 
     async def run(stopping: asyncio.Event) -> None:
-        if given:
-            await adopt_session_string(given, accounts=ingest.accounts, tenants=system.tenants, vault=vault)
+        if session_string:
+            await adopt_session_string(session_string, accounts=ingest.accounts, tenants=system.tenants, vault=vault)
         await holder.run(stopping)
 
     return (Loop(PART, run), Loop(LOGINS, logins.run))
 
 
 async def _identify(account_id: AccountId, client: AccountClient, *, vault: Vault, logins: Logins) -> None:
-    """An adopted session does not say whose it is. Known, it is found again when the same number logs in."""
+    """Store whose session was adopted, so that the account is found again when the same number logs in."""
     me = await whoami(client)
     try:
         await logins.identify(account_id, Owner(me.user_id, masked(me.phone), vault.prints(me.phone)[0]))
@@ -129,47 +129,47 @@ def scheduler_of(app: App, health: Health) -> Scheduler:
 
 @dataclass(frozen=True, slots=True)
 class OwnedAccount:
-    """An account that this process may use: under which epoch, and for how long."""
+    """An account that this process holds: its lease and the lease's epoch."""
 
     account_id: AccountId
     lease_epoch: int
     lease: Lease
 
 
-async def at_work(
-    app: App, mine: OwnedAccount, client: AccountClient, receiver: UpdateBuffer, *, slots: asyncio.Semaphore, stopping: asyncio.Event
+async def run_account(
+    app: App, account: OwnedAccount, client: AccountClient, receiver: UpdateBuffer, *, slots: asyncio.Semaphore, stopping: asyncio.Event
 ) -> None:
-    """One account: it reads what is due, hears what is new, finds what people ask for, and fetches files, side by side.
+    """Run one account: polls, resolves channels, receives updates and downloads files, side by side.
 
-    The trouble of one is the end of all.
+    If one of these fails, all end.
     """
     reader = ChannelReader(client)
-    reading = AccountLoop(desk_of(app, mine, reader, slots=slots, stopping=stopping), stopping)
+    reading = AccountLoop(account_dependencies_of(app, account, reader, slots=slots, stopping=stopping), stopping)
     work = [
         reading.run(),
-        resolver_of(app, mine, reader).run(stopping),
-        listening_of(app, mine, receiver).run(stopping),
-        catching_up_of(app, mine, reader, receiver).run(stopping),
+        resolver_of(app, account, reader).run(stopping),
+        push_worker_of(app, account, receiver).run(stopping),
+        catch_up_of(app, account, reader, receiver).run(stopping),
     ]
-    if (fetcher := fetcher_of(app, mine, client, stopping=stopping)) is not None:
+    if (fetcher := fetcher_of(app, account, client, stopping=stopping)) is not None:
         work.append(fetcher.run())
     tasks = tuple(asyncio.create_task(one) for one in work)
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:
-        await end(tasks)
+        await cancel_and_wait(tasks)
     for task in tasks:
         if not task.cancelled():
             task.result()
 
 
-def resolver_of(app: App, mine: OwnedAccount, reader: ChannelReader, *, waits: Clock | None = None) -> ChannelResolver:
+def resolver_of(app: App, account: OwnedAccount, reader: ChannelReader, *, waits: Clock | None = None) -> ChannelResolver:
     system = app.system
     channels, planning = system.channels, system.planning
-    folders = FolderFollower(reader, account_id=mine.account_id, folders=system.folders, channels=channels, planning=planning, clock=_now)
+    folders = FolderFollower(reader, account_id=account.account_id, folders=system.folders, channels=channels, planning=planning, clock=_now)
     return ChannelResolver(
         reader,
-        account_id=mine.account_id,
+        account_id=account.account_id,
         queue=system.request_queue,
         channels=channels,
         folders=folders,
@@ -179,20 +179,20 @@ def resolver_of(app: App, mine: OwnedAccount, reader: ChannelReader, *, waits: C
     )
 
 
-def fetcher_of(app: App, mine: OwnedAccount, client: AccountClient, *, stopping: asyncio.Event) -> MediaFetcher | None:
-    """None where no place for files is set."""
+def fetcher_of(app: App, account: OwnedAccount, client: AccountClient, *, stopping: asyncio.Event) -> MediaFetcher | None:
+    """Return None if no store for files is configured."""
     if app.files is None:
         return None
     spool = Spool(app.settings.files.spool or Path(tempfile.gettempdir()) / f"tga-spool-{os.getuid()}")
-    return MediaFetcher(client, account_id=mine.account_id, media=app.system.media, files=app.files, spool=spool, stopping=stopping)
+    return MediaFetcher(client, account_id=account.account_id, media=app.system.media, files=app.files, spool=spool, stopping=stopping)
 
 
-def listening_of(app: App, mine: OwnedAccount, receiver: UpdateBuffer) -> PushWorker:
+def push_worker_of(app: App, account: OwnedAccount, receiver: UpdateBuffer) -> PushWorker:
     system = app.system
     return PushWorker(
-        account_id=mine.account_id,
-        lease_epoch=mine.lease_epoch,
-        lease=mine.lease,
+        account_id=account.account_id,
+        lease_epoch=account.lease_epoch,
+        lease=account.lease,
         receiver=receiver,
         landing=system.landing,
         backfills=system.backfills,
@@ -202,31 +202,33 @@ def listening_of(app: App, mine: OwnedAccount, receiver: UpdateBuffer) -> PushWo
     )
 
 
-def catching_up_of(app: App, mine: OwnedAccount, reader: ChannelReader, receiver: UpdateBuffer) -> CatchUp:
+def catch_up_of(app: App, account: OwnedAccount, reader: ChannelReader, receiver: UpdateBuffer) -> CatchUp:
     system, per_day = app.system, app.settings.parser.joins_per_day
     return CatchUp(
-        account_id=mine.account_id,
-        lease_epoch=mine.lease_epoch,
+        account_id=account.account_id,
+        lease_epoch=account.lease_epoch,
         receiver=receiver,
         client=reader.client,
         states=system.push_states,
         hints=system.hints,
-        joiner=Joiner(account_id=mine.account_id, per_day=per_day, reader=reader, joins=system.joins, limits=system.limits, clock=_now),
+        joiner=Joiner(account_id=account.account_id, per_day=per_day, reader=reader, joins=system.joins, limits=system.limits, clock=_now),
     )
 
 
-def desk_of(app: App, mine: OwnedAccount, reader: ChannelReader, *, slots: asyncio.Semaphore, stopping: asyncio.Event) -> AccountDependencies:
+def account_dependencies_of(
+    app: App, account: OwnedAccount, reader: ChannelReader, *, slots: asyncio.Semaphore, stopping: asyncio.Event
+) -> AccountDependencies:
     settings, system, marks = app.settings.parser, app.system, Marks(app.redis)
-    silence, pace = _pace_of(app, mine.account_id, marks)
+    silence, pace = _pace_of(app, account.account_id, marks)
     return AccountDependencies(
-        account_id=mine.account_id,
-        lease_epoch=mine.lease_epoch,
-        lease=mine.lease,
+        account_id=account.account_id,
+        lease_epoch=account.lease_epoch,
+        lease=account.lease,
         poller=_poller_of(app, reader, marks, silence, pace, stopping),
         backfiller=Backfiller(
             reader,
-            account_id=mine.account_id,
-            lease_epoch=mine.lease_epoch,
+            account_id=account.account_id,
+            lease_epoch=account.lease_epoch,
             owner=app.instance,
             backfills=system.backfills,
             landing=system.landing,
@@ -247,7 +249,7 @@ def desk_of(app: App, mine: OwnedAccount, reader: ChannelReader, *, slots: async
     )
 
 
-def preview_desk_of(app: App, site: Site, turns: PreviewTurns, *, health: Health, stopping: asyncio.Event) -> PreviewWorker:
+def preview_worker_of(app: App, site: Site, turns: PreviewTurns, *, health: Health, stopping: asyncio.Event) -> PreviewWorker:
     settings, system, marks, reader = app.settings.parser, app.system, Marks(app.redis), PreviewReader(site)
     silence, pace = _pace_of(app, NO_ACCOUNT, marks)
     return PreviewWorker(

@@ -1,7 +1,7 @@
-"""Sandboxed processes in which what strangers made is opened: few, reused, and killed when one is kept busy too long.
+"""Sandboxed processes that open untrusted content: few, reused, and killed if one is busy for too long.
 
-Such a process says a line when it is ready. Then it reads a header line and a body, and answers with a line of JSON; where that
-names a `size`, so many bytes follow.
+Such a process writes a line when it is ready. Then it reads a header line and a body, and answers with a line of JSON. If
+the JSON names a `size`, that many bytes follow.
 """
 
 import asyncio
@@ -20,21 +20,21 @@ MAX_LINE_BYTES = 4_000_000
 
 
 class Isolated:
-    """Processes of one module; they are started when they are first needed."""
+    """A pool of processes that run one module. Each starts when it is first needed."""
 
     def __init__(self, module: str, *, at_once: int, max_seconds: float, max_uses: int, rules: Rules | None = None) -> None:
-        """After so many uses a process is replaced: what a library never gives back goes with it."""
+        """A process is replaced after `max_uses`, which frees the memory that its libraries leak."""
         self._module = module
         self._rules = rules or parser_rules()
         self._max_seconds = max_seconds
         self._max_uses = max_uses
-        self._places = at_once
+        self._size = at_once
         self._free: asyncio.Queue[_Worker | None] = asyncio.Queue()
         for _ in range(at_once):
             self._free.put_nowait(None)
 
     async def ask(self, header: str, body: bytes) -> tuple[Any, bytes]:
-        """TimeoutError when it takes too long; OSError, EOFError or ValueError when it kills its process."""
+        """Send a request. Raises TimeoutError if it takes too long, and OSError, EOFError or ValueError if it kills its process."""
         async with self._worker() as worker, asyncio.timeout(self._max_seconds):
             answer = await worker.ask(header, body)
             worker.uses += 1
@@ -42,10 +42,10 @@ class Isolated:
 
     @asynccontextmanager
     async def _worker(self) -> AsyncIterator["_Worker"]:
-        """Whoever leaves in the middle leaves a process that cannot be used again."""
+        """Borrow a worker. If the caller leaves before an answer, the process cannot be used again and is killed."""
         worker = await self._free.get()
         try:
-            worker = worker or await _started(self._module, self._rules)
+            worker = worker or await _start_worker(self._module, self._rules)
             uses = worker.uses
             yield worker
         finally:
@@ -55,7 +55,7 @@ class Isolated:
             self._free.put_nowait(worker)
 
     async def close(self) -> None:
-        for _ in range(self._places):
+        for _ in range(self._size):
             worker = await self._free.get()
             if worker is not None:
                 worker.kill()
@@ -79,17 +79,17 @@ class _Worker:
         assert self.process.stdout is not None
         self.process.stdin.write(header.encode() + b"\n" + body)
         await self.process.stdin.drain()
-        told = json.loads(await self.line())
-        size = int(told.get("size", 0)) if isinstance(told, dict) else 0
-        return told, await self.process.stdout.readexactly(size)
+        answer = json.loads(await self.line())
+        size = int(answer.get("size", 0)) if isinstance(answer, dict) else 0
+        return answer, await self.process.stdout.readexactly(size)
 
     def kill(self) -> None:
         with suppress(ProcessLookupError):
             self.process.kill()
 
 
-async def _started(module: str, rules: Rules) -> _Worker:
-    """One that has loaded what it needs, so that nobody pays for it later."""
+async def _start_worker(module: str, rules: Rules) -> _Worker:
+    """Start a worker and wait until it has loaded its libraries, so that no request pays for that."""
     worker = _Worker(await start(rules, "-m", module, max_line_bytes=MAX_LINE_BYTES))
     try:
         async with asyncio.timeout(STARTING_SECONDS):

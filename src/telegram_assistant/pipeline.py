@@ -1,4 +1,4 @@
-"""All stages, in the order of the flow. A new stage is its file, its test, and a line here.
+"""All stages, in the order of the flow. A new stage is its file, its test, and an entry here.
 
 landing -> outbox -> posts.parsed -> post_persistence
                                   -> tagging -> posts.tagged -> tag_persistence
@@ -36,9 +36,9 @@ PIPELINE: tuple[AnyStage, ...] = (
 WITH_GRAPH: tuple[AnyStage, ...] = (*PIPELINE, graph_indexing)
 
 ENDS: tuple[AnyStage, ...] = (post_persistence, indexing)
-"""Where the branches of the flow end. A post's row leaves the outbox when all of these have passed it."""
+"""Where the branches of the flow end. A post's row leaves the outbox when it has passed all of these."""
 
 
 def stages_of(settings: Settings) -> tuple[AnyStage, ...]:
-    """A stage that is off reads nothing and holds nothing back."""
+    """Return the enabled stages. A disabled stage reads nothing and delays nothing."""
     return WITH_GRAPH if settings.graph.uri else PIPELINE

@@ -2,9 +2,9 @@
 
     ingest   follows Telegram
     worker   runs the stages between a post and its index
-    api      answers people, and runs the periodic jobs; where requests have a login of their own, the worker runs the jobs
+    api      answers requests, and runs the periodic jobs; if requests have their own database login, the worker runs the jobs
 
-SIGTERM drains them in that order: nothing new comes in, what is under way goes through, people are served last.
+SIGTERM drains them in that order: nothing new comes in, work in hand is finished, and the API stops last.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ log = get_logger()
 
 
 class RoleName(StrEnum):
-    """What a process can be asked to do."""
+    """The roles that a process can run."""
 
     INGEST = "ingest"
     WORKER = "worker"
@@ -48,7 +48,7 @@ class RoleName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role[A: ApiApp]:
-    """A port, and the loops that run behind it. `operations_port`: a port of its own for the operator's pages."""
+    """A port and the loops behind it. `operations_port` is a separate port for the operator's pages."""
 
     name: RoleName
     port: Callable[[HttpSettings], int]
@@ -82,15 +82,15 @@ ROLES: tuple[Role[App], ...] = (
         uses_vectors=True,
     ),
 )
-"""In the order in which they drain."""
+"""In draining order."""
 
 REQUESTS_ONLY: Role[ApiApp] = Role(RoleName.API, lambda http: http.api_port, lambda _app, _health: (), api_pages, uses_vectors=True)
-"""The api role with a login that cannot act as the system."""
+"""The api role with a database login that cannot act as tga_system."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Planned:
-    """One role with all that it will run."""
+class _RolePlan:
+    """One role and everything it will run."""
 
     name: RoleName
     health: Health
@@ -108,7 +108,7 @@ class _Listeners:
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """One role at work."""
+    """One running role."""
 
     name: RoleName
     health: Health
@@ -118,18 +118,18 @@ class _Running:
 
 
 async def run_roles(
-    settings: Settings, roles: Sequence[Role[App]], *, told_to_stop: Callable[[], Awaitable[None]] | None = None, guard: Guard | None = None
+    settings: Settings, roles: Sequence[Role[App]], *, wait_for_stop: Callable[[], Awaitable[None]] | None = None, guard: Guard | None = None
 ) -> None:
-    """Run until SIGTERM or SIGINT (or until `told_to_stop` returns), then drain. CannotStart when a role cannot begin."""
+    """Run until SIGTERM or SIGINT (or until `wait_for_stop` returns), then drain. Raises CannotStart if a role cannot start."""
     return_freed_memory()
     BUILD.info({"version": __version__})
     CHANNEL_BOUND.channels = settings.telemetry.max_channel_series
     _warn_of_weak_key(settings.http)
-    with _listening(settings.http, roles) as listeners:
-        async with _assembled(settings, roles, guard=guard) as (app, planned), asyncio.TaskGroup() as group:
-            running = [_start(one, listeners[one.name], app=app, group=group) for one in planned]
+    with _open_listeners(settings.http, roles) as listeners:
+        async with _assembled(settings, roles, guard=guard) as (app, plans), asyncio.TaskGroup() as group:
+            running = [_start(one, listeners[one.name], app=app, group=group) for one in plans]
             log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
-            await (told_to_stop or _signalled)()
+            await (wait_for_stop or _wait_for_signal)()
             log.info("stopping")
             await _drain(running, grace_seconds=settings.process.shutdown_grace_seconds)
     log.info("stopped")
@@ -142,12 +142,12 @@ def _warn_of_weak_key(http: HttpSettings) -> None:
 
 
 @asynccontextmanager
-async def _assembled(settings: Settings, roles: Sequence[Role[App]], *, guard: Guard | None) -> AsyncIterator[tuple[ApiApp, list[_Planned]]]:
-    """What these roles need and no more: requests alone do without the system, ingest alone does everything with its own login."""
+async def _assembled(settings: Settings, roles: Sequence[Role[App]], *, guard: Guard | None) -> AsyncIterator[tuple[ApiApp, list[_RolePlan]]]:
+    """Assemble only what these roles need: requests alone do without the system, ingest alone uses its own login for everything."""
     names = {role.name for role in roles}
     if names == {RoleName.API} and not await requests_may_act_as_system(settings.database):
-        async with assemble_api(settings) as front:
-            yield front, [_plan(REQUESTS_ONLY, front)]
+        async with assemble_api(settings) as api_app:
+            yield api_app, [_plan(REQUESTS_ONLY, api_app)]
         return
     database = settings.database
     if names == {RoleName.INGEST}:
@@ -157,21 +157,21 @@ async def _assembled(settings: Settings, roles: Sequence[Role[App]], *, guard: G
         yield app, [_plan(role, app) for role in roles]
 
 
-def _plan[A: ApiApp](role: Role[A], app: A) -> _Planned:
-    """Before any role has begun: CannotStart where one of them lacks what it needs."""
+def _plan[A: ApiApp](role: Role[A], app: A) -> _RolePlan:
+    """Build a role before any role starts. Raises CannotStart if it lacks what it needs."""
     health = Health(probes=app.probes)
-    return _Planned(role.name, health, role.loops(app, health), role.pages(app))
+    return _RolePlan(role.name, health, role.loops(app, health), role.pages(app))
 
 
-def _start(planned: _Planned, listeners: _Listeners, *, app: ApiApp, group: asyncio.TaskGroup) -> _Running:
-    health, stopping = planned.health, asyncio.Event()
-    loops = [group.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in planned.loops]
+def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asyncio.TaskGroup) -> _Running:
+    health, stopping = plan.health, asyncio.Event()
+    loops = [group.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in plan.loops]
     sites = role_sites(
-        role=planned.name,
+        role=plan.name,
         instance=app.instance,
         health=health,
         access=OperatorAccess(app.settings.http, FailedKeys(Limiter(RateLimits(app.redis)))),
-        pages=planned.pages,
+        pages=plan.pages,
         has_operations_port=listeners.operations is not None,
     )
     served = [(sites.public, listeners.public), *([(sites.operations, listeners.operations)] if listeners.operations else [])]
@@ -180,7 +180,7 @@ def _start(planned: _Planned, listeners: _Listeners, *, app: ApiApp, group: asyn
         servers.append(HttpServer(site, request_timeout_seconds=app.settings.http.request_timeout_seconds))
         group.create_task(servers[-1].serve(sockets=[listener]))
     health.take_traffic()
-    return _Running(planned.name, health, stopping, loops, servers)
+    return _Running(plan.name, health, stopping, loops, servers)
 
 
 async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
@@ -198,19 +198,19 @@ async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
         server.should_exit = True
 
 
-async def _signalled() -> None:
-    told = asyncio.Event()
+async def _wait_for_signal() -> None:
+    signalled = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
-    await told.wait()
+        loop.add_signal_handler(number, signalled.set)
+    await signalled.wait()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.remove_signal_handler(number)  # a second signal ends the process at once
 
 
 @contextmanager
-def _listening(http: HttpSettings, roles: Sequence[Role[App]]) -> Iterator[dict[RoleName, _Listeners]]:
-    """Take all ports first: a role that cannot have its own must not have begun to work."""
+def _open_listeners(http: HttpSettings, roles: Sequence[Role[App]]) -> Iterator[dict[RoleName, _Listeners]]:
+    """Open all ports first: if a role cannot have its port, no role may start."""
     with ExitStack() as opened:
 
         def listen(role: Role[App], host: str, port: int, remedy: str) -> socket.socket:
@@ -231,6 +231,6 @@ def _listening(http: HttpSettings, roles: Sequence[Role[App]]) -> Iterator[dict[
 
 def _listen(host: str, port: int) -> socket.socket:
     listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    # asyncio does it only for sockets that it has made itself; without it, small answers wait 40 ms for each other.
+    # asyncio sets this only on sockets that it has created itself; without it, small answers wait 40 ms for each other.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

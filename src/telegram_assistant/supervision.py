@@ -1,4 +1,4 @@
-"""Keeps loops alive: a crashed one is started again with growing pauses, and counted."""
+"""Keeps loops alive: restarts a crashed loop with growing pauses, and counts the restarts."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
@@ -12,12 +12,12 @@ from telegram_assistant.telemetry.metrics import LOOP_RESTARTS, LOOP_RUNNING
 log = get_logger()
 
 HEALTHY_AFTER_SECONDS = 60.0
-"""A loop that ran this long starts again from the shortest pause."""
+"""After running this long, a loop restarts from the shortest pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Work without end. `run` returns soon after `stopping` is set, having finished what it had in hand."""
+    """Work without end. `run` finishes the work in hand and returns soon after `stopping` is set."""
 
     name: str
     run: Callable[[asyncio.Event], Coroutine[None, None, None]]
@@ -54,7 +54,7 @@ async def keep_running(
 
 
 async def sleep_unless(stopping: asyncio.Event, seconds: float) -> None:
-    """Sleep, but wake at once when it is time to stop."""
+    """Sleep, but wake at once when `stopping` is set."""
     try:
         async with asyncio.timeout(seconds):
             await stopping.wait()
@@ -62,17 +62,17 @@ async def sleep_unless(stopping: asyncio.Event, seconds: float) -> None:
         return
 
 
-async def either(one: asyncio.Event, other: asyncio.Event, *, seconds: float | None = None) -> None:
-    """Wait until one of them is set, or so long."""
-    waits = [asyncio.create_task(event.wait()) for event in (one, other)]
+async def wait_for_either(one: asyncio.Event, other: asyncio.Event, *, seconds: float | None = None) -> None:
+    """Wait until one of the events is set, for at most `seconds`."""
+    tasks = [asyncio.create_task(event.wait()) for event in (one, other)]
     try:
-        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        await end(waits)
+        await cancel_and_wait(tasks)
 
 
-async def end(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancel them, and wait until they are over."""
+async def cancel_and_wait(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait until they have ended."""
     for task in tasks:
         task.cancel()
     if tasks:

@@ -1,4 +1,4 @@
-"""The worker role: every stage of the pipeline, the relay that feeds them, the watch over both, and what a provider shall do later."""
+"""The worker role: every stage of the pipeline, the relays that feed them, their monitoring, and work left for a provider."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -23,15 +23,15 @@ from telegram_assistant.understanding.improving import improving
 
 
 def loops(app: App, health: Health) -> tuple[Loop, ...]:
-    """What the worker runs; CannotStart where a stage needs what the App does not have."""
-    improvements = (better_tags(app.tagger), better_sights(app.looker), better_vectors(app.gate, app.system.post_states))
-    later = improving(wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements)
+    """Build the worker's loops. Raises CannotStart if the App lacks what a stage needs."""
+    improvements = (better_tags(app.tagger), better_sights(app.picture_analyzer), better_vectors(app.gate, app.system.post_states))
+    improvement_loop = improving(wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements)
     stages = loops_of(stages_of(app.settings), ENDS, app, health, Options(partitions=app.settings.streams.partitions))
-    return (*stages, later, *vectors_loops(app, health), graph_loop(app, health))
+    return (*stages, improvement_loop, *vectors_loops(app, health), graph_loop(app, health))
 
 
 def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:
-    """Rebuilds of vectors, those too that nobody asked for but that cost nothing, and how they are."""
+    """Build the loops that rebuild vectors, also on their own initiative if that costs nothing, and report their health."""
     model = app.settings.ai.embeddings_model_in_force
     system = app.system
     keep = partial(
@@ -48,7 +48,7 @@ def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:
 
 
 def graph_loop(app: App, health: Health) -> Loop:
-    """Rebuilds of the graph, those too that nobody asked for but that are needed, and how it is."""
+    """Build the loop that rebuilds the graph, also on its own initiative if that is needed, and reports its health."""
     system = app.system
     run = partial(
         keep_graph,
@@ -63,17 +63,17 @@ def graph_loop(app: App, health: Health) -> Loop:
 
 
 def loops_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage], app: App, health: Health, options: Options) -> tuple[Loop, ...]:
-    """The same for any pipeline."""
+    """Build the loops for any pipeline."""
     partitions = options.partitions
     branches = branches_of(stages, ends)
     runners = [runner_of(stage, branches.get(stage.name), app, health, options) for stage in stages]
-    hurried = [stage for stage in stages if not stage.may_lag]
-    relays = (*relay_of(hurried, app, health).loops(), notices_of(hurried, app, health).loop())
+    must_keep_up = [stage for stage in stages if not stage.may_lag]
+    relays = (*relay_of(must_keep_up, app, health).loops(), notices_of(must_keep_up, app, health).loop())
     return (*(runner.loop() for runner in runners), *relays, watch(app.redis, stages, partitions, health))
 
 
 def runner_of(stage: AnyStage, branch: Branch | None, app: App, health: Health, options: Options) -> Runner:
-    """One stage at work; a post that has passed all ends of the pipeline leaves the outbox."""
+    """Build the runner of one stage. A post leaves the outbox when it has passed all ends of the pipeline."""
     return Runner(
         stage,
         bind(stage, app.collaborators),
@@ -87,7 +87,7 @@ def runner_of(stage: AnyStage, branch: Branch | None, app: App, health: Health, 
 
 
 def branches_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage]) -> dict[str, Branch]:
-    """The branch that ends with each of these stages, by the stage's name. CannotStart when posts could never pass all of them."""
+    """Return the branch that ends with each of these stages, by stage name. Raises CannotStart if posts could never pass all of them."""
     names = [end.name for end in ends]
     missing = set(names) - {stage.name for stage in stages}
     if missing or len(set(names)) != len(names) or not 0 < len(names) <= MAX_BRANCHES:
@@ -97,12 +97,12 @@ def branches_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage]) -> dict[st
 
 
 def relay_of(stages: Sequence[AnyStage], app: App, health: Health) -> Relay:
-    """The relay that feeds these stages."""
+    """Build the relay that feeds these stages."""
     streams = app.settings.streams
     return Relay(app.system.outbox, stages, redis=app.redis, health=health, partitions=streams.partitions, max_entries=streams.max_entries)
 
 
 def notices_of(stages: Sequence[AnyStage], app: App, health: Health) -> NoticeRelay:
-    """The relay of all other events that begin in PostgreSQL."""
+    """Build the relay for all other events that begin in PostgreSQL."""
     streams = app.settings.streams
     return NoticeRelay(app.system.notices, stages, redis=app.redis, health=health, partitions=streams.partitions, max_entries=streams.max_entries)

@@ -17,7 +17,7 @@ from telegram_assistant.cli.drawing import BORDER
 from telegram_assistant.ingest.scheduler import PART as SCHEDULER
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.supervision import end, keep_running
+from telegram_assistant.supervision import cancel_and_wait, keep_running
 from telegram_assistant.telegram.vault import make_key
 from telegram_assistant.telemetry.health import Health
 from telegram_simulator.control.operations import Control
@@ -57,7 +57,7 @@ async def ingest(database: dict[str, str], sim: Simulator, system: SystemStores,
         yield
         stopping.set()
         await asyncio.wait(loops, timeout=10)
-        await end(loops)
+        await cancel_and_wait(loops)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from telegram_assistant.ingest.reading.push import PushWorker
-from telegram_assistant.supervision import end
+from telegram_assistant.supervision import cancel_and_wait
 from telegram_simulator.control.operations import Control
 from telegram_simulator.world.channel import Channel as SimulatedChannel
 from tests.ingest.office import PHONE, Office, simulated, truth
@@ -28,7 +28,7 @@ async def at_work(office: Office, **changed: Any) -> AsyncIterator[PushWorker]:
     try:
         yield listening
     finally:
-        await end(tasks)
+        await cancel_and_wait(tasks)
         for task in tasks:
             assert task.cancelled() or task.exception() is None
 

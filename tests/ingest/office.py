@@ -21,7 +21,7 @@ from telegram_assistant.ingest.reading.account_loop import AccountLoop
 from telegram_assistant.ingest.reading.catching_up import CatchUp
 from telegram_assistant.ingest.reading.push import PushWorker
 from telegram_assistant.ingest.scheduler import Scheduler
-from telegram_assistant.ingest_role import OwnedAccount, catching_up_of, desk_of, listening_of, resolver_of, scheduler_of
+from telegram_assistant.ingest_role import OwnedAccount, account_dependencies_of, catch_up_of, push_worker_of, resolver_of, scheduler_of
 from telegram_assistant.settings import Settings, TelegramSettings
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest, NewRequest
 from telegram_assistant.stores.postgres.channels.channels import Subscription
@@ -174,11 +174,11 @@ async def open_office(
                 tenant_id=tenant_id,
                 mine=mine,
                 line=line,
-                reading=AccountLoop(desk_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping),
+                reading=AccountLoop(account_dependencies_of(app, mine, reader, slots=asyncio.Semaphore(4), stopping=stopping), stopping),
                 resolver=resolver_of(app, mine, reader, waits=skipping.clock),
                 receiver=receiver,
-                listening=listening_of(app, mine, receiver),
-                catching_up=catching_up_of(app, mine, reader, receiver),
+                listening=push_worker_of(app, mine, receiver),
+                catching_up=catch_up_of(app, mine, reader, receiver),
                 scheduler=scheduler_of(app, Health(probes={})),
                 stopping=stopping,
                 skipping=skipping,

@@ -11,7 +11,7 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.features.channels.channel_lists import ListedChannel
 from telegram_assistant.features.channels.channels import follow
 from telegram_assistant.ingest.reading.previews import PreviewLoop, PreviewTurns
-from telegram_assistant.ingest_role import preview_desk_of
+from telegram_assistant.ingest_role import preview_worker_of
 from telegram_assistant.previews.site import open_site
 from telegram_assistant.settings import PreviewSettings, Settings
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest
@@ -76,6 +76,6 @@ async def open_window(settings: Settings, sim: Simulator, admin: Admin) -> Async
             stopping, health = asyncio.Event(), Health(probes={})
             turns = PreviewTurns(app.instance, app.system.previews, every_seconds=0.0)
             async with open_site(previews, turns) as site:
-                reading = PreviewLoop(preview_desk_of(app, site, turns, health=health, stopping=stopping), stopping)
+                reading = PreviewLoop(preview_worker_of(app, site, turns, health=health, stopping=stopping), stopping)
                 assert await reading.take()
                 yield Window(app, admin, sim, await make_tenant(app.system), reading, turns, health, stopping)

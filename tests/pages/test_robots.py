@@ -9,7 +9,7 @@ import pytest
 
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.pages.fetching import PageFetcher
-from telegram_assistant.pages.robots import KEPT_AFTER_TROUBLE_SECONDS, KEPT_SECONDS, MAX_FILE_BYTES, SITE_BYTES, Robots
+from telegram_assistant.pages.robots import MAX_FILE_BYTES, SITE_BYTES, TTL_AFTER_FAILURE_SECONDS, TTL_SECONDS, Robots
 from testkit.web import OUTSIDE, Web, answer, redirect
 
 
@@ -76,7 +76,7 @@ async def test_a_site_in_trouble_is_left_alone_for_a_while(web: Web, robots: Rob
     assert not await allowed(robots, web, "/")
     web.outside.pages["/robots.txt"] = rules("User-agent: *", "Disallow:")
     assert not await allowed(robots, web, "/")
-    clock.now += KEPT_AFTER_TROUBLE_SECONDS
+    clock.now += TTL_AFTER_FAILURE_SECONDS
     assert await allowed(robots, web, "/")
 
 
@@ -84,7 +84,7 @@ async def test_rules_are_read_again_after_a_day(web: Web, robots: Robots, clock:
     assert await allowed(robots, web, "/")
     web.outside.pages["/robots.txt"] = rules("User-agent: *", "Disallow: /")
     assert await allowed(robots, web, "/")
-    clock.now += KEPT_SECONDS
+    clock.now += TTL_SECONDS
     assert not await allowed(robots, web, "/")
 
 
@@ -138,7 +138,7 @@ async def test_rules_that_keep_their_reader_busy_close_the_site_for_a_while(web:
     with pytest.raises(Unreadable, match="cannot be had"):
         await impatient.allow(web.guard().target(web.url("/")))
     web.outside.pages["/robots.txt"] = rules("User-agent: *", "Disallow: /private/")
-    clock.now += KEPT_AFTER_TROUBLE_SECONDS
+    clock.now += TTL_AFTER_FAILURE_SECONDS
     assert await allowed(impatient, web, "/news")
     await impatient.close()
 

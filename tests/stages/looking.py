@@ -104,8 +104,8 @@ class Looking:
 
     async def look(self, post: PostId, **instead: Any) -> PostVisionAnalyzed:
         """`instead`: other tools than the program's looker has."""
-        looker = replace(self.app.looker, **instead)
-        told = await vision_analysis(await self.uploaded(post), posts=self.app.system.posts, looker=looker)
+        picture_analyzer = replace(self.app.picture_analyzer, **instead)
+        told = await vision_analysis(await self.uploaded(post), posts=self.app.system.posts, picture_analyzer=picture_analyzer)
         assert isinstance(told, PostVisionAnalyzed)
         return told
 

@@ -52,7 +52,7 @@ async def improved(app: App, better: Callable[[App], Improvement] = lambda app: 
 
 
 async def looked_again(looking: Looking) -> int:
-    return await improved(looking.app, lambda app: better_sights(app.looker))
+    return await improved(looking.app, lambda app: better_sights(app.picture_analyzer))
 
 
 async def made_again(app: App) -> int:

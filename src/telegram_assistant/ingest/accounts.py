@@ -10,7 +10,7 @@ from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.errors import Busy, CannotStart, LeaseLost
 from telegram_assistant.stores.postgres.accounts.accounts import AccountSessions, HeldAccount
 from telegram_assistant.stores.postgres.tenants.tenants import Tenants
-from telegram_assistant.supervision import end, sleep_unless
+from telegram_assistant.supervision import cancel_and_wait, sleep_unless
 from telegram_assistant.telegram.vault import Sealed, Vault
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
@@ -133,7 +133,7 @@ class Holder:
     async def _release(self, account_ids: list[AccountId]) -> None:
         """Release accounts, each only after its task and therefore its connection has ended."""
         for account_id in account_ids:
-            await end([self._tasks.pop(account_id)])
+            await cancel_and_wait([self._tasks.pop(account_id)])
             del self._leases[account_id]
             try:
                 await self._accounts.release(self._owner, account_id)

@@ -11,7 +11,7 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Busy, CannotStart, Rejected
 from telegram_assistant.stores.postgres.accounts.accounts import AccountSessions
 from telegram_assistant.stores.postgres.accounts.logins import ClaimedLogin, Logins, Owner
-from telegram_assistant.supervision import end, sleep_unless
+from telegram_assistant.supervision import cancel_and_wait, sleep_unless
 from telegram_assistant.telegram.login import AccountProfile, LoginDialog, QrCode, WrongAnswer
 from telegram_assistant.telegram.sealed_answers import AnswerReceiver, seal
 from telegram_assistant.telegram.vault import Vault
@@ -67,7 +67,7 @@ class LoginWorker:
                     self._health.report(PART, State.FAILING, str(busy))
                 await sleep_unless(stopping, self._look_seconds)
         finally:
-            await end(list(serving))
+            await cancel_and_wait(list(serving))
 
     async def _serve(self, claimed: ClaimedLogin) -> None:
         """Serve a login and record its result, whatever happens."""

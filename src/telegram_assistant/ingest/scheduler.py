@@ -15,7 +15,7 @@ from telegram_assistant.settings import ParserSettings, SchedulerPolicy
 from telegram_assistant.stores.postgres.channels.planning import Load, Planning, Survey
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.stores.redis.scheduler import RENEW_SECONDS, SchedulerLock, TickFacts
-from telegram_assistant.supervision import end, sleep_unless
+from telegram_assistant.supervision import cancel_and_wait, sleep_unless
 from telegram_assistant.telemetry.health import Fact, Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, CHANNELS, LAST_TICK, SCHEDULER_INTERVAL, SCHEDULER_LOCK
@@ -56,7 +56,7 @@ class Scheduler:
                 while not stopping.is_set() and self._interval_number(now := self._clock()) == interval:
                     await sleep_unless(stopping, (interval + 1) * self._settings.interval_seconds - now.timestamp())
         finally:
-            await end([renewing])
+            await cancel_and_wait([renewing])
             with suppress(Busy):
                 await self._lock.release()
 

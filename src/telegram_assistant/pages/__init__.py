@@ -1,1 +1,1 @@
-"""Reading the pages that posts link to. Everything here is chosen by strangers: the addresses, the servers, the pages."""
+"""Reads the pages that posts link to. Strangers choose everything here: the URLs, the servers, the pages."""

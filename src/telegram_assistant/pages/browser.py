@@ -1,4 +1,4 @@
-"""A Chromium of our own that reaches the web through the filtering proxy, and in no other way."""
+"""Runs a Chromium that reaches the web through the filtering proxy only."""
 
 import asyncio
 import os
@@ -17,12 +17,12 @@ from telegram_assistant.sandbox.rules import DEVICES, NOBODY, SYSTEM_LIBRARIES, 
 
 STARTING_SECONDS = 30.0
 LEAVING_SECONDS = 5.0
-QUIET = (
+COMMON_FLAGS = (
     *("headless", "disable-gpu", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"),
     *("disable-dev-shm-usage", "disable-crash-reporter", "disable-breakpad"),
 )
-WALLS = (
-    "proxy-bypass-list=<-loopback>",  # this machine is asked for through the proxy too
+NETWORK_FLAGS = (
+    "proxy-bypass-list=<-loopback>",  # requests to this machine go through the proxy too
     "webrtc-ip-handling-policy=disable_non_proxied_udp",  # no datagrams past the proxy; measured: without it they reach loopback
     "disable-quic",
 )
@@ -34,23 +34,23 @@ CONFIGURATION = tuple(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browser:
-    """While it runs."""
+    """A running browser."""
 
     cdp_url: str
     proxy: FilteringProxy
     profile: Path
     has_own_sandbox: bool
-    """Chromium's, inside of ours. Without user namespaces it has none."""
+    """Whether Chromium's own sandbox runs inside ours. Without user namespaces it cannot."""
     protection: str
-    """In words."""
+    """Description of the active protection."""
 
 
 def browser_rules(program: str, *, profile: Path, proxy_port: int) -> Rules:
-    """It reads what is installed, writes its profile, and connects to the proxy alone."""
+    """Return the browser's rules: it reads installed files, writes its profile, and connects to the proxy only."""
     return Rules(
         read=(*CONFIGURATION, *TIME_ZONES, "/sys"),
         execute=("/usr", "/bin", "/opt", *SYSTEM_LIBRARIES, str(Path(program).resolve().parent)),
-        write=(str(profile), "/proc", *DEVICES),  # what /proc shows of processes outside is closed by Landlock too
+        write=(str(profile), "/proc", *DEVICES),  # Landlock also closes what /proc shows of processes outside
         folder=str(profile),
         connect_ports=(proxy_port,),
         bind_ports=(0,),
@@ -60,21 +60,27 @@ def browser_rules(program: str, *, profile: Path, proxy_port: int) -> Rules:
 
 
 @asynccontextmanager
-async def running_browser(guard: Guard, program: str, *more: str) -> AsyncIterator[Browser]:
-    """Start it with its proxy and a profile that is thrown away; CannotStart when it does not."""
+async def running_browser(guard: Guard, program: str, *extra_arguments: str) -> AsyncIterator[Browser]:
+    """Start the browser with its proxy and a temporary profile. Raises CannotStart if it does not start."""
     path = shutil.which(program)
     if path is None:
         raise CannotStart(f"the browser {program} cannot be started (there is no such program)", remedy="Install Chromium or correct BROWSER_PATH")
     async with filtering_proxy(guard) as proxy:
         for has_own_sandbox in (True, False):
             with _profile() as profile:
-                flags = [*QUIET, *WALLS, f"proxy-server=http://127.0.0.1:{proxy.port}", f"user-data-dir={profile}", "remote-debugging-port=0"]
+                flags = [
+                    *COMMON_FLAGS,
+                    *NETWORK_FLAGS,
+                    f"proxy-server=http://127.0.0.1:{proxy.port}",
+                    f"user-data-dir={profile}",
+                    "remote-debugging-port=0",
+                ]
                 flags += [] if has_own_sandbox else ["no-sandbox"]
                 environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(profile), "TMPDIR": str(profile)}
                 rules = browser_rules(path, profile=profile, proxy_port=proxy.port)
-                process = await start(rules, path, *(f"--{flag}" for flag in flags), *more, environment=environment, has_pipes=False)
+                process = await start(rules, path, *(f"--{flag}" for flag in flags), *extra_arguments, environment=environment, has_pipes=False)
                 try:
-                    port = await _port(process, profile / "DevToolsActivePort")
+                    port = await _wait_for_port(process, profile / "DevToolsActivePort")
                     if port is not None:
                         own = "Chromium's own sandbox" if has_own_sandbox else "without Chromium's own sandbox"
                         protection = f"{own}, {(await probe(rules)).in_words()}"
@@ -82,21 +88,21 @@ async def running_browser(guard: Guard, program: str, *more: str) -> AsyncIterat
                         yield Browser(cdp_url=url, proxy=proxy, profile=profile, has_own_sandbox=has_own_sandbox, protection=protection)
                         return
                 finally:
-                    await _ended(process)
+                    await _stop(process)
     raise CannotStart(f"the browser {program} ended or did not begin to listen", remedy="Start it by hand to see why, or correct BROWSER_PATH")
 
 
 @contextmanager
 def _profile() -> Iterator[Path]:
-    """A folder of its own for a process that may run as another user."""
+    """Create a folder for a process that may run as another user."""
     with tempfile.TemporaryDirectory(prefix="tga-browser-", ignore_cleanup_errors=True) as folder:
         if os.geteuid() == 0:
             os.chown(folder, NOBODY, NOBODY)
         yield Path(folder)
 
 
-async def _port(process: asyncio.subprocess.Process, file: Path) -> int | None:
-    """It writes down where it listens once it does; None when it ends before, or takes too long."""
+async def _wait_for_port(process: asyncio.subprocess.Process, file: Path) -> int | None:
+    """Wait until the browser writes its port to the file. Returns None if it ends before, or takes too long."""
     with suppress(TimeoutError):
         async with asyncio.timeout(STARTING_SECONDS):
             while process.returncode is None:
@@ -111,7 +117,7 @@ def _lines(file: Path) -> list[str]:
     return file.read_text(encoding="ascii").splitlines() if file.exists() else []
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
+async def _stop(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError):
         process.terminate()
         try:

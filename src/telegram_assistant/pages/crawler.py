@@ -1,8 +1,8 @@
 """The process with the browser: `python -m telegram_assistant.pages.crawler`, installed with the extra `crawler`.
 
-It holds no database and no secrets, and belongs into a container of its own.
-Crawl4AI drives the browser over CDP; the browser is replaced after some hundred pages,
-because it never gives back all it takes.
+It has no database and no secrets, and should run in its own container.
+Crawl4AI drives the browser over CDP. The browser is replaced after some hundred pages,
+because it never frees all its memory.
 """
 
 import asyncio
@@ -19,25 +19,25 @@ from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.rendering import serving
 from telegram_assistant.settings import CrawlSettings, read_group
 
-WHERE = "127.0.0.1:8013"
-"""Where it listens when CRAWLER_ADDRESS is empty."""
+DEFAULT_ADDRESS = "127.0.0.1:8013"
+"""Listening address if CRAWLER_ADDRESS is empty."""
 MAX_PAGES = 300
 MAX_REASON_LENGTH = 200
 PAGE_MILLISECONDS = 15_000
 SETTLE_SECONDS = 0.5
-"""What scripts get after the page has loaded."""
+"""Time for scripts after the page has loaded."""
 
 
 async def run(settings: CrawlSettings, guard: Guard, stopping: asyncio.Event) -> None:
-    """Serve until told to stop, with a fresh browser every MAX_PAGES pages."""
+    """Serve until `stopping` is set, with a new browser every MAX_PAGES pages."""
     while not stopping.is_set():
         await _with_one_browser(settings, guard, stopping)
 
 
 async def _with_one_browser(settings: CrawlSettings, guard: Guard, stopping: asyncio.Event) -> None:
-    worn = asyncio.Event()
+    is_worn_out = asyncio.Event()
     pages = 0
-    once = CrawlerRunConfig(
+    run_config = CrawlerRunConfig(
         cache_mode=CacheMode.BYPASS, page_timeout=PAGE_MILLISECONDS, delay_before_return_html=SETTLE_SECONDS, verbose=False, log_console=False
     )
     async with running_browser(guard, settings.browser_path) as browser:
@@ -47,20 +47,20 @@ async def _with_one_browser(settings: CrawlSettings, guard: Guard, stopping: asy
             async def load(url: str) -> tuple[str, str]:
                 nonlocal pages
                 try:
-                    result = await crawler.arun(url, config=once)
+                    result = await crawler.arun(url, config=run_config)
                 finally:
                     pages += 1
                     if pages >= MAX_PAGES:
-                        worn.set()
-                if not result.html:  # small pages are called unsuccessful too: whether there is something on them is judged elsewhere
+                        is_worn_out.set()
+                if not result.html:  # Crawl4AI calls small pages unsuccessful too; the caller judges their content
                     raise Unreadable(PageStatus.FAILED, f"the browser could not open it: {str(result.error_message)[:MAX_REASON_LENGTH]}")
                 return result.redirected_url or url, result.html
 
             async with serving(
-                load, settings.crawler_address or WHERE, guard=guard, max_bytes=settings.max_bytes, protection=browser.protection
+                load, settings.crawler_address or DEFAULT_ADDRESS, guard=guard, max_bytes=settings.max_bytes, protection=browser.protection
             ) as port:
-                print(f"reading pages on port {port}; {browser.protection}", file=sys.stderr, flush=True)  # noqa: T201 -- the only thing it ever says
-                waits = [asyncio.create_task(event.wait()) for event in (worn, stopping)]
+                print(f"reading pages on port {port}; {browser.protection}", file=sys.stderr, flush=True)  # noqa: T201 -- its only output
+                waits = [asyncio.create_task(event.wait()) for event in (is_worn_out, stopping)]
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
                 for wait in waits:
                     wait.cancel()

@@ -1,7 +1,7 @@
-"""What is on a page: title, author, date, text, language, image. Runs in a process of its own, see `readers.py`.
+"""Extracts title, author, date, text, language and image of a page. Runs in its own process, see `readers.py`.
 
-A page that somebody wrote on purpose keeps the parser busy for minutes or fills the memory. So this process can be killed
-at any time, may use so much memory and no more, and knows no secrets.
+A malicious page can keep the parser busy for minutes or fill the memory. So this process may be killed at any time, has a
+memory limit, and knows no secrets.
 """
 
 import json
@@ -23,25 +23,27 @@ MAX_MEMORY_BYTES = 1_500_000_000
 MAX_TEXT_LENGTH = 100_000
 MAX_LINE_LENGTH = 500
 ENOUGH_TEXT = 200
-"""A page with less text and with scripts is probably built by them."""
+"""A page with scripts and less text than this is probably built by the scripts."""
 SCRIPTED = ("<script", "<noscript")
 
 
 def extract(body: bytes, charset: str | None, url: str) -> Extracted:
-    """Read a page. `charset` is what the server says; without it the page's own word and a guess."""
+    """Extract a page. `charset` is what the server declares; without it, the page's own declaration and a guess decide."""
     html = _decoded(body, charset)
-    if "<" not in html:  # plain text is read as it is
+    if "<" not in html:  # plain text needs no extraction
         text = _clean(html)[:MAX_TEXT_LENGTH]
         return Extracted(text=text, lang=language_of(text))
-    given: Any = trafilatura.bare_extraction(html, url=url, with_metadata=True, include_comments=False, include_images=False)
-    scripted = any(sign in html.lower() for sign in SCRIPTED)
-    if given is None:
+    document: Any = trafilatura.bare_extraction(html, url=url, with_metadata=True, include_comments=False, include_images=False)
+    has_scripts = any(marker in html.lower() for marker in SCRIPTED)
+    if document is None:
         metadata: Any = trafilatura.extract_metadata(html, default_url=url)
-        return _found("", metadata, url, needs_browser=scripted)
-    return _found(_clean(given.text or "")[:MAX_TEXT_LENGTH], given, url, needs_browser=scripted and len(given.text or "") < ENOUGH_TEXT)
+        return _extracted("", metadata, url, needs_browser=has_scripts)
+    return _extracted(
+        _clean(document.text or "")[:MAX_TEXT_LENGTH], document, url, needs_browser=has_scripts and len(document.text or "") < ENOUGH_TEXT
+    )
 
 
-def _found(text: str, metadata: Any, url: str, *, needs_browser: bool) -> Extracted:  # noqa: ANN401 -- trafilatura's Document has no types
+def _extracted(text: str, metadata: Any, url: str, *, needs_browser: bool) -> Extracted:  # noqa: ANN401 -- trafilatura's Document has no types
     return Extracted(
         text=text,
         title=_line(getattr(metadata, "title", None)),
@@ -64,7 +66,7 @@ def _decoded(body: bytes, charset: str | None) -> str:
 
 
 def _clean(text: str) -> str:
-    """What PostgreSQL can store."""
+    """Remove what PostgreSQL cannot store."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8").strip()
 
 
@@ -73,7 +75,7 @@ def _line(text: object) -> str | None:
 
 
 def _past_day(text: object) -> str | None:
-    """A day that has been; what pages say about the future is a mistake."""
+    """Return a day in the past. A date in the future is a mistake of the page."""
     try:
         day = date.fromisoformat(str(text)[:10])
     except ValueError:
@@ -82,7 +84,7 @@ def _past_day(text: object) -> str | None:
 
 
 def _address(address: object, url: str) -> str | None:
-    """A web address; what it leads to is not asked for."""
+    """Return an absolute URL. It is not requested."""
     if not isinstance(address, str) or not address or len(address) > MAX_URL_LENGTH:
         return None
     try:
@@ -92,21 +94,21 @@ def _address(address: object, url: str) -> str | None:
 
 
 def main() -> None:
-    """Page after page from standard input: a line of JSON, then so many bytes. A line when it is ready, then a line of JSON for each."""
+    """Serve pages from standard input: a line of JSON, then `size` bytes. Writes a line when ready, then a line of JSON per page."""
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     logging.disable(logging.CRITICAL)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     for line in sys.stdin.buffer:
-        asked = json.loads(line)
-        body = sys.stdin.buffer.read(asked["size"])
+        request = json.loads(line)
+        body = sys.stdin.buffer.read(request["size"])
         try:
-            found = extract(body, asked["charset"], asked["url"])
+            extracted = extract(body, request["charset"], request["url"])
         except Exception:  # noqa: BLE001 -- whatever the parser stumbles over, the page is unreadable and the next one is not
             sys.stdout.write("null\n")
         else:
-            sys.stdout.write(json.dumps(asdict(found)) + "\n")
+            sys.stdout.write(json.dumps(asdict(extracted)) + "\n")
         sys.stdout.flush()
 
 

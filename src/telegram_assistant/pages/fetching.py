@@ -1,4 +1,4 @@
-"""One request for one page over plain HTTP: guarded at the connection, limited in size and time, redirects by hand."""
+"""Requests one page over plain HTTP: guarded connection, limited size and time, redirects followed by hand."""
 
 import asyncio
 import ssl
@@ -16,24 +16,24 @@ from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.pages.guard import Guard, Target
 
 NAME = "telegram-assistant"
-"""What robots.txt may call us."""
+"""Our name in robots.txt."""
 USER_AGENT = f"{NAME}/{__version__} (reads linked pages; obeys robots.txt)"
 MAX_REDIRECTS = 5
 MAX_CONNECTIONS = 100
 SILENCE_SECONDS = 10.0
-"""A server that says nothing for so long is given up."""
+"""How long a server may be silent before it is given up."""
 READABLE = ("text/html", "application/xhtml+xml", "text/plain")
 ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.5"
-SAID_TO_ALL = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", "Accept-Language": "ru,en;q=0.8,*;q=0.5"}
+COMMON_HEADERS = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip", "Accept-Language": "ru,en;q=0.8,*;q=0.5"}
 REDIRECTS = {301, 302, 303, 307, 308}
 
 type Before = Callable[[Target], Awaitable[None]]
-"""Called before each request, redirects included; raises Unreadable where it must not be made."""
+"""Called before each request, redirects included. Raises Unreadable if the request must not be made."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedResponse:
-    """What a server said."""
+    """The response of a server."""
 
     target: Target
     status: int
@@ -48,7 +48,7 @@ class _Redirected:
 
 
 class PageFetcher:
-    """One per process; nothing is kept between two requests, neither cookies nor connections."""
+    """Fetches pages. One per process. Keeps neither cookies nor connections between two requests."""
 
     def __init__(self, guard: Guard, *, max_bytes: int, ssl_context: ssl.SSLContext | None = None) -> None:
         self.guard = guard
@@ -63,9 +63,9 @@ class PageFetcher:
     async def get(
         self, url: str, *, before: Before, accept: str = ACCEPT, kinds: tuple[str, ...] = READABLE, first_bytes: int | None = None
     ) -> FetchedResponse:
-        """The page, after at most five redirects; each hop is checked like the first. Unreadable where it cannot be had.
+        """Fetch a page, after at most five redirects; each hop is checked like the first. Raises Unreadable on failure.
 
-        With `first_bytes` the rest of a larger answer is left; without, such an answer is refused.
+        With `first_bytes`, the rest of a larger response is not read; without, a larger response is refused.
         """
         for _ in range(MAX_REDIRECTS + 1):
             target = self.guard.target(url)
@@ -80,7 +80,7 @@ class PageFetcher:
         await self._pool.aclose()
 
     async def _once(self, target: Target, accept: str, kinds: tuple[str, ...], first_bytes: int | None) -> FetchedResponse | _Redirected:
-        async with self._asked(target, accept) as response:
+        async with self._request(target, accept) as response:
             headers = {name.decode("ascii").lower(): value.decode("utf-8", "replace") for name, value in response.headers}
             if response.status in REDIRECTS and "location" in headers:
                 return _Redirected(_joined(target.url, headers["location"]))
@@ -97,12 +97,12 @@ class PageFetcher:
             return FetchedResponse(target, response.status, content_type.strip(), _charset(parameters), body)
 
     @asynccontextmanager
-    async def _asked(self, target: Target, accept: str) -> AsyncIterator[httpcore.Response]:
+    async def _request(self, target: Target, accept: str) -> AsyncIterator[httpcore.Response]:
         url = httpcore.URL(scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode())
-        said = {"Host": target.authority, "Accept": accept, **SAID_TO_ALL}
-        silence = dict.fromkeys(("connect", "read", "write", "pool"), SILENCE_SECONDS)
+        headers = {"Host": target.authority, "Accept": accept, **COMMON_HEADERS}
+        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), SILENCE_SECONDS)
         try:
-            async with self._pool.stream("GET", url, headers=list(said.items()), extensions={"timeout": silence}) as response:
+            async with self._pool.stream("GET", url, headers=list(headers.items()), extensions={"timeout": timeouts}) as response:
                 yield response
         except httpcore.TimeoutException as error:
             raise Unreadable(PageStatus.TOO_SLOW, "the server is silent") from error
@@ -111,7 +111,7 @@ class PageFetcher:
 
 
 class _GuardedNetwork(httpcore.AsyncNetworkBackend):
-    """Connects to checked addresses only. TLS still asks for the name."""
+    """Connects to checked addresses only. TLS still verifies the host name."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -144,21 +144,21 @@ class _GuardedNetwork(httpcore.AsyncNetworkBackend):
 
 
 async def _body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> bytes:
-    """The body, or at least its first `max_bytes` + 1 bytes.
+    """Read the body, or at least its first `max_bytes` + 1 bytes.
 
-    It is unpacked piece by piece, so that a small answer cannot become a large one in memory. Packed bytes count too, so that an
-    answer that unpacks into nothing ends as well, and nothing is read after the end of what is packed.
+    It is decompressed piece by piece, so that a small response cannot become a large one in memory. Compressed bytes count too, so
+    that a response that decompresses to nothing ends as well. Nothing is read after the end of the compressed data.
     """
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise Unreadable(PageStatus.FAILED, f"it is packed as {encoding[:40]}, which was not asked for")
-    unpack = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
-    body, packed_bytes = bytearray(), 0
+    decompressor = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
+    body, compressed_bytes = bytearray(), 0
     async for chunk in chunks:
-        packed_bytes += len(chunk)
-        body += unpack.decompress(chunk, max_bytes - len(body) + 1) if unpack else chunk
-        if len(body) > max_bytes or (unpack and unpack.eof):
+        compressed_bytes += len(chunk)
+        body += decompressor.decompress(chunk, max_bytes - len(body) + 1) if decompressor else chunk
+        if len(body) > max_bytes or (decompressor and decompressor.eof):
             break
-        if packed_bytes > max_bytes:
+        if compressed_bytes > max_bytes:
             raise Unreadable(PageStatus.TOO_LARGE, f"it is larger than {max_bytes} bytes, packed")
     return bytes(body)
 

@@ -1,7 +1,7 @@
-"""Which addresses may be connected to: those of the public web, and nothing else.
+"""Decides which addresses may be connected to: those of the public web only.
 
-A name is resolved, every answer is checked, and a checked address itself is connected to. Nothing is looked up twice, so
-no name can change its mind between the check and the connection.
+A name is resolved, every answer is checked, and the connection goes to a checked address itself. Nothing is resolved
+twice, so no name can change between the check and the connection.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ LOCAL_NAMES = (
     "ip6.arpa",
     "onion",
 )
-"""Names, and whatever ends in them, that mean something in somebody's own network only."""
+"""Names that have a meaning in private networks only, with all their subdomains."""
 
 _HOST = re.compile(r"(?!-)[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 _NUMBER = re.compile(r"(\d+|0x[0-9a-f]*)")
@@ -81,12 +81,12 @@ _ODD = re.compile(r"[\x00-\x20\x7f\\]")
 
 
 def is_public(address: Address) -> bool:
-    """Whether this is an address of the public web, however it is wrapped."""
+    """Tell whether this is an address of the public web, however it is wrapped."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in NOT_PUBLIC)
     if address.scope_id is not None:
         return False
-    if address in NAT64:  # what a network without IPv4 makes of an IPv4 address: the address inside decides
+    if address in NAT64:  # an IPv4 address as seen from a network without IPv4: the embedded address decides
         return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
     if ISATAP.match(":".join(address.exploded.split(":")[4:6])):
         return False
@@ -95,14 +95,14 @@ def is_public(address: Address) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes, taken apart once; nobody parses the text a second time."""
+    """Where a request goes. The URL is parsed once and never again."""
 
     scheme: str
     host: str
-    """A name as DNS knows it, or an address without brackets."""
+    """A name as in DNS, or an address without brackets."""
     port: int
     path: str
-    """With the query."""
+    """Includes the query."""
 
     @property
     def authority(self) -> str:
@@ -114,22 +114,22 @@ class Target:
         return f"{self.scheme}://{self.authority}{self.path}"
 
 
-async def ask_the_system(host: str) -> Sequence[str]:
+async def resolve_host(host: str) -> Sequence[str]:
     found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(answer[4][0]) for answer in found))
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Says where a request may go. Everything that opens a connection for a stranger's link asks here first."""
+    """Decides where a request may go. Everything that opens a connection for an untrusted link asks it first."""
 
-    resolve: Resolve = ask_the_system
+    resolve: Resolve = resolve_host
     ports: frozenset[int] = frozenset(PORTS.values())
     although_private: tuple[Network, ...] = ()
-    """Networks that may be reached all the same: for tests that play the web on this machine. No setting leads here."""
+    """Private networks that may be reached nevertheless: for tests that simulate the web on this machine. No setting leads here."""
 
     def target(self, url: str) -> Target:
-        """The address in its parts, or Unreadable: only http and https, no user, no odd characters, no other ports."""
+        """Parse a URL. Raises Unreadable unless it is http or https without a user, odd characters or other ports."""
         if len(url) > MAX_URL_LENGTH or _ODD.search(url):
             raise _blocked("the address is too long or holds characters that no address has")
         try:
@@ -143,7 +143,7 @@ class Guard:
             raise _blocked("there is a user in the address")
         target = Target(
             parts.scheme,
-            known_host(parts.hostname or ""),
+            canonical_host(parts.hostname or ""),
             PORTS[parts.scheme] if port is None else port,
             quote(parts.path or "/", safe="/%!$&'()*+,;=:@~-._") + (f"?{quote(parts.query, safe="/?%!$&'()*+,;=:@~-._[]")}" if parts.query else ""),
         )
@@ -154,16 +154,16 @@ class Guard:
         return target
 
     async def addresses(self, host: str, port: int) -> tuple[Address, ...]:
-        """Where to connect to for this name: checked addresses, all of them public, or Unreadable."""
+        """Return the addresses to connect to for this name. Raises Unreadable unless all of them are public."""
         self._check_port(port)
-        host = known_host(host)
+        host = canonical_host(host)
         literal = _as_address(host)
-        found = (literal,) if literal is not None else await self._resolved(host)
+        found = (literal,) if literal is not None else await self._resolve_checked(host)
         for address in found:
             self._check_address(address)
         return found
 
-    async def _resolved(self, host: str) -> tuple[Address, ...]:
+    async def _resolve_checked(self, host: str) -> tuple[Address, ...]:
         try:
             async with asyncio.timeout(RESOLVE_SECONDS):
                 found = tuple(ip_address(answer) for answer in await self.resolve(host))
@@ -182,8 +182,8 @@ class Guard:
             raise _blocked("it leads to an address that is not public")
 
 
-def known_host(host: str) -> str:
-    """The host in the one form that everybody reads alike, or Unreadable."""
+def canonical_host(host: str) -> str:
+    """Return the host in its one canonical form. Raises Unreadable if it has none."""
     if ":" in host:
         try:
             return str(IPv6Address(host))

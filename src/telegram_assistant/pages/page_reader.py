@@ -1,4 +1,4 @@
-"""Reading one page: plain HTTP first, a browser only where the page needs one."""
+"""Reads one page: by plain HTTP first, and by a browser only if the page needs one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,21 +18,21 @@ from telegram_assistant.telemetry.metrics import PAGES_READ
 log = get_logger()
 
 MAX_INTERVAL_SECONDS = 60.0
-"""A site that asks for more between two requests gets this."""
-NOT_NOW = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
+"""Upper limit for the interval that a site may demand between two requests."""
+TRANSIENT_STATUSES = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
 
 type Render = Callable[[FetchedResponse], Awaitable[FetchedResponse]]
-"""The same page as a browser shows it; Unreadable when the browser is away or the page is too much for it."""
+"""Renders the same page in a browser. Raises Unreadable if the browser is unreachable or cannot render the page."""
 
 
 class Turn(Protocol):
-    """Take the next turn at a site: seconds until it, or None when it is too far away."""
+    """Takes the next turn at a site. Returns the seconds until it, or None if it is too far away."""
 
     async def __call__(self, site: str, *, every_seconds: float, max_seconds: float) -> float | None: ...
 
 
 class PageReader:
-    """One per process. `render` is missing where there is no browser."""
+    """Reads pages. One per process. `render` is None if there is no browser."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class PageReader:
         self.max_seconds = max_seconds
 
     async def read(self, url: str) -> LinkedPage:
-        """The page, or why it cannot be had; always within `max_seconds`. Busy when a store of ours is away."""
+        """Read a page, or return why it cannot be read; always within `max_seconds`. Raises Busy if a store of ours is unreachable."""
         try:
             async with asyncio.timeout(self.max_seconds) as limit:
                 page = await self._read(url, limit)
@@ -67,9 +67,9 @@ class PageReader:
 
     async def _read(self, url: str, limit: asyncio.Timeout) -> LinkedPage:
         async def before(target: Target) -> None:
-            asked_seconds = await self._robots.allow(target)
-            every_seconds = min(max(self._every_seconds, asked_seconds), MAX_INTERVAL_SECONDS)
-            wait_seconds = await self._turn(target.host, every_seconds=every_seconds, max_seconds=_left(limit) / 2)
+            demanded_seconds = await self._robots.allow(target)
+            every_seconds = min(max(self._every_seconds, demanded_seconds), MAX_INTERVAL_SECONDS)
+            wait_seconds = await self._turn(target.host, every_seconds=every_seconds, max_seconds=_seconds_left(limit) / 2)
             if wait_seconds is None:
                 raise Unreadable(PageStatus.WAITING, "many pages of its site wait to be read")
             await asyncio.sleep(wait_seconds)
@@ -87,14 +87,14 @@ class PageReader:
             return replace(_page(answer, found), why=str(error))
 
 
-def _left(limit: asyncio.Timeout) -> float:
+def _seconds_left(limit: asyncio.Timeout) -> float:
     deadline = limit.when()
-    assert deadline is not None  # it was given one
+    assert deadline is not None  # the timeout has a deadline
     return max(deadline - asyncio.get_running_loop().time(), 0.0)
 
 
 def _refuse_errors(answer: FetchedResponse) -> None:
-    if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status in NOT_NOW:
+    if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status in TRANSIENT_STATUSES:
         raise Unreadable(PageStatus.FAILED, f"its server answers {answer.status}")
     if answer.status >= HTTPStatus.BAD_REQUEST:
         raise Unreadable(PageStatus.GONE, f"its server answers {answer.status}")

@@ -1,7 +1,7 @@
-"""The way of a browser to the web: a proxy on this machine that connects to checked addresses only.
+"""The browser's proxy to the web, which connects to checked addresses only.
 
-A page in a browser asks for whatever it likes: pictures, frames, scripts, sockets, and workers that outlive it. All of it
-comes through here, so the guard decides about each connection, and the browser looks up no name itself.
+A page in a browser may request anything: pictures, frames, scripts, sockets, and workers that outlive it. All of these go
+through this proxy, so the guard decides about each connection, and the browser resolves no name itself.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ HEAD_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 30.0
 MAX_BYTES = 20_000_000
-"""One connection carries so much, and is closed."""
+"""A connection is closed after this many bytes."""
 MAX_CONNECTIONS = 256
 PIECE_BYTES = 65_536
 HOP_BY_HOP = (b"proxy-", b"connection:", b"keep-alive:")
@@ -30,7 +30,7 @@ type Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass
 class FilteringProxy:
-    """HTTP and CONNECT. What the guard refuses is answered with 403 and its reason."""
+    """Handles HTTP and CONNECT. Answers what the guard refuses with 403 and the reason."""
 
     guard: Guard
     port: int = 0
@@ -42,7 +42,7 @@ class FilteringProxy:
             async with self._free:
                 await self._answer(reader, writer)
         except (OSError, TimeoutError, EOFError, ValueError):
-            pass  # one side has left, or talks nonsense; there is nobody to tell
+            pass  # one side has left, or sends nonsense; nobody is left to inform
         finally:
             writer.close()
 
@@ -51,34 +51,34 @@ class FilteringProxy:
             head = await reader.readuntil(b"\r\n\r\n")
         method, address, _ = head.split(b"\r\n", 1)[0].decode("ascii").split(" ")
         try:
-            there, first = await (self._tunnel(address) if method == "CONNECT" else self._request(method, address, head))
+            upstream, first = await (self._tunnel(address) if method == "CONNECT" else self._request(method, address, head))
         except Unreadable as error:
             self.refused += 1
             log.info("browser_was_refused", why=str(error))
             writer.write(f"HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n{error}\n".encode())
             return
-        there_reader, there_writer = there
+        upstream_reader, upstream_writer = upstream
         try:
             if method == "CONNECT":
                 writer.write(first)
             else:
-                there_writer.write(first)
-            await asyncio.gather(_carry(reader, there_writer), _carry(there_reader, writer))
+                upstream_writer.write(first)
+            await asyncio.gather(_copy(reader, upstream_writer), _copy(upstream_reader, writer))
         finally:
-            there_writer.close()
+            upstream_writer.close()
 
     async def _tunnel(self, address: str) -> tuple[Streams, bytes]:
         host, _, port = address.rpartition(":")
-        return await self._connected(host.removeprefix("[").removesuffix("]"), int(port)), b"HTTP/1.1 200 Connected\r\n\r\n"
+        return await self._connect(host.removeprefix("[").removesuffix("]"), int(port)), b"HTTP/1.1 200 Connected\r\n\r\n"
 
     async def _request(self, method: str, address: str, head: bytes) -> tuple[Streams, bytes]:
-        """A plain request, as its server wants it: the path only, the host as it was checked, and one request per connection."""
+        """Rewrite a plain request for its server: path only, the checked host, and one request per connection."""
         target = self.guard.target(address)
         lines = [line for line in head.split(b"\r\n")[1:-2] if not line.lower().startswith((b"host:", *HOP_BY_HOP))]
         first = [f"{method} {target.path} HTTP/1.1".encode(), f"Host: {target.authority}".encode(), b"Connection: close", *lines, b"", b""]
-        return await self._connected(target.host, target.port), b"\r\n".join(first)
+        return await self._connect(target.host, target.port), b"\r\n".join(first)
 
-    async def _connected(self, host: str, port: int) -> Streams:
+    async def _connect(self, host: str, port: int) -> Streams:
         addresses = await self.guard.addresses(host, port)
         for address in addresses[:-1]:
             with suppress(OSError, TimeoutError):
@@ -91,7 +91,7 @@ async def _open(address: str, port: int) -> Streams:
         return await asyncio.open_connection(address, port)
 
 
-async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
     left = MAX_BYTES
     try:
         while left > 0:
@@ -110,7 +110,7 @@ async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> 
 
 @asynccontextmanager
 async def filtering_proxy(guard: Guard, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[FilteringProxy]:
-    """The proxy while the block lasts. It asks nobody who they are: listen where only the browser can reach it."""
+    """Run the proxy while the block lasts. It authenticates nobody: listen where only the browser can reach it."""
     proxy = FilteringProxy(guard)
     server = await asyncio.start_server(proxy.serve, host, port, limit=MAX_HEAD_BYTES)
     proxy.port = server.sockets[0].getsockname()[1]

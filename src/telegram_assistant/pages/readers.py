@@ -1,4 +1,4 @@
-"""Pages are taken apart in processes of their own."""
+"""Extracts pages in separate processes."""
 
 import json
 
@@ -12,17 +12,17 @@ MAX_PAGES = 500
 
 
 class Readers:
-    """One per process."""
+    """The pool of extracting processes. One per process."""
 
     def __init__(self, *, at_once: int = AT_ONCE, max_seconds: float = MAX_SECONDS, max_pages: int = MAX_PAGES) -> None:
         self._max_seconds = max_seconds
         self._isolated = Isolated("telegram_assistant.pages.extraction", at_once=at_once, max_seconds=max_seconds, max_uses=max_pages)
 
     async def extract(self, answer: FetchedResponse) -> Extracted:
-        """What is on the page; Unreadable when it takes too long or kills its reader."""
-        asked = {"url": answer.target.url, "charset": answer.charset, "size": len(answer.body)}
+        """Extract a page. Raises Unreadable if that takes too long or kills the process."""
+        request = {"url": answer.target.url, "charset": answer.charset, "size": len(answer.body)}
         try:
-            found, _ = await self._isolated.ask(json.dumps(asked), answer.body)
+            found, _ = await self._isolated.ask(json.dumps(request), answer.body)
         except TimeoutError as error:
             raise Unreadable(PageStatus.FAILED, f"taking it apart takes longer than {self._max_seconds:g} s") from error
         except (OSError, EOFError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Between whoever reads pages and the process with the browser: a line of JSON there, a line of JSON back."""
+"""The protocol between the page reader and the process with the browser: one line of JSON each way."""
 
 import asyncio
 import json
@@ -17,11 +17,11 @@ MAX_QUESTION_BYTES = 16_384
 PROTECTION_QUESTION = {"question": "protection"}
 
 type Load = Callable[[str], Awaitable[tuple[str, str]]]
-"""Open a page in a browser: where it ended up, and its HTML then."""
+"""Opens a page in a browser. Returns its final URL and its HTML."""
 
 
 class Renderer:
-    """The reading side."""
+    """The client: asks the process with the browser."""
 
     def __init__(self, address: str, *, guard: Guard, max_bytes: int) -> None:
         self._host, _, port = address.rpartition(":")
@@ -30,60 +30,60 @@ class Renderer:
         self._max_bytes = max_bytes
 
     async def render(self, answer: FetchedResponse) -> FetchedResponse:
-        """The page as a browser shows it; Unreadable when the browser is away, or cannot."""
+        """Render a page in the browser. Raises Unreadable if the browser is unreachable or fails."""
         try:
             async with asyncio.timeout(MAX_SECONDS):
-                told = await self._asked({"url": answer.target.url})
+                reply = await self._ask({"url": answer.target.url})
         except (OSError, TimeoutError, ValueError) as error:
             raise Unreadable(PageStatus.FAILED, f"the browser is away ({type(error).__name__})") from error
-        if "html" not in told:
-            raise Unreadable(PageStatus.FAILED, told.get("why", "the browser could not read it"))
-        return FetchedResponse(self._guard.target(told["url"]), HTTPStatus.OK, "text/html", "utf-8", told["html"].encode("utf-8", "replace"))
+        if "html" not in reply:
+            raise Unreadable(PageStatus.FAILED, reply.get("why", "the browser could not read it"))
+        return FetchedResponse(self._guard.target(reply["url"]), HTTPStatus.OK, "text/html", "utf-8", reply["html"].encode("utf-8", "replace"))
 
     async def ask_protection(self) -> str:
-        """What keeps the browser from this machine, in words; Unreadable when it is away."""
+        """Return a description of the browser's sandbox. Raises Unreadable if the browser is unreachable."""
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                return (await self._asked(PROTECTION_QUESTION))["protection"]
+                return (await self._ask(PROTECTION_QUESTION))["protection"]
         except (OSError, TimeoutError, ValueError, KeyError) as error:
             raise Unreadable(PageStatus.FAILED, f"the browser is away ({type(error).__name__})") from error
 
-    async def _asked(self, question: dict[str, str]) -> dict[str, str]:
+    async def _ask(self, question: dict[str, str]) -> dict[str, str]:
         async with asyncio.timeout(CONNECT_SECONDS):
             reader, writer = await asyncio.open_connection(self._host, self._port, limit=self._max_bytes * 4)
         try:
             writer.write(json.dumps(question).encode() + b"\n")
-            told: dict[str, str] = json.loads(await reader.readline())
-            return told
+            reply: dict[str, str] = json.loads(await reader.readline())
+            return reply
         finally:
             writer.close()
 
 
 @asynccontextmanager
 async def serving(load: Load, address: str, *, guard: Guard, max_bytes: int, at_once: int = AT_ONCE, protection: str = "") -> AsyncIterator[int]:
-    """The browser's side while the block lasts; yields its port. It asks nobody who they are: listen where only we can reach it."""
+    """Serve the browser while the block lasts, and yield the port. It authenticates nobody: listen where only we can reach it."""
     free = asyncio.Semaphore(at_once)
 
-    async def answered(question: bytes) -> dict[str, str]:
+    async def answer_question(question: bytes) -> dict[str, str]:
         try:
-            asked = json.loads(question)
-            if asked == PROTECTION_QUESTION:
+            request = json.loads(question)
+            if request == PROTECTION_QUESTION:
                 return {"protection": protection}
-            url = guard.target(str(asked["url"])).url
+            url = guard.target(str(request["url"])).url
             async with free, asyncio.timeout(MAX_SECONDS):
-                found_at, html = await load(url)
+                final_url, html = await load(url)
         except (Unreadable, TimeoutError, ValueError, KeyError, TypeError) as error:
             return {"why": str(error) or "it took too long"}
         if len(html) > max_bytes:
             return {"why": f"it is larger than {max_bytes} bytes"}
-        return {"url": found_at, "html": html}
+        return {"url": final_url, "html": html}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            writer.write(json.dumps(await answered(await reader.readline())).encode() + b"\n")
+            writer.write(json.dumps(await answer_question(await reader.readline())).encode() + b"\n")
             await writer.drain()
         except (OSError, ValueError):
-            pass  # whoever asked has left, or asked for too much at once
+            pass  # the client has left, or has sent too much
         finally:
             writer.close()
 

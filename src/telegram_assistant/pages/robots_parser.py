@@ -1,7 +1,7 @@
-"""Whether a robots.txt lets a program have a page. Runs in a process of its own, see `robots.py`.
+"""Decides whether a robots.txt allows a page. Runs in its own process, see `robots.py`.
 
-Half a megabyte of rules that somebody wrote on purpose takes seconds and a hundred megabytes. So this process can be killed at
-any time, may use so much memory and no more, and knows no secrets.
+Half a megabyte of malicious rules takes seconds and a hundred megabytes. So this process may be killed at any time, has a
+memory limit, and knows no secrets.
 """
 
 import json
@@ -14,7 +14,7 @@ from protego import Protego
 
 MAX_MEMORY_BYTES = 500_000_000
 MAX_PARSED = 4
-"""Robots files whose rules stay in memory; pages of one site are often asked for one after another."""
+"""How many parsed files stay in memory. Pages of one site are often requested one after another."""
 
 parsed = lru_cache(maxsize=MAX_PARSED)(Protego.parse)
 
@@ -25,16 +25,16 @@ def judge(text: str, url: str, name: str) -> dict[str, bool | float]:
 
 
 def main() -> None:
-    """Question after question from standard input: a line of JSON, then so many bytes. A line when it is ready, then one for each."""
+    """Serve requests from standard input: a line of JSON, then `size` bytes. Writes a line when ready, then one per request."""
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     logging.disable(logging.CRITICAL)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     for line in sys.stdin.buffer:
-        asked = json.loads(line)
-        text = sys.stdin.buffer.read(asked["size"]).decode("utf-8", "replace")
-        sys.stdout.write(json.dumps(judge(text, asked["url"], asked["name"])) + "\n")
+        request = json.loads(line)
+        text = sys.stdin.buffer.read(request["size"]).decode("utf-8", "replace")
+        sys.stdout.write(json.dumps(judge(text, request["url"], request["name"])) + "\n")
         sys.stdout.flush()
 
 

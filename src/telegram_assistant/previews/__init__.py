@@ -1,1 +1,1 @@
-"""Public previews of channels (t.me/s/NAME), read without an account."""
+"""Reads public previews of channels (t.me/s/NAME) without an account."""

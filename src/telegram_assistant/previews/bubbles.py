@@ -1,4 +1,4 @@
-"""Bubbles of a preview page as posts. An album is one bubble and as many posts as it names."""
+"""Translates the bubbles of a preview page into posts. An album is one bubble and as many posts as it names."""
 
 import re
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.post import Facts, Json, Post, PostKind, fingerprint
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.errors import UnknownMarkup
-from telegram_assistant.previews.media import PreviewMedia, poll_in, shown_by, shown_in, web_page_in
-from telegram_assistant.previews.text import PreviewText, written_in
+from telegram_assistant.previews.media import PreviewMedia, first_media_in, media_of, poll_in, web_page_in
+from telegram_assistant.previews.text import PreviewText, text_of
 from telegram_assistant.previews.tree import Node
 
 QUOTED = frozenset({"tgme_widget_message_reply", "tgme_widget_message_link_preview"})
-"""Boxes that repeat the classes of a message for what is not its own."""
+"""Boxes that use the classes of a message for content that is not its own."""
 LINK = re.compile(r"^https?://[^/]+/(?:s/)?(?P<name>\w+)/(?P<id>\d{1,10})(?:\?single)?$", re.ASCII)
 POST = re.compile(r"^(?P<name>\w{1,64})/(?P<id>\d{1,10})$", re.ASCII)
 COUNT = re.compile(r"^(?P<number>\d{1,12}(?:\.\d{1,3})?)(?P<unit>[KM]?)$", re.ASCII)
@@ -22,14 +22,14 @@ UNITS = {"": 1, "K": 10**3, "M": 10**6}
 MAX_ID = 2**31 - 1
 
 NO_SUCH_FILE = -1
-"""In the fingerprint, so that what a preview shows is never taken for what an account has read: files have no id there."""
+"""Part of the fingerprint, so that a preview never counts as equal to what an account has read: its files have no id."""
 SOURCE: Facts = {"source": "preview"}
 NOTHING = PreviewText("", ())
 NOT_SHOWN = PreviewMedia(PostKind.UNREADABLE, {"media": {"kind": "unsupported"}})
 
 
 class PreviewLink(NamedTuple):
-    """Where a link of the page leads."""
+    """The target of a link on the page."""
 
     name: str
     message_id: MessageId
@@ -44,7 +44,7 @@ def address_of(text: str, pattern: re.Pattern[str] = LINK) -> PreviewLink | None
 
 @dataclass(frozen=True, slots=True)
 class _Bubble:
-    """What holds for everything in a bubble."""
+    """What all posts of a bubble share."""
 
     channel_id: ChannelId
     posted_at: datetime
@@ -52,40 +52,40 @@ class _Bubble:
     author: str | None
     facts: Facts
 
-    def post(self, message_id: MessageId, shown: PreviewMedia, written: PreviewText, *, more: Facts, group: MessageId | None = None) -> Post:
+    def post(self, message_id: MessageId, media: PreviewMedia, body: PreviewText, *, more: Facts, group: MessageId | None = None) -> Post:
         return Post(
             channel_id=self.channel_id,
             message_id=message_id,
             posted_at=self.posted_at,
-            content_hash=fingerprint(written.text, written.entities, (NO_SUCH_FILE,)),
-            kind=shown.kind,
-            text=written.text,
-            entities=written.entities,
+            content_hash=fingerprint(body.text, body.entities, (NO_SUCH_FILE,)),
+            kind=media.kind,
+            text=body.text,
+            entities=body.entities,
             reply_to=self.reply_to,
             grouped_id=group,
             author=self.author,
-            facts={**SOURCE, **self.facts, **more, **shown.facts},
+            facts={**SOURCE, **self.facts, **more, **media.facts},
         )
 
 
 def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
-    """All that it says, by id. UnknownMarkup where it does not say which post it is, or from when."""
+    """Return all posts of a bubble, by id. Raises UnknownMarkup if it has no post id or date."""
     own = address_of(node.get("data-post"), POST)
     if own is None:
         raise UnknownMarkup("a post has no number")
-    reply_to, facts = _around(node, own)
-    bubble = _Bubble(channel_id, _posted_at(node), reply_to, _words(node, "tgme_widget_message_from_author"), facts)
+    reply_to, facts = _reply_and_forward(node, own)
+    bubble = _Bubble(channel_id, _posted_at(node), reply_to, _text_in(node, "tgme_widget_message_from_author"), facts)
     text = node.first("js-message_text", leave_out=QUOTED)
-    written = written_in(text) if text is not None else NOTHING
+    body = text_of(text) if text is not None else NOTHING
     if "service_message" in node.classes:
-        return [bubble.post(own.message_id, PreviewMedia(PostKind.SERVICE, {}), NOTHING, more={"service": {"shown": " ".join(written.text.split())}})]
-    items, counted = _items(node), _counted(node)
+        return [bubble.post(own.message_id, PreviewMedia(PostKind.SERVICE, {}), NOTHING, more={"service": {"shown": " ".join(body.text.split())}})]
+    items, counts_facts = _items(node), _counts_of(node)
     if not items:
-        return [bubble.post(own.message_id, _shown(node, has_text=bool(written.text)), written, more=counted)]
+        return [bubble.post(own.message_id, _media_of(node, has_text=bool(body.text)), body, more=counts_facts)]
     first = min(items)
     return [
-        bubble.post(one, shown, written if one == first else NOTHING, more=counted if one == first else {}, group=first)
-        for one, shown in sorted(items.items())
+        bubble.post(one, media, body if one == first else NOTHING, more=counts_facts if one == first else {}, group=first)
+        for one, media in sorted(items.items())
     ]
 
 
@@ -93,18 +93,18 @@ def _items(node: Node) -> dict[MessageId, PreviewMedia]:
     group = node.first("tgme_widget_message_grouped_wrap", leave_out=QUOTED)
     found: dict[MessageId, PreviewMedia] = {}
     for inside in group.inside() if group is not None else ():
-        where = address_of(inside.get("href")) if inside.get("href").endswith("?single") else None
-        if where is not None:
-            found.setdefault(where.message_id, shown_by(inside) or NOT_SHOWN)
+        link = address_of(inside.get("href")) if inside.get("href").endswith("?single") else None
+        if link is not None:
+            found.setdefault(link.message_id, media_of(inside) or NOT_SHOWN)
     return found
 
 
-def _shown(node: Node, *, has_text: bool) -> PreviewMedia:
-    """What a browser cannot show is unreadable; where there are words, they are the post."""
-    shown = shown_in(node, leave_out=QUOTED) or poll_in(node) or web_page_in(node)
-    if shown is None and node.first("message_media_not_supported_wrap", leave_out=QUOTED) is not None:
+def _media_of(node: Node, *, has_text: bool) -> PreviewMedia:
+    """Return the media. What a browser cannot show is unreadable; if there is text, the text is the post."""
+    media = first_media_in(node, leave_out=QUOTED) or poll_in(node) or web_page_in(node)
+    if media is None and node.first("message_media_not_supported_wrap", leave_out=QUOTED) is not None:
         return NOT_SHOWN if not has_text else PreviewMedia(PostKind.TEXT, NOT_SHOWN.facts)
-    return shown or PreviewMedia(PostKind.TEXT, {})
+    return media or PreviewMedia(PostKind.TEXT, {})
 
 
 def _posted_at(node: Node) -> datetime:
@@ -119,29 +119,29 @@ def _posted_at(node: Node) -> datetime:
     raise UnknownMarkup("a post has a date without its zone")
 
 
-def _around(node: Node, own: PreviewLink) -> tuple[MessageId | None, Facts]:
-    """The post of this channel that is answered; and where the bubble comes from, or what else it answers."""
+def _reply_and_forward(node: Node, own: PreviewLink) -> tuple[MessageId | None, Facts]:
+    """Return the post of this channel that is replied to, and facts about a forward or a reply to elsewhere."""
     facts: Facts = {}
     forwarded = node.first("tgme_widget_message_forwarded_from_name", leave_out=QUOTED)
     if forwarded is not None:
         facts["forward"] = {"from_name": storable(forwarded.words()), **_named(address_of(forwarded.get("href")))}
     reply = node.first("tgme_widget_message_reply")
-    answered = address_of(reply.get("href")) if reply is not None else None
-    if answered is None or answered.name.lower() == own.name.lower():
-        return (answered.message_id if answered else None), facts
-    return None, {**facts, "reply": _named(answered)}
+    replied_to = address_of(reply.get("href")) if reply is not None else None
+    if replied_to is None or replied_to.name.lower() == own.name.lower():
+        return (replied_to.message_id if replied_to else None), facts
+    return None, {**facts, "reply": _named(replied_to)}
 
 
-def _named(where: PreviewLink | None) -> Facts:
-    return {"username": where.name, "message_id": where.message_id} if where else {}
+def _named(link: PreviewLink | None) -> Facts:
+    return {"username": link.name, "message_id": link.message_id} if link else {}
 
 
-def _counted(node: Node) -> Facts:
-    """As it was when the page was read. An album is counted, and marked as edited, as a whole."""
+def _counts_of(node: Node) -> Facts:
+    """Return counts, edit mark and buttons at the time of reading. An album is counted, and marked as edited, as a whole."""
     facts: Facts = {}
     counts: Facts = {}
     exact = True
-    views = _count(_words(node, "tgme_widget_message_views"))
+    views = _count(_text_in(node, "tgme_widget_message_views"))
     if views is not None:
         counts["views"], exact = views
     reactions: dict[str, Json] = {}
@@ -168,11 +168,11 @@ def _counted(node: Node) -> Facts:
 
 
 def _count(text: str | None) -> tuple[int, bool] | None:
-    """A number as people see it, and whether it is exact: 12.3K is not."""
+    """Parse a number as people see it. Returns it and whether it is exact: 12.3K is not."""
     found = COUNT.match(text or "")
     return None if found is None else (round(float(found["number"]) * UNITS[found["unit"]]), not found["unit"])
 
 
-def _words(node: Node, class_name: str) -> str | None:
+def _text_in(node: Node, class_name: str) -> str | None:
     found = node.first(class_name, leave_out=QUOTED)
     return storable(found.words()) or None if found is not None else None

@@ -1,4 +1,4 @@
-"""What a bubble shows beside its text: its kind, and the few facts that a browser is told."""
+"""Translates the media of a bubble: its kind, and the few facts that a preview contains."""
 
 import re
 from collections.abc import Callable, Collection
@@ -13,23 +13,23 @@ PERCENT = re.compile(r"^(\d{1,3})%$", re.ASCII)
 
 
 class PreviewMedia(NamedTuple):
-    """`facts` are the post's, under `media` and `poll`."""
+    """The media of a bubble. `facts` belong to the post, under `media` and `poll`."""
 
     kind: PostKind
     facts: Facts
 
 
-def shown_in(node: Node, *, leave_out: Collection[str]) -> PreviewMedia | None:
-    """The first picture, film or file below an element."""
-    return next((shown for one in node.inside(leave_out=leave_out) if (shown := shown_by(one)) is not None), None)
+def first_media_in(node: Node, *, leave_out: Collection[str]) -> PreviewMedia | None:
+    """Return the first picture, video or file below an element."""
+    return next((media for one in node.inside(leave_out=leave_out) if (media := media_of(one)) is not None), None)
 
 
-def shown_by(node: Node) -> PreviewMedia | None:
-    """What an element is, by its class."""
+def media_of(node: Node) -> PreviewMedia | None:
+    """Return the media of an element by its class, or None."""
     for name in node.classes:
-        if name in _SHOWN:
-            kind, say = _SHOWN[name]
-            facts = say(node)
+        if name in _TRANSLATORS:
+            kind, translate = _TRANSLATORS[name]
+            facts = translate(node)
             return PreviewMedia(PostKind.AUDIO if facts["kind"] == "audio" else kind, {"media": facts})
     return None
 
@@ -38,8 +38,8 @@ def _named(kind: str) -> Callable[[Node], Facts]:
     return lambda _: {"kind": kind}
 
 
-def _lasting(kind: str, class_name: str) -> Callable[[Node], Facts]:
-    def say(node: Node) -> Facts:
+def _with_duration(kind: str, class_name: str) -> Callable[[Node], Facts]:
+    def translate(node: Node) -> Facts:
         time = node.first(class_name)
         found = DURATION.match(time.words()) if time is not None else None
         if found is None:
@@ -47,34 +47,34 @@ def _lasting(kind: str, class_name: str) -> Callable[[Node], Facts]:
         hours, minutes, seconds = (int(part or 0) for part in found.groups())
         return {"kind": kind, "duration_seconds": hours * 3600 + minutes * 60 + seconds}
 
-    return say
+    return translate
 
 
 def _file(node: Node) -> Facts:
-    title, extra = (_said(node, f"tgme_widget_message_document_{name}") for name in ("title", "extra"))
+    title, extra = (_text_in(node, f"tgme_widget_message_document_{name}") for name in ("title", "extra"))
     return {"kind": "document", **({"file_name": title} if title else {}), **({"size": extra} if extra else {})}
 
 
-def _sound(node: Node) -> Facts:
-    title, performer = (_said(node, f"tgme_widget_message_document_{name}") for name in ("title", "extra"))
+def _audio(node: Node) -> Facts:
+    title, performer = (_text_in(node, f"tgme_widget_message_document_{name}") for name in ("title", "extra"))
     return {"kind": "audio", **({"title": title} if title else {}), **({"performer": performer} if performer else {})}
 
 
-def _said(node: Node, class_name: str) -> str:
+def _text_in(node: Node, class_name: str) -> str:
     found = node.first(class_name)
     return storable(found.words()) if found is not None else ""
 
 
 def _document(node: Node) -> Facts:
     icon = node.first("tgme_widget_message_document_icon")
-    return _sound(node) if icon is not None and "audio" in icon.classes else _file(node)
+    return _audio(node) if icon is not None and "audio" in icon.classes else _file(node)
 
 
-_SHOWN: dict[str, tuple[PostKind, Callable[[Node], Facts]]] = {
+_TRANSLATORS: dict[str, tuple[PostKind, Callable[[Node], Facts]]] = {
     "tgme_widget_message_photo_wrap": (PostKind.PHOTO, _named("photo")),
-    "tgme_widget_message_video_player": (PostKind.VIDEO, _lasting("video", "message_video_duration")),
-    "tgme_widget_message_roundvideo_player": (PostKind.VIDEO, _lasting("round", "tgme_widget_message_roundvideo_duration")),
-    "tgme_widget_message_voice_player": (PostKind.VOICE, _lasting("voice", "tgme_widget_message_voice_duration")),
+    "tgme_widget_message_video_player": (PostKind.VIDEO, _with_duration("video", "message_video_duration")),
+    "tgme_widget_message_roundvideo_player": (PostKind.VIDEO, _with_duration("round", "tgme_widget_message_roundvideo_duration")),
+    "tgme_widget_message_voice_player": (PostKind.VOICE, _with_duration("voice", "tgme_widget_message_voice_duration")),
     "tgme_widget_message_document_wrap": (PostKind.DOCUMENT, _document),
     "tgme_widget_message_sticker_wrap": (PostKind.STICKER, _named("sticker")),
     "tgme_widget_message_location_wrap": (PostKind.OTHER, _named("geo")),
@@ -88,24 +88,24 @@ def poll_in(node: Node) -> PreviewMedia | None:
     poll = node.first("tgme_widget_message_poll")
     if poll is None:
         return None
-    facts: Facts = {"question": _said(poll, "tgme_widget_message_poll_question")}
+    facts: Facts = {"question": _text_in(poll, "tgme_widget_message_poll_question")}
     facts["answers"] = [_answer(one) for one in poll.all("tgme_widget_message_poll_option")]
-    if "Quiz" in _said(poll, "tgme_widget_message_poll_type"):
+    if "Quiz" in _text_in(poll, "tgme_widget_message_poll_type"):
         facts["quiz"] = True
     return PreviewMedia(PostKind.POLL, {"poll": facts})
 
 
 def _answer(option: Node) -> Facts:
-    percent = PERCENT.match(_said(option, "tgme_widget_message_poll_option_percent"))
-    text: Facts = {"text": _said(option, "tgme_widget_message_poll_option_text")}
+    percent = PERCENT.match(_text_in(option, "tgme_widget_message_poll_option_percent"))
+    text: Facts = {"text": _text_in(option, "tgme_widget_message_poll_option_text")}
     return {**text, "percent": int(percent[1])} if percent else text
 
 
 def web_page_in(node: Node) -> PreviewMedia | None:
-    """The preview of a link: the post is still a text."""
+    """Return the preview of a link. The post is still a text."""
     page = node.first("tgme_widget_message_link_preview")
     if page is None:
         return None
     facts: Facts = {"kind": "web_page", "url": storable(page.get("href"))}
-    facts |= {name: said for name in ("site_name", "title", "description") if (said := _said(page, f"link_preview_{name}"))}
+    facts |= {name: text for name in ("site_name", "title", "description") if (text := _text_in(page, f"link_preview_{name}"))}
     return PreviewMedia(PostKind.TEXT, {"media": facts})

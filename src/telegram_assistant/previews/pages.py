@@ -1,4 +1,4 @@
-"""A preview page as a whole: which channel it shows, its posts, and whether there are older and newer ones."""
+"""Reads a whole preview page: which channel it shows, its posts, and whether there are older and newer ones."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ MAX_TITLE_LENGTH = 256
 
 @dataclass(frozen=True, slots=True)
 class PreviewPage:
-    """Without a post the page does not say which channel it is."""
+    """A parsed page. Without a post, the page does not say which channel it is."""
 
     channel_id: ChannelId | None
     title: str
@@ -32,7 +32,7 @@ class PreviewPage:
 
 
 def read_page(html: str, username: str) -> PreviewPage:
-    """AccessLost where there is a page and no preview in it; UnknownMarkup where it is written in a way that is not known."""
+    """Parse a page. Raises AccessLost if the page has no preview, and UnknownMarkup if its markup is not known."""
     root = tree_of(html)
     history = root.first("tgme_channel_history")
     if history is None:
@@ -48,13 +48,13 @@ def read_page(html: str, username: str) -> PreviewPage:
     channel_id = channel_ids.pop() if channel_ids else None
     posts = {post.message_id: post for bubble in bubbles if channel_id is not None for post in posts_in(bubble, channel_id)}
     newest_first = tuple(posts[number] for number in sorted(posts, reverse=True))
-    return PreviewPage(channel_id, _title(root), newest_first, _leads_on(history, "data-before"), _leads_on(history, "data-after"))
+    return PreviewPage(channel_id, _title(root), newest_first, _has_more(history, "data-before"), _has_more(history, "data-after"))
 
 
 def _channel_id(bubble: Node, username: str) -> ChannelId:
-    """`data-view` is for counting views, and names the channel."""
-    where = address_of(bubble.get("data-post"), POST)
-    if where is None or where.name.lower() != username.lower():
+    """Return the channel id from `data-view`, which is meant for counting views."""
+    link = address_of(bubble.get("data-post"), POST)
+    if link is None or link.name.lower() != username.lower():
         raise UnknownMarkup("a post is of another channel")
     view = bubble.get("data-view")
     try:
@@ -73,5 +73,5 @@ def _title(root: Node) -> str:
     return storable(header.words())[:MAX_TITLE_LENGTH]
 
 
-def _leads_on(history: Node, attribute: str) -> bool:
+def _has_more(history: Node, attribute: str) -> bool:
     return any(node.get(attribute) for node in history.all("tme_messages_more"))

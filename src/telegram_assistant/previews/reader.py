@@ -1,6 +1,6 @@
-"""Reading channels by their public previews, with the same questions that an account is asked.
+"""Reads channels by their public previews, with the same interface as an account's reader.
 
-What a preview proves, it proves for what previews show: deleted and restricted posts leave no trace there.
+A preview proves ids only for what previews show: deleted and restricted posts leave no trace there.
 """
 
 from datetime import datetime
@@ -17,29 +17,29 @@ USUAL_PAGE = 20
 
 
 class PreviewReader:
-    """The eyes of who has no account."""
+    """Reads channels without an account."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
 
     async def newest(self, channel: Readable) -> HistoryPage:
-        """About twenty posts. A page that holds all there is proves everything from the first id on."""
+        """Read about twenty posts. A page that holds the whole history proves every id from the first on."""
         page = await self._page(channel)
         proven = proven_by(page.ids)
         return HistoryPage(page.posts, _from_first(page, proven))
 
     async def below(self, channel: Readable, message_id: MessageId) -> HistoryPage:
-        """The page that comes just before an id."""
+        """Read the page just before an id."""
         page = await self._page(channel, before=message_id)
         posts = tuple(post for post in page.posts if post.message_id < message_id)
         proven = proven_by([post.message_id for post in posts], below=message_id)
         return HistoryPage(posts, _from_first(page, proven))
 
     async def above(self, channel: Readable, message_id: MessageId) -> HistoryPage:
-        """The page that comes just after an id.
+        """Read the page just after an id.
 
-        Where it is the newest, it is held against the page below it: a site that cannot go upward would show the newest posts,
-        whatever is missing between.
+        If it is the newest page, it is compared with the page below it: a site that cannot page upward would show the newest
+        posts, whatever is missing between.
         """
         page = await self._page(channel, after=message_id)
         posts = tuple(post for post in page.posts if post.message_id > message_id)
@@ -52,9 +52,9 @@ class PreviewReader:
         return HistoryPage(posts, IdRange(MessageId(message_id + 1), posts[0].message_id))
 
     async def last_before(self, channel: Readable, moment: datetime) -> MessageId:
-        """The newest post that is older than that, or a later id with nothing between; 0 when there is none.
+        """Return the newest post before that moment, or a later id with nothing between; 0 if there is none.
 
-        A preview cannot be asked for a date, so it is searched for: first in small steps, then by halves.
+        Previews cannot be requested by date, so this searches: first in small steps, then by bisection.
         """
         page, low, high, step, middle = await self.newest(channel), 0, 0, USUAL_PAGE, None
         while True:
@@ -71,7 +71,7 @@ class PreviewReader:
             page = await self.below(channel, MessageId(middle + 1))
 
     async def find(self, username: str) -> Channel:
-        """The channel of that name. Rejected where its preview does not say."""
+        """Return the channel of that name. Raises Rejected if its preview does not say which it is."""
         page = await self._read(username)
         if page.channel_id is None:
             raise Rejected(f"@{username} has no post that would say which channel it is")

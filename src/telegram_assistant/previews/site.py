@@ -1,4 +1,4 @@
-"""The web site that shows previews: one small request at a time, when it is our turn, to this address and no other."""
+"""The web site that shows previews: one small request at a time, in turn, to this address and no other."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,29 +23,29 @@ HEADERS = {
     "User-Agent": f"telegram-assistant/{__version__} (self-hosted reader of public previews)",
     "Accept": "text/html",
     "Accept-Language": "en",
-    "Accept-Encoding": "identity",  # what is not packed cannot grow while it is unpacked
+    "Accept-Encoding": "identity",  # an uncompressed body cannot grow while it is decompressed
 }
 
 
 class Turns(Protocol):
-    """Who may ask when, over all processes of an installation."""
+    """Orders requests over all processes of an installation."""
 
     async def next(self) -> None:
-        """Wait until one request may be sent. Flooded while the site wants none; LeaseLost where another process reads."""
+        """Wait until one request may be sent. Raises Flooded while the site wants none, and LeaseLost if another process reads."""
 
     async def rest(self, seconds: float) -> None:
-        """The site wants no request for so long."""
+        """Send no request for so long, because the site demands it."""
 
 
 class Site:
-    """`open_site` makes it."""
+    """The site. Built by `open_site`."""
 
     def __init__(self, client: httpx.AsyncClient, turns: Turns) -> None:
         self._client = client
         self._turns = turns
 
     async def page(self, username: str, **query: int) -> str:
-        """`/s/NAME`. AccessLost where it leads elsewhere, Flooded or Unanswered when it is to be asked again later."""
+        """Request `/s/NAME`. Raises AccessLost if it leads elsewhere, and Flooded or Unanswered if it should be repeated later."""
         await self._turns.next()
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._client.stream("GET", f"/s/{username}", params=query) as answer:
@@ -77,7 +77,7 @@ class Site:
 
 @asynccontextmanager
 async def open_site(settings: PreviewSettings, turns: Turns) -> AsyncIterator[Site]:
-    """Redirects are answers, not ways; the environment's proxies are not ours."""
+    """Open the site. Redirects are not followed, and proxies from the environment are not used."""
     async with httpx.AsyncClient(base_url=settings.url, headers=HEADERS, timeout=ANSWER_SECONDS, follow_redirects=False, trust_env=False) as client:
         yield Site(client, turns)
 
@@ -100,6 +100,6 @@ def _reason(error: Exception) -> NoAnswer:
 
 
 def _seconds(retry_after: str) -> float:
-    """Other forms than a number of seconds mean as much as none."""
+    """Parse Retry-After. Forms other than a number of seconds count as missing."""
     wait = float(retry_after) if retry_after.isascii() and retry_after.isdecimal() else USUAL_WAIT_SECONDS
     return min(max(wait, 1.0), MAX_WAIT_SECONDS)

@@ -1,4 +1,4 @@
-"""The words of a bubble with their marks, as Telegram itself would have sent them."""
+"""Translates the text of a bubble and its formatting, as Telegram itself would have sent them."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from telegram_assistant.previews.tree import UNREAD, Node
 MAX_ADDRESS_LENGTH = 4096
 SCHEMES = frozenset({"http", "https", "tg", "ton"})
 SOURCE_LINES = re.compile(r"[ \t]*[\r\n]\s*")
-"""A line of the source is no line of the text: those are `<br/>`."""
+"""Line breaks in the source are not line breaks in the text: those are `<br/>`."""
 
 _MARKS = {
     **dict.fromkeys(("b", "strong"), "bold"),
@@ -29,22 +29,22 @@ _MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class PreviewText:
-    """A text and its marks; offsets count UTF-16 units and lie inside the text."""
+    """A text and its entities. Offsets count UTF-16 units and lie inside the text."""
 
     text: str
     entities: tuple[TextEntity, ...]
 
 
-def written_in(node: Node) -> PreviewText:
-    pen = _Pen()
-    pen.write(node)
-    text = "".join(pen.pieces)
+def text_of(node: Node) -> PreviewText:
+    builder = _TextBuilder()
+    builder.write(node)
+    text = "".join(builder.pieces)
     before, kept = _units(text) - _units(text.lstrip()), text.strip()
-    return PreviewText(kept, tuple(_within(sorted(pen.entities, key=lambda one: (one.offset, -one.length)), before, _units(kept))))
+    return PreviewText(kept, tuple(_clip(sorted(builder.entities, key=lambda one: (one.offset, -one.length)), before, _units(kept))))
 
 
-def _within(entities: list[TextEntity], before: int, size: int) -> list[TextEntity]:
-    """After `before` units were taken from the beginning of the text, which has `size` units now."""
+def _clip(entities: list[TextEntity], before: int, size: int) -> list[TextEntity]:
+    """Shift and clip entities after `before` units were removed from the start of the text, which now has `size` units."""
     kept = []
     for one in entities:
         start, end = max(0, one.offset - before), min(size, one.offset - before + one.length)
@@ -57,38 +57,38 @@ def _units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-class _Pen:
-    """Writes from left to right, and knows where it is in UTF-16 units."""
+class _TextBuilder:
+    """Builds the text from left to right, and counts its position in UTF-16 units."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.entities: list[TextEntity] = []
-        self._at = 0
+        self._position = 0
 
-    def write(self, node: Node, *, as_it_is: bool = False) -> None:
-        """The tree is not deep, so this may call itself."""
+    def write(self, node: Node, *, keep_whitespace: bool = False) -> None:
+        """Write a node and its children. The tree is shallow, so recursion is safe."""
         for child in node.children:
             if isinstance(child, str):
-                self._say(child if as_it_is else SOURCE_LINES.sub(" ", child))
+                self._append(child if keep_whitespace else SOURCE_LINES.sub(" ", child))
             elif child.tag == "br":
-                self._say("\n")
+                self._append("\n")
             elif child.tag not in UNREAD:
-                self._write_marked(child, inside=node, as_it_is=as_it_is or child.tag == "pre")
+                self._write_marked(child, inside=node, keep_whitespace=keep_whitespace or child.tag == "pre")
 
-    def _write_marked(self, node: Node, *, inside: Node, as_it_is: bool) -> None:
-        start, first = self._at, len(self.pieces)
+    def _write_marked(self, node: Node, *, inside: Node, keep_whitespace: bool) -> None:
+        start, first = self._position, len(self.pieces)
         if "emoji" in node.classes:
-            self._say(node.words())
+            self._append(node.words())
             return
-        self.write(node, as_it_is=as_it_is)
+        self.write(node, keep_whitespace=keep_whitespace)
         mark = _mark_of(node, inside, "".join(self.pieces[first:]))
-        if mark is not None and self._at > start:
+        if mark is not None and self._position > start:
             kind, url, detail = mark
-            self.entities.append(TextEntity(kind, start, self._at - start, url, detail))
+            self.entities.append(TextEntity(kind, start, self._position - start, url, detail))
 
-    def _say(self, text: str) -> None:
+    def _append(self, text: str) -> None:
         written = storable(text)
-        self._at += _units(written)
+        self._position += _units(written)
         self.pieces.append(written)
 
 
@@ -96,7 +96,7 @@ type Mark = tuple[str, str | None, str | int | None]
 
 
 def _mark_of(node: Node, inside: Node, words: str) -> Mark | None:
-    """Kind, address and detail."""
+    """Return kind, URL and detail."""
     if node.tag == "a":
         return _link(node.get("href"), words)
     if node.tag == "code" and inside.tag == "pre":
@@ -125,8 +125,8 @@ _DETAILS: dict[str, Callable[[Node], str | int | None]] = {
 
 
 def _link(address: str, words: str) -> Mark | None:
-    """What Telegram made a link by itself has no address of its own: the words are it."""
-    address, shown = storable(address), words.strip()
+    """Return the entity of a link. A link that Telegram made by itself has no URL: the text is the URL."""
+    address, visible = storable(address), words.strip()
     if address.startswith("?q="):
         return ("cashtag" if unquote(address).startswith("?q=$") else "hashtag"), None, None
     try:
@@ -137,11 +137,11 @@ def _link(address: str, words: str) -> Mark | None:
         return ("email" if scheme == "mailto" else "phone"), None, None
     if scheme not in SCHEMES or len(address) > MAX_ADDRESS_LENGTH:
         return None
-    if shown.startswith("@") and path.lower() == shown[1:].lower():
+    if visible.startswith("@") and path.lower() == visible[1:].lower():
         return "mention", None, None
-    return ("url", None, None) if _is_spelled(address, shown) else ("text_url", address, None)
+    return ("url", None, None) if _is_same_url(address, visible) else ("text_url", address, None)
 
 
-def _is_spelled(address: str, words: str) -> bool:
-    spelled = {one.rstrip("/") for one in (words, f"http://{words}", f"https://{words}")}
-    return address.rstrip("/") in spelled or unquote(address).rstrip("/") in spelled
+def _is_same_url(address: str, words: str) -> bool:
+    spellings = {one.rstrip("/") for one in (words, f"http://{words}", f"https://{words}")}
+    return address.rstrip("/") in spellings or unquote(address).rstrip("/") in spellings

@@ -1,4 +1,4 @@
-"""HTML as a tree that can be searched. Whatever is sent, it ends: in a tree of bounded size, or in UnknownMarkup."""
+"""Parses HTML into a searchable tree. Any input ends in a tree of bounded size or in UnknownMarkup."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from telegram_assistant.errors import UnknownMarkup
 MAX_NODES = 60_000
 MAX_DEPTH = 100
 EMPTY = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"})
-"""Elements that have no end tag."""
+"""Elements without an end tag."""
 UNREAD = frozenset({"script", "style"})
 
 
@@ -30,7 +30,7 @@ class Node:
         return self.attributes.get(attribute, "")
 
     def inside(self, *, leave_out: Collection[str] = ()) -> Iterator["Node"]:
-        """Every element below this one in the order of the page; those of a class that is left out are not entered."""
+        """Yield every element below this one in page order. Skips elements of a class in `leave_out` and everything below them."""
         waiting = [child for child in reversed(self.children) if isinstance(child, Node)]
         while waiting:
             node = waiting.pop()
@@ -46,7 +46,7 @@ class Node:
         return next(self.all(class_name, leave_out=leave_out), None)
 
     def words(self) -> str:
-        """What a person reads in it, on one line."""
+        """Return the visible text on one line."""
         found, waiting = list[str](), list[Node | str](reversed(self.children))
         while waiting:
             child = waiting.pop()
@@ -58,12 +58,12 @@ class Node:
 
 
 def tree_of(html: str) -> Node:
-    """What is never closed, is closed at the end; an end of nothing is ignored."""
+    """Parse HTML. Unclosed elements are closed at the end; an end tag without a start is ignored."""
     builder = _Builder()
     try:
         builder.feed(html)
         builder.close()
-    except (AssertionError, ValueError) as error:  # how the standard library's parser gives up
+    except (AssertionError, ValueError) as error:  # raised by the standard library's parser
         raise UnknownMarkup("the page is no HTML") from error
     return builder.root
 

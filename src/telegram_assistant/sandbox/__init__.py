@@ -1,1 +1,1 @@
-"""Processes that may touch almost nothing: what a parser of strangers' content runs in, so that taking it over gains nothing."""
+"""Processes that may touch almost nothing. Parsers of untrusted content run in them, so that taking one over gains nothing."""

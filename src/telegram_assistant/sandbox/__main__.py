@@ -1,6 +1,6 @@
-"""Inside the new process: `python -m telegram_assistant.sandbox NAME=VALUE… -- -m MODULE`, or a program with its arguments instead.
+"""Entry point of the new process: `python -m telegram_assistant.sandbox NAME=VALUE… -- -m MODULE`, or a program with its arguments instead.
 
-Without either it says what is in force and what it can still reach.
+Without either, it reports what is enforced and what it can still reach.
 """
 
 import _socket
@@ -10,10 +10,10 @@ import sys
 from telegram_assistant.sandbox.confining import confine
 
 
-def main(given: list[str], command: list[str]) -> None:
-    """Confine this process, then become what was asked for."""
+def main(arguments: list[str], command: list[str]) -> None:
+    """Confine this process, then run the module or program."""
     rules: dict[str, list[str]] = {}
-    for argument in given:
+    for argument in arguments:
         name, _, value = argument.partition("=")
         rules.setdefault(name, []).append(value)
     module = command[1] if command[:1] == ["-m"] else None
@@ -25,9 +25,9 @@ def main(given: list[str], command: list[str]) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         os.execve(command[0], command, environment)  # noqa: S606 -- our own command, in the sandbox
     else:
-        in_force = [f"landlock_abi={version or ''}", f"has_system_call_filter={has_filter or ''}"]
-        in_force += [f"missing={one}" for one in missing] + [f"reachable={one}" for one in _reachable()]
-        sys.stdout.write("\n".join(in_force))
+        report = [f"landlock_abi={version or ''}", f"has_system_call_filter={has_filter or ''}"]
+        report += [f"missing={one}" for one in missing] + [f"reachable={one}" for one in _reachable()]
+        sys.stdout.write("\n".join(report))
 
 
 def _run_module(module: str) -> None:
@@ -38,7 +38,7 @@ def _run_module(module: str) -> None:
 
 
 def _reachable() -> list[str]:
-    """What a parser never needs, tried."""
+    """Try to reach what a parser never needs."""
     found = []
     try:
         with open(f"/proc/{os.getppid()}/environ", "rb"):  # noqa: PTH123 -- pathlib takes too long to load

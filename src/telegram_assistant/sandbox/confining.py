@@ -1,7 +1,7 @@
-"""A process gives up, for good, everything that its rules do not name.
+"""Gives up, for good, everything that the process's rules do not allow.
 
-This and whatever it imports runs in every sandboxed process before its work begins. So it uses only modules that load at once:
-dataclasses, pathlib, json and typing together take longer than all the rest of a start.
+This and everything it imports runs in every sandboxed process before its work begins. So it uses only modules that load at
+once: dataclasses, pathlib, json and typing together take longer than all the rest of a start.
 """
 
 import os
@@ -16,12 +16,12 @@ MAX_OPEN_FILES = 256
 KILL = 9
 PARSER = "parser"
 
-type Given = Mapping[str, Sequence[str]]
-"""The fields of `Rules` with their values, as they come on the command line."""
+type RuleValues = Mapping[str, Sequence[str]]
+"""The fields of `Rules` with their values, as given on the command line."""
 
 
-def confine(rules: Given, *, starts_program: bool) -> tuple[int | None, bool, list[str]]:
-    """Return the version of Landlock and whether system calls are filtered, both from now on, and in words what this kernel lacks."""
+def confine(rules: RuleValues, *, starts_program: bool) -> tuple[int | None, bool, list[str]]:
+    """Confine this process. Returns the Landlock version, whether system calls are filtered, and what this kernel lacks, in words."""
     is_parser = rules["caller"] == [PARSER]
     program = seccomp.make_filter(is_parser=is_parser, may_execute=starts_program)
     _change_folder(rules.get("folder"))
@@ -49,24 +49,24 @@ def confine(rules: Given, *, starts_program: bool) -> tuple[int | None, bool, li
     return version, has_filter, missing
 
 
-def _limit(rules: Given, *, is_parser: bool) -> None:
+def _limit(rules: RuleValues, *, is_parser: bool) -> None:
     for value in rules["niceness"]:
         os.nice(int(value))
-        _be_nice_as_a_session(value)
+        _set_session_niceness(value)
     limits = [(resource.RLIMIT_CORE, 0)]
     limits += [(resource.RLIMIT_AS, int(value)) for value in rules.get("max_memory_bytes", ())]
     limits += [(resource.RLIMIT_CPU, int(value)) for value in rules.get("max_cpu_seconds", ())]
-    if is_parser:  # one process, no file that grows
+    if is_parser:  # a single process that writes no files
         limits += [(resource.RLIMIT_NPROC, 0), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NOFILE, MAX_OPEN_FILES)]
     for limit, number in limits:
         try:
             resource.setrlimit(limit, (number, number))
-        except (ValueError, OSError):  # it is lower already, or this system does not know it
+        except (ValueError, OSError):  # the limit is lower already, or this system does not know it
             continue
 
 
-def _be_nice_as_a_session(niceness: str) -> None:
-    """Linux may share the CPU between sessions first. A process in a session of its own would get as much as everything else together."""
+def _set_session_niceness(niceness: str) -> None:
+    """Lower the priority of the session. Linux may share the CPU among sessions first: a new session would get as much as all others."""
     try:
         with open("/proc/self/autogroup", "w", encoding="ascii") as group:  # noqa: PTH123 -- pathlib takes too long to load
             group.write(niceness)
@@ -82,7 +82,7 @@ def _change_user(user: Sequence[str] | None) -> None:
 
 
 def _change_folder(folder: Sequence[str] | None) -> None:
-    """Without one, an empty one that is already deleted: nothing can be created in it, and nobody has to clean up."""
+    """Change to the folder, or to an empty, already deleted one: nothing can be created in it, and nobody has to clean up."""
     if folder:
         os.chdir(folder[0])
         return

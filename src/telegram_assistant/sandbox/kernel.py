@@ -1,4 +1,4 @@
-"""Calls of the Linux kernel that Python's standard library does not have."""
+"""Linux system calls that Python's standard library lacks."""
 
 import ctypes
 import os
@@ -19,31 +19,31 @@ def _libc() -> ctypes.CDLL:
 
 
 def system_call(number: int, *arguments: object) -> int:
-    """OSError with the kernel's reason."""
+    """Raise OSError with the kernel's reason on failure."""
     return _checked(_libc().syscall, c_long(number), *arguments)
 
 
 def prctl(option: int, *arguments: object) -> None:
-    """OSError with the kernel's reason."""
+    """Raise OSError with the kernel's reason on failure."""
     four = (*arguments, 0, 0, 0, 0)[:4]
     _checked(_libc().prctl, c_int(option), *(c_ulong(one) if isinstance(one, int) else one for one in four))
 
 
 def hide_memory() -> None:
-    """Closes /proc/PID/environ, mem and fd of this process to others of the same user, and ptrace too. Skipped where there is no prctl."""
+    """Close /proc/PID/environ, mem and fd of this process, and ptrace, to other processes of the same user. Skipped without prctl."""
     with suppress(OSError, AttributeError):
         prctl(SET_DUMPABLE, 0)
 
 
 def drop_capabilities() -> None:
-    """For good: root keeps only what its files grant it as their owner. OSError with the kernel's reason."""
+    """Drop all capabilities for good: root keeps only what its files grant it as their owner. Raises OSError with the kernel's reason."""
     for number in range(MAX_CAPABILITIES):
-        with suppress(OSError):  # the kernel knows fewer, or we may not; then there is none to drop either
+        with suppress(OSError):  # the kernel has fewer, or we may not drop them; then we have none either
             prctl(DROP_BOUNDING, number)
     with suppress(OSError):  # kernels before 4.3 have no ambient set
         prctl(AMBIENT, CLEAR_ALL_AMBIENT)
-    header, nothing = (ctypes.c_uint32 * 2)(CAPABILITIES_VERSION, 0), (ctypes.c_uint32 * 6)()
-    _checked(_libc().capset, header, nothing)
+    header, no_capabilities = (ctypes.c_uint32 * 2)(CAPABILITIES_VERSION, 0), (ctypes.c_uint32 * 6)()
+    _checked(_libc().capset, header, no_capabilities)
 
 
 def _checked(function: Callable[..., int], *arguments: object) -> int:

@@ -1,4 +1,4 @@
-"""Landlock: a process gives up files, TCP ports and other processes, for itself and all its children (Linux 5.13 and later)."""
+"""Landlock: gives up access to files, TCP ports and other processes, for a process and all its children (Linux 5.13 and later)."""
 
 import ctypes
 import os
@@ -35,22 +35,22 @@ class _PortRule(ctypes.Structure):
 
 
 def abi_version() -> int:
-    """OSError where the kernel has no Landlock, or it is turned off."""
+    """Return the ABI version. Raises OSError if the kernel has no Landlock, or it is turned off."""
     return system_call(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(ASK_VERSION))
 
 
 def restrict(rules: Mapping[str, Sequence[str]]) -> int:
-    """Apply rules about files and ports to this process and return the ABI version. Needs no_new_privs. OSError where Landlock is missing."""
+    """Apply rules about files and ports to this process and return the ABI version. Needs no_new_privs. Raises OSError without Landlock."""
     version = abi_version()
-    every = (1 << FILE_RIGHTS.get(version, FILE_RIGHTS[max(FILE_RIGHTS)])) - 1
-    wanted = _Ruleset(every, (BIND_TCP | CONNECT_TCP) if version >= NETWORK_SINCE else 0, ABSTRACT_SOCKETS | SIGNALS)
+    all_rights = (1 << FILE_RIGHTS.get(version, FILE_RIGHTS[max(FILE_RIGHTS)])) - 1
+    attributes = _Ruleset(all_rights, (BIND_TCP | CONNECT_TCP) if version >= NETWORK_SINCE else 0, ABSTRACT_SOCKETS | SIGNALS)
     size = 24 if version >= SCOPES_SINCE else 16 if version >= NETWORK_SINCE else 8
-    ruleset = system_call(CREATE_RULESET, ctypes.byref(wanted), ctypes.c_size_t(size), ctypes.c_uint32(0))
+    ruleset = system_call(CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), ctypes.c_uint32(0))
     try:
         reading = READ_FILE | READ_DIR
         _allow_paths(ruleset, [*rules.get("code", ()), *rules.get("read", ())], reading)
         _allow_paths(ruleset, rules.get("execute", ()), reading | EXECUTE)
-        _allow_paths(ruleset, rules.get("write", ()), every & ~EXECUTE)
+        _allow_paths(ruleset, rules.get("write", ()), all_rights & ~EXECUTE)
         if version >= NETWORK_SINCE:
             _allow_ports(ruleset, rules.get("connect_ports", ()), CONNECT_TCP)
             _allow_ports(ruleset, rules.get("bind_ports", ()), BIND_TCP)
@@ -63,15 +63,15 @@ def restrict(rules: Mapping[str, Sequence[str]]) -> int:
 def _allow_paths(ruleset: int, paths: Iterable[str], rights: int) -> None:
     for path in paths:
         try:
-            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             continue
         try:
-            is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
-            rule = _PathRule(rights if is_folder else rights & ON_FILES, place)
+            is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+            rule = _PathRule(rights if is_folder else rights & ON_FILES, descriptor)
             system_call(ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(PATH_BENEATH), ctypes.byref(rule), ctypes.c_uint32(0))
         finally:
-            os.close(place)
+            os.close(descriptor)
 
 
 def _allow_ports(ruleset: int, ports: Iterable[str], right: int) -> None:

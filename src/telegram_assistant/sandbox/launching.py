@@ -1,4 +1,4 @@
-"""Starting a process in the sandbox, from outside."""
+"""Starts processes in the sandbox, from outside."""
 
 import asyncio
 import sys
@@ -11,7 +11,7 @@ from telegram_assistant.sandbox.kernel import hide_memory
 from telegram_assistant.sandbox.rules import PACKAGE, Rules
 
 ENVIRONMENT = {"LANG": "C.UTF-8", "PYTHONPATH": str(PACKAGE.parent), "PYTHONDONTWRITEBYTECODE": "1"}
-"""All that a sandboxed process learns of its environment, unless its starter adds something."""
+"""The whole environment of a sandboxed process, unless the caller adds something."""
 DEFAULT_LINE_BYTES = 1 << 16
 PROBE_SECONDS = 30.0
 
@@ -28,7 +28,7 @@ class Protection:
     """What a probe could still reach."""
 
     def in_words(self) -> str:
-        """As `tga doctor` says it."""
+        """Return the text that `tga doctor` shows."""
         layers = ["no capabilities"]
         layers += [f"Landlock ABI {self.landlock_abi}"] if self.landlock_abi is not None else []
         layers += ["seccomp"] if self.has_system_call_filter else []
@@ -38,9 +38,9 @@ class Protection:
 async def start(
     rules: Rules, *command: str, environment: Mapping[str, str] | None = None, max_line_bytes: int = DEFAULT_LINE_BYTES, has_pipes: bool = True
 ) -> Process:
-    """Start `-m MODULE` or a program with its path. OSError when Python itself cannot be started."""
+    """Start `-m MODULE` or a program given by its path. Raises OSError if Python itself cannot be started."""
     hide_memory()
-    without_packages = () if command[:1] == ("-m",) else ("-S",)  # a program needs none of them, and starts sooner
+    without_packages = () if command[:1] == ("-m",) else ("-S",)  # a program needs no packages, and starts sooner without
     return await asyncio.create_subprocess_exec(
         sys.executable,
         *("-P", *without_packages, "-m", "telegram_assistant.sandbox", *rules.to_arguments(), "--", *command),
@@ -55,20 +55,20 @@ async def start(
 
 
 async def probe(rules: Rules) -> Protection:
-    """Start a process under these rules that only reports. OSError, TimeoutError or ValueError when it cannot."""
+    """Start a process under these rules that only reports. Raises OSError, TimeoutError or ValueError if it cannot."""
     process = await start(rules)
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            reported, _ = await process.communicate()
+            output, _ = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    said: dict[str, list[str]] = {}
-    for line in reported.decode().splitlines():
+    report: dict[str, list[str]] = {}
+    for line in output.decode().splitlines():
         name, _, value = line.partition("=")
-        said.setdefault(name, []).append(value)
-    version, has_filter = said.get("landlock_abi", [""])[0], said.get("has_system_call_filter")
+        report.setdefault(name, []).append(value)
+    version, has_filter = report.get("landlock_abi", [""])[0], report.get("has_system_call_filter")
     if has_filter is None:
         raise ValueError("it ended without a report")
-    return Protection(int(version) if version else None, bool(has_filter[0]), tuple(said.get("missing", ())), tuple(said.get("reachable", ())))
+    return Protection(int(version) if version else None, bool(has_filter[0]), tuple(report.get("missing", ())), tuple(report.get("reachable", ())))

@@ -1,4 +1,4 @@
-"""Rules for modules of ours that parse what strangers made."""
+"""Rules for our modules that parse untrusted content."""
 
 import site
 import sys
@@ -10,13 +10,13 @@ from telegram_assistant.sandbox.rules import DEVICES, PACKAGE, SYSTEM_LIBRARIES,
 
 
 def parser_rules(*code: Path) -> Rules:
-    """For a module that parses: it may load code, and nothing else."""
+    """Return the rules of a parsing module: it may load code, and nothing else."""
     return Rules(code=tuple(map(str, code)), read=(*python_folders(), str(PACKAGE), *SYSTEM_LIBRARIES, *TIME_ZONES, *DEVICES))
 
 
 @cache
 def python_folders() -> tuple[str, ...]:
-    """Where the standard library and the installed packages are; never `sys.path`, which may name a checkout with its .env."""
+    """Return the folders of the standard library and the installed packages; never `sys.path`, which may name a checkout with its .env."""
     paths = sysconfig.get_paths()
     found = [paths["stdlib"], paths["platstdlib"], paths["purelib"], paths["platlib"], *site.getsitepackages(), site.getusersitepackages()]
     return tuple(dict.fromkeys([*found, f"{sys.base_prefix}/lib"]))

@@ -1,4 +1,4 @@
-"""Filters in the kernel. A parser is refused every system call that it does not need, a browser the sockets that it does not need."""
+"""System call filters. For a parser, every call that it does not need is refused; for a browser, sockets that it does not need."""
 
 import ctypes
 import errno
@@ -11,20 +11,20 @@ TABLE = f"{os.path.dirname(__file__)}/system_calls.txt"  # noqa: PTH120 -- pathl
 FILTER_MODE = 2
 INSTRUCTION = "=HBBI"
 ARCHITECTURES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}
-"""The kernel's number of each, and its column in the table."""
+"""The kernel's id of each architecture, and its column in the table."""
 LOAD, AND, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 NUMBER_AT, ARCHITECTURE_AT, FIRST_ARGUMENT_AT, SECOND_ARGUMENT_AT = 0, 4, 16, 24
 OTHER_NUMBERS = 0x40000000
-"""From here on x86_64 has the same calls once more, under other numbers."""
+"""From here on, x86_64 has the same calls again under other numbers."""
 SOCKET_TYPE = 0xF
 UNIX, INTERNET, INTERNET_6, STREAM = 1, 2, 10, 1
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | errno.ENOSYS
-"""Refused like a call that the kernel is too old for: libraries know what to do then."""
+"""Refused like a call that the kernel is too old for: libraries handle that."""
 ON_ITSELF, START, SOCKET, RING = "prlimit64", "execve", "socket", "io_uring_setup"
 SPECIAL = {ON_ITSELF, START, SOCKET, RING}
 
 type Instruction = tuple[int, int, int, int]
-"""What to do, how many instructions to jump over if equal and if not, and a value."""
+"""Operation, number of instructions to jump over if equal and if not, and a value."""
 
 
 class _Program(ctypes.Structure):
@@ -32,7 +32,7 @@ class _Program(ctypes.Structure):
 
 
 def make_filter(*, is_parser: bool, may_execute: bool) -> bytes | None:
-    """The filter for this machine; None where its numbers are not known. Reads the table, so call it while files can be read."""
+    """Build the filter for this machine. Returns None if its numbers are not known. Reads the table, so call it while files can be read."""
     machine = os.uname().machine
     if machine not in ARCHITECTURES:
         return None
@@ -44,15 +44,15 @@ def make_filter(*, is_parser: bool, may_execute: bool) -> bytes | None:
 
 
 def install(program: bytes) -> None:
-    """For this process and its children, for good. Needs no_new_privs. OSError where the kernel has no such filter."""
+    """Install the filter for this process and its children, for good. Needs no_new_privs. Raises OSError if the kernel has no such filter."""
     prctl(SET_SECCOMP, FILTER_MODE, _address(program))
 
 
 def _parser(numbers: dict[str, int], *, may_execute: bool) -> list[Instruction]:
-    """Allows what is in the table."""
+    """Allow the calls in the table."""
     plain = [number for name, number in numbers.items() if name not in SPECIAL or (name == START and may_execute)]
     return [
-        *((JUMP_IF_EQUAL, len(plain) - place + 3, 0, number) for place, number in enumerate(plain)),
+        *((JUMP_IF_EQUAL, len(plain) - index + 3, 0, number) for index, number in enumerate(plain)),
         (JUMP_IF_EQUAL, 0, 2, numbers[ON_ITSELF]),
         (LOAD, 0, 0, FIRST_ARGUMENT_AT),
         (JUMP_IF_EQUAL, 1, 0, 0),
@@ -62,7 +62,7 @@ def _parser(numbers: dict[str, int], *, may_execute: bool) -> list[Instruction]:
 
 
 def _browser(numbers: dict[str, int]) -> list[Instruction]:
-    """Allows everything but datagrams and other sockets without a connection, and the ring that would open them past this filter."""
+    """Allow everything except datagrams, other connectionless sockets, and io_uring, which would open them past this filter."""
     return [
         (JUMP_IF_AT_LEAST, 9, 0, OTHER_NUMBERS),
         (JUMP_IF_EQUAL, 8, 0, numbers[RING]),

@@ -13,17 +13,17 @@ log = get_logger()
 
 
 @stage(consumes=PostVisionUploaded, emits=PostVisionAnalyzed, concurrency=8, timeout_seconds=150)
-async def vision_analysis(event: PostVisionUploaded, *, posts: Posts, looker: PictureAnalyzer) -> PostVisionAnalyzed:
+async def vision_analysis(event: PostVisionUploaded, *, posts: Posts, picture_analyzer: PictureAnalyzer) -> PostVisionAnalyzed:
     """Total. A file is looked at once, however many posts show it and however often this event is delivered."""
     stored = next(iter(await posts.load([event.post])), None)
     status, grouped_id = VisionStatus.SKIPPED, None if stored is None else stored.post.grouped_id
     if stored is not None and stored.deleted_at is None:
         try:
-            status = VisionStatus(status_of(await looker.look(stored, urgency=Urgency.LIVE)))
+            status = VisionStatus(status_of(await picture_analyzer.look(stored, urgency=Urgency.LIVE)))
         except Busy:
             raise
         except Exception:
             log.exception("pictures_not_seen", post_id=event.post_id, what_to_do="the post goes on without them; report it")
             status = VisionStatus.FAILED
-            await looker.save_failure(stored)
+            await picture_analyzer.save_failure(stored)
     return PostVisionAnalyzed.about(event.post, event.revision, occurred_at=event.occurred_at, status=status, grouped_id=grouped_id)

@@ -23,7 +23,7 @@ from telegram_assistant.streams.keys import stopped_key, text_of
 from telegram_assistant.streams.local_queue import LocalQueue
 from telegram_assistant.streams.reading import Alone, Reclaimer, StreamReader, renew_leases
 from telegram_assistant.streams.stage import AnyStage, part_of
-from telegram_assistant.supervision import Loop, end, sleep_unless
+from telegram_assistant.supervision import Loop, cancel_and_wait, sleep_unless
 from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import StageMetrics
@@ -127,11 +127,11 @@ class Runner:
                 readers.append(group.create_task(self._retry_forever(self._reclaim)))
                 self._report(State.OK)
                 await self._ending.wait()
-                await end(readers)
+                await cancel_and_wait(readers)
                 self._ready.close()
                 await asyncio.wait(workers)
                 await acknowledger.wait_until_written()
-                await end(background)
+                await cancel_and_wait(background)
         finally:
             async with asyncio.timeout(LEAVING_SECONDS):
                 await self._reader.leave(self._sources)

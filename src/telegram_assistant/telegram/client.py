@@ -14,7 +14,7 @@ from telegram_assistant.domain.accounts.account import Lease
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import TelegramSettings
-from telegram_assistant.supervision import end
+from telegram_assistant.supervision import cancel_and_wait
 from telegram_assistant.telegram.account_client import AccountClient, Clock, LimitStore
 from telegram_assistant.telegram.connection import Connection
 from telegram_assistant.telegram.data_centers import DataCenter, DataCenterClient, DataCenterConnections
@@ -74,7 +74,7 @@ async def open_session_client(
     try:
         yield client
     finally:
-        await end([watchdog])
+        await cancel_and_wait([watchdog])
         await client.close()
         await connection.disconnect()
 

@@ -12,7 +12,7 @@ from telethon import TelegramClient, errors
 
 from telegram_assistant.domain.accounts.account import AccountRefused, Lease
 from telegram_assistant.errors import NoAnswer, Unanswered
-from telegram_assistant.supervision import end
+from telegram_assistant.supervision import cancel_and_wait
 from telegram_assistant.telegram.error_mapping import demanded_wait_seconds, map_error
 from telegram_assistant.telegram.history import HistoryRequest
 from telegram_assistant.telemetry.logging import get_logger
@@ -122,7 +122,7 @@ class Connection:
 
 async def _close(client: TelegramClient, connecting: asyncio.Task[None] | None) -> None:
     if connecting is not None:
-        await end([connecting])  # Telethon forgets a connection that is closed while it is being opened
+        await cancel_and_wait([connecting])  # Telethon forgets a connection that is closed while it is being opened
     try:
         async with asyncio.timeout(DISCONNECT_SECONDS):
             await client.disconnect()

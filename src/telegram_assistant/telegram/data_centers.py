@@ -16,7 +16,7 @@ from telethon.tl import functions
 from telethon.tl.alltlobjects import LAYER
 
 from telegram_assistant.errors import CannotStart
-from telegram_assistant.supervision import end
+from telegram_assistant.supervision import cancel_and_wait
 from telegram_assistant.telegram.connection import Connection
 
 type Ask = Callable[[Any], Awaitable[Any]]
@@ -106,7 +106,7 @@ class DataCenterConnections:
         """Drop a login that is not accepted there. The next request transfers it again."""
         if dc_id in self._connections:
             connection, watchdog = self._connections.pop(dc_id)
-            await end([watchdog])
+            await cancel_and_wait([watchdog])
             await connection.disconnect()
 
     async def close(self) -> None:

@@ -54,12 +54,12 @@ def better_tags(tagger: Tagger) -> Improvement:
     return Improvement(TAGGING, 20, make)
 
 
-def better_sights(looker: PictureAnalyzer) -> Improvement:
+def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
     """What was seen is told when nothing is left to ask about the post, so that it is tagged again once."""
 
     async def look(one: StoredPost, urgency: Urgency) -> Improved:
         try:
-            sights = await looker.look(one, urgency=urgency, pays_for_history=True)
+            sights = await picture_analyzer.look(one, urgency=urgency, pays_for_history=True)
         except Busy:
             raise
         except Exception:

@@ -16,7 +16,7 @@ from telegram_assistant.stores.postgres.database import open_pool
 from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim, Landing
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
-from telegram_assistant.supervision import end
+from telegram_assistant.supervision import cancel_and_wait
 from telegram_assistant.telemetry.metrics import REGISTRY
 from testkit.factories import make_channel, make_page, make_post
 
@@ -34,14 +34,14 @@ class Road:
         with suppress(ConnectionError):
             while data := await reader.read(65536):
                 if b"COMMIT" in data and (self.loses_commit or self.loses_answer):
-                    await end([back])
+                    await cancel_and_wait([back])
                     if self.loses_answer:
                         there_writer.write(data)
                         await there_reader.read(1)
                     self.loses_commit = self.loses_answer = False
                     break
                 there_writer.write(data)
-        await end([back])
+        await cancel_and_wait([back])
         there_writer.close()
         writer.close()
 

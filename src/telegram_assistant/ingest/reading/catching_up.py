@@ -14,7 +14,7 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.ingest.joining import Joiner
 from telegram_assistant.stores.postgres.channels.hints import Hints
 from telegram_assistant.stores.postgres.channels.push_states import PushStates
-from telegram_assistant.supervision import either, sleep_unless
+from telegram_assistant.supervision import sleep_unless, wait_for_either
 from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.updates import UpdateBuffer, missed_since, seen_now
 from telegram_assistant.telemetry.logging import get_logger
@@ -52,7 +52,7 @@ class CatchUp:
             if self.receiver.possible_gaps == possible_gaps:
                 pause = self.every_seconds * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 -- jitter
                 self.receiver.has_possible_gap.clear()
-                await either(self.receiver.has_possible_gap, stopping, seconds=pause)
+                await wait_for_either(self.receiver.has_possible_gap, stopping, seconds=pause)
 
     async def catch_up(self) -> int:
         """Make all channels with missed updates due. Returns the number of the buffer's doubts that this covers."""

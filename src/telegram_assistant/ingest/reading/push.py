@@ -19,7 +19,7 @@ from telegram_assistant.stores.postgres.channels.backfills import Backfills
 from telegram_assistant.stores.postgres.channels.hints import Hints, ReadChannel
 from telegram_assistant.stores.postgres.posts.landing import Landing, PostPage, PushClaim
 from telegram_assistant.stores.postgres.posts.raw_messages import RawArchive, RawMessages
-from telegram_assistant.supervision import either, sleep_unless
+from telegram_assistant.supervision import sleep_unless, wait_for_either
 from telegram_assistant.telegram.updates import ChannelUpdates, UpdateBuffer
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import PUSH_GAPS
@@ -55,7 +55,7 @@ class PushWorker:
         unread: set[ChannelId] = set()
         kept_at = time.monotonic()
         while not stopping.is_set():
-            await either(self.receiver.has_updates, stopping, seconds=RAW_SECONDS if self._raw else None)
+            await wait_for_either(self.receiver.has_updates, stopping, seconds=RAW_SECONDS if self._raw else None)
             unread |= await self.process_updates()
             if stopping.is_set() or time.monotonic() - kept_at >= RAW_SECONDS:
                 await self.save_raw()

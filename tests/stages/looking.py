@@ -103,7 +103,7 @@ class Looking:
         return next(event for event in events if event.post == post)
 
     async def look(self, post: PostId, **instead: Any) -> PostVisionAnalyzed:
-        """`instead`: other tools than the program's looker has."""
+        """`instead`: collaborators that replace those of the program's picture analyzer."""
         picture_analyzer = replace(self.app.picture_analyzer, **instead)
         told = await vision_analysis(await self.uploaded(post), posts=self.app.system.posts, picture_analyzer=picture_analyzer)
         assert isinstance(told, PostVisionAnalyzed)

@@ -54,7 +54,7 @@ class PollPacing:
         planned = now + (self._wait(channel, rhythm, now) if self._plan and rhythm else interval)
         if newest_posted_at is None or planned < newest_posted_at + MIN_THRESHOLD:
             if channel.known is not None and (self._plan is None or self._plan.channels <= CHANNEL_BOUND.channels):
-                await self._silence.show_threshold(channel.channel_id, now)
+                await self._silence.export_threshold(channel.channel_id, now)
             return planned
         threshold = await self._silence.threshold(channel.channel_id, now, silent_since=newest_posted_at)
         verify_at = newest_posted_at + threshold

@@ -25,6 +25,40 @@ from tests.streams.conftest import until
 
 CHECKOUT = Path(__file__).parent.parent
 STAGES = (CHECKOUT / "docs/stages.md").read_text(encoding="utf-8")
+PROGRAM = CHECKOUT / "src/telegram_assistant"
+PAGES = [*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md")]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    broken = []
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if "://" not in link and not (target.exists() and (not anchor or anchor in anchors(target))):
+                broken.append(f"{page.relative_to(CHECKOUT)}: {link}")
+    assert broken == []
+
+
+def test_modules_that_pages_name_exist() -> None:
+    """As a path from the checkout or from the package; `stages.md` invents one stage."""
+    missing = []
+    for page in PAGES:
+        for path in set(re.findall(r"(?<![\w/.])(?:[a-z_]+/)+[a-z_]+\.py\b", page.read_text(encoding="utf-8"))):
+            roots = (CHECKOUT, PROGRAM, CHECKOUT / "src/telegram_simulator")
+            if "urgency" not in path and not any((root / path).exists() for root in roots):
+                missing.append(f"{page.relative_to(CHECKOUT)}: {path}")
+    tour = (CHECKOUT / "docs/code-tour.md").read_text(encoding="utf-8")
+    for module in set(re.findall(r"\b(?:api|domain|features|ingest|stages|stores|streams|telegram|vectors)/[a-z_/]+", tour)):
+        if not ((PROGRAM / f"{module}.py").exists() or (PROGRAM / module).is_dir()):
+            missing.append(f"docs/code-tour.md: {module}")
+    assert missing == []
 
 
 def blocks(kind: str) -> list[str]:

@@ -56,7 +56,7 @@ generate: install  ## write the files that are made from code (.env.example, the
 test: install  ## all tests, in parallel, on the real servers
 	scripts/servers up
 	$(SERVERS_ENV) && scripts/suite tests $(BIN)/pytest -n $(JOBS) -m "not serial and not valkey"
-	$(SERVERS_ENV) && scripts/suite serial $(BIN)/pytest -m serial
+	$(SERVERS_ENV) && scripts/suite serial $(BIN)/pytest -n $(JOBS) --dist loadfile -m serial
 
 .PHONY: test-llm
 test-llm: install  ## the providers against a real llama.cpp server with a small model

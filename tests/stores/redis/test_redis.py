@@ -1,4 +1,5 @@
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
@@ -8,6 +9,7 @@ from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.redis.client import open_redis
 from telegram_assistant.stores.redis.examination import examine
+from testkit.engines import Engine, running_engine
 
 
 @pytest.mark.turns("REDIS_URL")
@@ -27,25 +29,20 @@ async def test_a_server_that_is_not_there_is_said_in_words(environ: dict[str, st
 
 
 @pytest.fixture
-async def own_redis(environ: dict[str, str]) -> AsyncIterator[Redis]:
-    """The shared server; its configuration is put back."""
-    redis = Redis.from_url(environ["REDIS_URL"], decode_responses=True)
-    before = {name: str((await redis.config_get(name))[name]) for name in ("appendonly", "maxmemory", "maxmemory-policy")}
-    yield redis
-    for name, value in before.items():
-        await redis.config_set(name, value)
-    await redis.aclose()
+def own_redis(tmp_path: Path) -> Iterator[Engine]:
+    with running_engine("redis", tmp_path / "redis") as engine:
+        yield engine
 
 
-@pytest.mark.serial
 @pytest.mark.parametrize(
     ("name", "value", "subject"),
     [("appendonly", "no", "redis persistence"), ("maxmemory", "0", "redis memory"), ("maxmemory-policy", "allkeys-lru", "redis eviction")],
 )
-async def test_a_server_that_would_lose_events_is_found(environ: dict[str, str], own_redis: Redis, name: str, value: str, subject: str) -> None:
-    settings = read_settings(environ).redis
+async def test_a_server_that_would_lose_events_is_found(environ: dict[str, str], own_redis: Engine, name: str, value: str, subject: str) -> None:
+    settings = read_settings({**environ, "REDIS_URL": own_redis.url}).redis
     assert [finding.verdict for finding in await examine(settings)] == [Severity.OK]
-    await own_redis.config_set(name, value)
+    async with Redis.from_url(own_redis.url) as redis:
+        await redis.config_set(name, value)
     found = await examine(settings)
     assert [(finding.subject, finding.verdict) for finding in found] == [("redis", Severity.OK), (subject, Severity.BAD)]
     assert name in found[1].remedy

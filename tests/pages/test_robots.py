@@ -135,7 +135,7 @@ async def test_rules_that_keep_their_reader_busy_close_the_site_for_a_while(web:
     impatient = Robots(fetcher, clock=clock, max_judging_seconds=0.5)
     with pytest.raises(Unreadable, match="cannot be read"):
         await impatient.allow(web.guard().target(web.url("/")))
-    with pytest.raises(Unreadable, match="cannot be had"):
+    with pytest.raises(Unreadable, match="cannot be fetched"):
         await impatient.allow(web.guard().target(web.url("/")))
     web.outside.pages["/robots.txt"] = rules("User-agent: *", "Disallow: /private/")
     clock.now += TTL_AFTER_FAILURE_SECONDS

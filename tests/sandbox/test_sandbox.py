@@ -183,4 +183,4 @@ async def test_doctor_asks_the_running_crawler_what_protects_its_browser() -> No
             _, browser = await examine(read_group(CrawlSettings, {"CRAWLER_ADDRESS": f"127.0.0.1:{port}"}))
         assert (browser.verdict, browser.what) == (verdict, protection)
     _, away = await examine(read_group(CrawlSettings, {"CRAWLER_ADDRESS": f"127.0.0.1:{port}"}))
-    assert (away.verdict, "the browser is away" in away.what) == (Severity.WARNING, True)
+    assert (away.verdict, "the browser is unreachable" in away.what) == (Severity.WARNING, True)

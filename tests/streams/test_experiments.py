@@ -199,7 +199,7 @@ async def test_one_bad_entry_and_one_that_does_not_parse_do_not_fail_their_batch
         await until(lambda: none_pending(bench, "batched"))
     assert sorted(done) == [number for number in range(1, 20) if number != 7]
     assert sizes[0] == 19
-    assert sorted(reason.partition(":")[0] for reason in await bench.letters("batched")) == ["RuntimeError", "it is no posts.parsed"]
+    assert sorted(reason.partition(":")[0] for reason in await bench.letters("batched")) == ["RuntimeError", "it is not a valid posts.parsed"]
 
 
 async def test_work_longer_than_the_lease_is_done_once_because_it_is_renewed(bench: Bench) -> None:

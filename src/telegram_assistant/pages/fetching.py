@@ -88,7 +88,7 @@ class PageFetcher:
             if response.status >= HTTPStatus.BAD_REQUEST:
                 return FetchedResponse(target, response.status, content_type, None, b"")
             if content_type.strip() not in kinds:
-                raise Unreadable(PageStatus.NOT_A_PAGE, f"it is {content_type.strip()[:80] or 'of no kind'}")
+                raise Unreadable(PageStatus.NOT_A_PAGE, f"it is {content_type.strip()[:80] or 'of no content type'}")
             max_bytes = self._max_bytes if first_bytes is None else first_bytes
             body = await _body(response.aiter_stream(), headers.get("content-encoding", ""), max_bytes)
             if len(body) > max_bytes and first_bytes is None:
@@ -137,7 +137,7 @@ class _GuardedNetwork(httpcore.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ARG002, ASYNC109 -- as above
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002 -- as above
     ) -> httpcore.AsyncNetworkStream:
-        raise Unreadable(PageStatus.BLOCKED, "a socket file is no page")
+        raise Unreadable(PageStatus.BLOCKED, "a Unix socket is not a page")
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -150,7 +150,7 @@ async def _body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> 
     that a response that decompresses to nothing ends as well. Nothing is read after the end of the compressed data.
     """
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
-        raise Unreadable(PageStatus.FAILED, f"it is packed as {encoding[:40]}, which was not asked for")
+        raise Unreadable(PageStatus.FAILED, f"it is encoded as {encoding[:40]}, which was not requested")
     decompressor = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
     body, compressed_bytes = bytearray(), 0
     async for chunk in chunks:
@@ -159,7 +159,7 @@ async def _body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> 
         if len(body) > max_bytes or (decompressor and decompressor.eof):
             break
         if compressed_bytes > max_bytes:
-            raise Unreadable(PageStatus.TOO_LARGE, f"it is larger than {max_bytes} bytes, packed")
+            raise Unreadable(PageStatus.TOO_LARGE, f"it is larger than {max_bytes} bytes, compressed")
     return bytes(body)
 
 
@@ -167,7 +167,7 @@ def _joined(url: str, location: str) -> str:
     try:
         return urldefrag(urljoin(url, location)).url
     except ValueError as error:
-        raise Unreadable(PageStatus.BLOCKED, "it redirects to what is no address") from error
+        raise Unreadable(PageStatus.BLOCKED, "it redirects to an invalid URL") from error
 
 
 def _charset(parameters: str) -> str | None:

@@ -131,16 +131,16 @@ class Guard:
     def target(self, url: str) -> Target:
         """Parse a URL. Raises Unreadable unless it is http or https without a user, odd characters or other ports."""
         if len(url) > MAX_URL_LENGTH or _ODD.search(url):
-            raise _blocked("the address is too long or holds characters that no address has")
+            raise _blocked("the URL is too long or contains invalid characters")
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise _blocked("this is no address") from error
+            raise _blocked("the URL is invalid") from error
         if parts.scheme not in PORTS:
-            raise _blocked(f"only http and https are read, not {parts.scheme[:20] or 'this'}")
+            raise _blocked(f"only http and https are supported, not {parts.scheme[:20] or 'this'}")
         if "@" in parts.netloc:
-            raise _blocked("there is a user in the address")
+            raise _blocked("the URL contains a user name")
         target = Target(
             parts.scheme,
             canonical_host(parts.hostname or ""),
@@ -168,14 +168,14 @@ class Guard:
             async with asyncio.timeout(RESOLVE_SECONDS):
                 found = tuple(ip_address(answer) for answer in await self.resolve(host))
         except (OSError, TimeoutError, UnicodeError, ValueError) as error:
-            raise Unreadable(PageStatus.FAILED, f"the name {host} is not known") from error
+            raise Unreadable(PageStatus.FAILED, f"the host {host} cannot be resolved") from error
         if not found:
-            raise Unreadable(PageStatus.FAILED, f"the name {host} has no address")
+            raise Unreadable(PageStatus.FAILED, f"the host {host} has no IP address")
         return found
 
     def _check_port(self, port: int) -> None:
         if port not in self.ports:
-            raise _blocked(f"port {port} is none of the web's")
+            raise _blocked(f"port {port} is not allowed")
 
     def _check_address(self, address: Address) -> None:
         if not is_public(address) and not any(address in network for network in self.although_private):
@@ -188,17 +188,17 @@ def canonical_host(host: str) -> str:
         try:
             return str(IPv6Address(host))
         except ValueError as error:
-            raise _blocked("this is no host") from error
+            raise _blocked("the host is invalid") from error
     try:
         name = host.encode("idna").decode("ascii").lower().removesuffix(".")
     except UnicodeError as error:
-        raise _blocked("this is no host") from error
+        raise _blocked("the host is invalid") from error
     if len(name) > MAX_HOST_LENGTH or not _HOST.fullmatch(name):
-        raise _blocked("this is no host of the public web")
+        raise _blocked("the host is not on the public web")
     if _NUMBER.fullmatch(name.rpartition(".")[2]) and _as_address(name) is None:
-        raise _blocked("this is an address written in an odd way")
+        raise _blocked("the host is an IP address in an unusual form")
     if any(name == local or name.endswith(f".{local}") for local in LOCAL_NAMES):
-        raise _blocked("this name means something in somebody's own network only")
+        raise _blocked("the host name belongs to private networks")
     return name
 
 

@@ -24,11 +24,11 @@ class Readers:
         try:
             found, _ = await self._isolated.ask(json.dumps(request), answer.body)
         except TimeoutError as error:
-            raise Unreadable(PageStatus.FAILED, f"taking it apart takes longer than {self._max_seconds:g} s") from error
+            raise Unreadable(PageStatus.FAILED, f"parsing it takes longer than {self._max_seconds:g} s") from error
         except (OSError, EOFError, ValueError) as error:
-            raise Unreadable(PageStatus.FAILED, "its reader died over it") from error
+            raise Unreadable(PageStatus.FAILED, "parsing it killed the process") from error
         if found is None:
-            raise Unreadable(PageStatus.FAILED, "it cannot be taken apart")
+            raise Unreadable(PageStatus.FAILED, "it cannot be parsed")
         return Extracted(**found)
 
     async def close(self) -> None:

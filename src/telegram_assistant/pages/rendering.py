@@ -35,7 +35,7 @@ class Renderer:
             async with asyncio.timeout(MAX_SECONDS):
                 reply = await self._ask({"url": answer.target.url})
         except (OSError, TimeoutError, ValueError) as error:
-            raise Unreadable(PageStatus.FAILED, f"the browser is away ({type(error).__name__})") from error
+            raise Unreadable(PageStatus.FAILED, f"the browser is unreachable ({type(error).__name__})") from error
         if "html" not in reply:
             raise Unreadable(PageStatus.FAILED, reply.get("why", "the browser could not read it"))
         return FetchedResponse(self._guard.target(reply["url"]), HTTPStatus.OK, "text/html", "utf-8", reply["html"].encode("utf-8", "replace"))
@@ -46,7 +46,7 @@ class Renderer:
             async with asyncio.timeout(CONNECT_SECONDS):
                 return (await self._ask(PROTECTION_QUESTION))["protection"]
         except (OSError, TimeoutError, ValueError, KeyError) as error:
-            raise Unreadable(PageStatus.FAILED, f"the browser is away ({type(error).__name__})") from error
+            raise Unreadable(PageStatus.FAILED, f"the browser is unreachable ({type(error).__name__})") from error
 
     async def _ask(self, question: dict[str, str]) -> dict[str, str]:
         async with asyncio.timeout(CONNECT_SECONDS):

@@ -62,7 +62,7 @@ class Robots:
         """Return how many seconds the site wants between two requests. Raises Unreadable if it forbids this one."""
         site = await self._site_of(target)
         if site.file is None:
-            raise Unreadable(PageStatus.FAILED, "the robots.txt of its site cannot be had")
+            raise Unreadable(PageStatus.FAILED, "the robots.txt of its site cannot be fetched")
         if site.file == NOTHING_FORBIDDEN:
             return 0.0
         request = {"url": target.url, "name": NAME, "size": len(site.file)}
@@ -70,9 +70,9 @@ class Robots:
             found, _ = await self._parser.ask(json.dumps(request), site.file)
         except (OSError, EOFError, ValueError) as error:  # TimeoutError is an OSError
             site.file, site.until = None, self._clock() + TTL_AFTER_FAILURE_SECONDS
-            raise Unreadable(PageStatus.FAILED, "the robots.txt of its site cannot be read") from error
+            raise Unreadable(PageStatus.FAILED, "the robots.txt of its site cannot be parsed") from error
         if not found["allowed"]:
-            raise Unreadable(PageStatus.ROBOTS, "its site asks programs to stay away (robots.txt)")
+            raise Unreadable(PageStatus.ROBOTS, "its site forbids it to programs (robots.txt)")
         return float(found["delay"])
 
     async def close(self) -> None:

@@ -73,7 +73,7 @@ class Handling:
                 try:
                     parsed.append((entry, entry.source.event.model_validate_json(entry.payload)))
                 except ValidationError as error:
-                    outcomes.append(Buried(entry, f"it is no {entry.source.event.NAME}: {error.error_count()} mistakes", str(error)[:2000]))
+                    outcomes.append(Buried(entry, f"it is not a valid {entry.source.event.NAME}: {error.error_count()} errors", str(error)[:2000]))
         if parsed:
             outcomes += await (self._handle_batch(parsed) if len(parsed) > 1 else self._handle_one(parsed[0]))
         return outcomes

@@ -181,7 +181,7 @@ class AccountClient:
             raise _flooded(budget, blocked)
         wait = meter.seconds_until(now, *costs)
         if wait > PATIENCE_SECONDS:
-            raise Busy(f"{budget.method} is used up for {wait:.0f} s", retry_after_seconds=wait)
+            raise Busy(f"the budget of {budget.method} is used up for {wait:.0f} s", retry_after_seconds=wait)
 
     def _require_accepted(self) -> None:
         if self._connection.refused is not None:

@@ -82,14 +82,14 @@ async def open_session_client(
 def prepare_session(session: LoginSession, settings: TelegramSettings) -> None:
     """Set the session's data centre as the settings say."""
     if not (settings.api_id and settings.api_hash.get_secret_value()):
-        raise CannotStart("there is no application to log in with", remedy="Set TELEGRAM_API_ID and TELEGRAM_API_HASH, from my.telegram.org")
+        raise CannotStart("no Telegram application is configured", remedy="Set TELEGRAM_API_ID and TELEGRAM_API_HASH, from my.telegram.org")
     if settings.dc_addr and session.dc_id in {0, FIRST_DC}:  # for an account of another data centre, the session has the address
         session.set_dc(FIRST_DC, settings.dc_addr, settings.dc_port)
     if settings.dc_public_key:
         try:
             rsa.add_key(settings.dc_public_key, old=False)
         except ValueError as error:
-            raise CannotStart("TELEGRAM_DC_PUBLIC_KEY is no key", remedy="Set it to what the simulator answers at /key") from error
+            raise CannotStart("TELEGRAM_DC_PUBLIC_KEY is not a valid key", remedy="Set it to what the simulator answers at /key") from error
 
 
 def make_client(session: LoginSession, settings: TelegramSettings, receiver: UpdateReceiver | None = None) -> "Client":

@@ -72,7 +72,7 @@ async def read_part(client: AccountClient, file: LocatedFile, offset: int) -> by
             raise ReferenceExpired("the reference to the file has expired") from error
         raise Rejected(f"Telegram does not give the file ({type(error).__name__.removesuffix('Error')})") from error
     if not isinstance(answer, types.upload.File):
-        raise Rejected("Telegram offers the file on servers of others only")
+        raise Rejected("Telegram offers the file on a CDN only")
     return bytes(answer.bytes)
 
 

@@ -30,5 +30,5 @@ def session_of(login: str) -> LoginSession:
     try:
         return LoginSession(login)
     except (ValueError, struct.error) as error:
-        why = "the session is none of Telethon's; a login prints it as one long line"
+        why = "the session is not in Telethon's format; a login prints it as one long line"
         raise AccountRefused(why, state=AccountState.LOGGED_OUT) from error

@@ -49,7 +49,7 @@ class Vault:
         try:
             return AESGCM(key).decrypt(nonce, content, _bound_to(account_id)).decode()
         except InvalidTag as error:
-            raise CannotStart(f"the session of account {account_id} was changed by somebody else", remedy="Log in again") from error
+            raise CannotStart(f"the session of account {account_id} was changed outside of this program", remedy="Log in again") from error
 
     def is_outdated(self, sealed: Sealed) -> bool:
         return sealed.key_id != self._current

@@ -79,6 +79,16 @@ def new_stage(copy: Path) -> None:
     pipeline.write_text(text.replace(removed, added).replace("from telegram_assistant.streams", f"{imported}\nfrom telegram_assistant.streams", 1))
 
 
+async def test_the_stage_of_the_documentation_passes_the_checks_of_this_repository(tmp_path: Path) -> None:
+    """The types of the stage only: those of its test would need the stage installed."""
+    new_stage(tmp_path)
+    stage, test = (str(tmp_path / file) for file in ("src/telegram_assistant/stages/urgency.py", "tests/stages/test_urgency.py"))
+    for command in (["ruff", "check", stage, test], ["ruff", "format", "--check", stage, test], ["mypy", stage]):
+        where = tmp_path if command[0] == "ruff" else CHECKOUT
+        checked = await asyncio.to_thread(subprocess.run, [sys.executable, "-m", *command], cwd=where, capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 async def test_the_stage_of_the_documentation_is_built_verbatim_tested_and_run(
     database: dict[str, str], system: SystemStores, tmp_path: Path
 ) -> None:

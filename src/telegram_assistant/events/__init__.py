@@ -17,17 +17,8 @@ from telegram_assistant.events.posts import (
     VisionStatus,
 )
 
-EVENTS: tuple[type[Event], ...] = (
-    PostParsed,
-    PostVisionUploaded,
-    AlbumParsed,
-    PostVisionAnalyzed,
-    PostTagged,
-    PostCrawlRequested,
-    PostEnriched,
-    PostIndexed,
-    AlbumAssembled,
-)
+EVENTS: tuple[type[Event], ...] = tuple(Event.__subclasses__())
+"""All of them, in the order in which they are defined."""
 
 __all__ = [
     "EVENTS",

@@ -33,7 +33,7 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.domain.posts.post import Post, fingerprint
 from telegram_assistant.features.operations.dead_letters import discard
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
+from telegram_assistant.stores.postgres.delivery.wakeup import open_wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.monitoring import measure_stages
@@ -224,7 +224,7 @@ async def run(seconds: float | None, schedules: int | None, seed: int, keep_log:
             httpx.AsyncClient(base_url=toxiproxy, timeout=10) as api,
             own_database("tga_bench_chaos") as settings,
             open_pool(settings.database) as pool,
-            hung_bell(settings.database) as bell,
+            open_wakeup(settings.database) as bell,
         ):
             os.environ["CHAOS_DATABASE_URL"] = settings.database.url.get_secret_value()
             admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())

@@ -14,7 +14,7 @@ from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.settings import DatabaseSettings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
+from telegram_assistant.stores.postgres.delivery.wakeup import open_wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from testkit.rows import make_writer, page_of, posts_of
@@ -86,7 +86,7 @@ def land_elsewhere(database: DatabaseSettings, policy: AiPolicy, next_id: int, p
     """In a process of its own, as the ingest role is one."""
 
     async def land() -> None:
-        async with open_pool(database) as pool, hung_bell(database) as bell:
+        async with open_pool(database) as pool, open_wakeup(database) as bell:
             await World(system_stores(pool, bell), policy, next_id=next_id).land_evenly(per_second, seconds)
 
     asyncio.run(land())

@@ -25,7 +25,7 @@ from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.settings import DatabaseSettings
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
+from telegram_assistant.stores.postgres.delivery.wakeup import open_wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from testkit.engines import free_port, running_engine
@@ -67,7 +67,7 @@ async def backfill(database_url: str, first_channel: int, posts: int) -> None:
     """In a process of its own: pages come ten a second, more than one account may ask for."""
     settings = DatabaseSettings(url=SecretStr(database_url))
     writer = make_writer(2)
-    async with open_pool(settings) as pool, hung_bell(settings) as bell:
+    async with open_pool(settings) as pool, open_wakeup(settings) as bell:
         system = system_stores(pool, bell)
         for number in range(posts // PAGE):
             began = time.monotonic()
@@ -91,7 +91,7 @@ async def run(rounds: int, posts: int) -> dict[str, object]:
     passing: list[list[float]] = []
     took: list[float] = []
     with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder) / "redis") as engine:
-        async with own_database("tga_bench_lanes") as settings, open_pool(settings.database) as pool, hung_bell(settings.database) as bell:
+        async with own_database("tga_bench_lanes") as settings, open_pool(settings.database) as pool, open_wakeup(settings.database) as bell:
             system, writer = system_stores(pool, bell), make_writer(1)
             environ = {**os.environ, "DATABASE_URL": settings.database.url.get_secret_value(), "REDIS_URL": engine.url}
             admin = await asyncpg.create_pool((settings.database.admin_url or settings.database.url).get_secret_value())

@@ -23,7 +23,7 @@ from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.pipeline import PIPELINE
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
+from telegram_assistant.stores.postgres.delivery.wakeup import open_wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.entries import PAYLOAD
@@ -41,7 +41,7 @@ PER_SECOND, AT_ONCE = 500, 5
 
 async def run(rounds: int, events: int, seconds: float) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder, running_engine("redis", Path(folder)) as engine:
-        async with own_database("tga_bench_relay") as settings, open_pool(settings.database) as pool, hung_bell(settings.database) as bell:
+        async with own_database("tga_bench_relay") as settings, open_pool(settings.database) as pool, open_wakeup(settings.database) as bell:
             redis = Redis.from_url(engine.url)
             admin = await asyncpg.connect((settings.database.admin_url or settings.database.url).get_secret_value())
             system = system_stores(pool, bell)

@@ -24,7 +24,7 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.pipeline import PIPELINE
 from telegram_assistant.stores.postgres.database import open_pool
-from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
+from telegram_assistant.stores.postgres.delivery.wakeup import open_wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.groups import sources_of
@@ -129,7 +129,7 @@ async def run(seconds: float) -> dict[str, object]:
         async with (
             own_database("tga_bench_soak") as settings,
             open_pool(settings.database) as pool,
-            hung_bell(settings.database) as bell,
+            open_wakeup(settings.database) as bell,
             contextlib.AsyncExitStack() as at_the_end,
         ):
             system, redis, log = system_stores(pool, bell), Redis.from_url(engine.url), Path(folder) / "workers.log"

@@ -35,7 +35,7 @@ from telegram_assistant.settings import CrawlSettings, DatabaseLogin, DatabaseSe
 from telegram_assistant.stores.files import Files, open_files
 from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.database_logins import ROLES_OF, TENANT
-from telegram_assistant.stores.postgres.delivery.wakeup import hung_bell
+from telegram_assistant.stores.postgres.delivery.wakeup import open_wakeup
 from telegram_assistant.stores.postgres.schema import require_schema
 from telegram_assistant.stores.postgres.stores import (
     ApiStores,
@@ -143,7 +143,7 @@ async def assemble(
         clients = await _connect(stack, settings, logins, needs_redis=needs_redis)
         vectors = await stack.enter_async_context(open_vectors(settings.vectors)) if with_vectors else None
         api_app = await _api_app(stack, settings, clients, vectors)
-        bell = await stack.enter_async_context(hung_bell(settings.database))
+        bell = await stack.enter_async_context(open_wakeup(settings.database))
         system = system_stores(clients.pools[DatabaseLogin.SYSTEM], bell)
         await system.vocabularies.seed(packaged_vocabulary())
         files, rules = _files(settings.files)

@@ -150,10 +150,10 @@ async def test_an_item_that_nobody_looks_at_keeps_its_album_for_a_quarter_of_an_
     await album.land(1, 2)
     await album.hear(*await album.close(), await album.look(1))
     closed = datetime.now(UTC) + SETTLED
-    await system.albums.hurry(closed + OVERDUE - timedelta(seconds=5))
+    await system.albums.announce_overdue(closed + OVERDUE - timedelta(seconds=5))
     assert [one.is_overdue for one in await album.notices()] == [False]
     for _ in range(2):
-        await system.albums.hurry(closed + OVERDUE + timedelta(seconds=5))
+        await system.albums.announce_overdue(closed + OVERDUE + timedelta(seconds=5))
     (overdue,) = await album.notices()
     assert overdue.is_overdue
     await album.hear(overdue)
@@ -163,7 +163,7 @@ async def test_an_item_that_nobody_looks_at_keeps_its_album_for_a_quarter_of_an_
     assert (await album.rows())[1, "local"]["looked_at"] == [1, 2]
     assert [one.message_ids for one in album.told] == [(1, 2), (1, 2)]
     before = await album.notices()
-    await system.albums.hurry(closed + 2 * OVERDUE)
+    await system.albums.announce_overdue(closed + 2 * OVERDUE)
     assert await album.notices() == before
 
 
@@ -172,7 +172,7 @@ async def test_a_deleted_item_is_not_waited_for_once_it_is_known(album: Album, s
     await make_deleted(system, album.channel_id, at=datetime.now(UTC))
     await album.land(3)
     await album.hear(*await album.close(), await album.look(3))
-    await system.albums.hurry(datetime.now(UTC) + SETTLED + OVERDUE + timedelta(seconds=5))
+    await system.albums.announce_overdue(datetime.now(UTC) + SETTLED + OVERDUE + timedelta(seconds=5))
     await album.hear(*await album.notices())
     assert {one.message_ids for one in album.told} == {(3,)}
 

@@ -20,7 +20,7 @@ async def close_albums(stopping: asyncio.Event, *, albums: Albums, clock: Callab
     while not stopping.is_set():
         try:
             closed = await albums.close(clock())
-            await albums.hurry(clock())
+            await albums.announce_overdue(clock())
         except Busy as busy:
             log.info("albums_wait", why=str(busy))
             closed = 0

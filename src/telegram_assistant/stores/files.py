@@ -1,4 +1,4 @@
-"""Media: in S3, or in a folder on disk. Files are named by their SHA-256, so the same bytes are never there twice."""
+"""The media store, in S3 or in a folder on disk. Files are named by their SHA-256, so the same bytes are never stored twice."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ SUBJECT = "files"
 TIMEOUT_SECONDS = 8.0
 AWAY_SECONDS = 15.0
 AT_ONCE_BYTES = 32 * 1024 * 1024
-"""Larger files are put in pieces: a server keeps the pieces of an upload that broke off until its own rules remove them."""
+"""Larger files are uploaded in parts; a server keeps the parts of an aborted upload until its own rules remove them."""
 OURS = re.compile(r"media/([0-9a-f]{2})/([0-9a-f]{2})/(\1\2[0-9a-f]{60})")
 
 
@@ -35,19 +35,19 @@ class ListedFile:
 
 
 class Files:
-    """One way to S3 and to a folder. Busy is whatever passes: a server that is away, a disk that is full, a wrong key."""
+    """One interface to S3 and to a folder. Raises Busy for passing errors: a server that is down, a full disk, a wrong key."""
 
     def __init__(self, store: S3Store | LocalStore, where: str) -> None:
         self.where = where
         self._store = store
 
     async def put(self, sha256: bytes, file: Path) -> None:
-        """Putting the same bytes again changes nothing. They are there as a whole or not at all."""
+        """Stores a file, completely or not at all. Storing the same bytes again changes nothing."""
         with _busy(self.where):
             await self._store.put_async(_path(sha256), file, chunk_size=AT_ONCE_BYTES, max_concurrency=2)
 
     async def size_of(self, sha256: bytes) -> int | None:
-        """None: it is not there."""
+        """Returns None if the file is not in the store."""
         with _busy(self.where):
             try:
                 found = await self._store.head_async(_path(sha256))
@@ -56,7 +56,7 @@ class Files:
         return int(found["size"])
 
     async def read(self, sha256: bytes) -> AsyncIterator[bytes]:
-        """Piece by piece. Rejected when it is not there."""
+        """Reads the file piece by piece. Raises Rejected if it is not in the store."""
         with _busy(self.where):
             try:
                 found = await self._store.get_async(_path(sha256))
@@ -66,7 +66,7 @@ class Files:
                 yield bytes(piece)
 
     async def delete(self, files: Sequence[bytes]) -> None:
-        """What is not there is deleted already."""
+        """Deletes files; a missing file is no error."""
         with _busy(self.where):
             for sha256 in files:
                 try:
@@ -75,7 +75,7 @@ class Files:
                     continue
 
     async def listed(self, first_byte: int) -> AsyncIterator[ListedFile]:
-        """All files whose hash begins with this byte, in no particular order. What else lies about is not ours."""
+        """All files whose hash begins with this byte, in no particular order. Ignores objects with other names."""
         with _busy(self.where):
             async for some in self._store.list(f"media/{first_byte:02x}/"):
                 for one in some:
@@ -97,7 +97,7 @@ def _busy(where: str) -> Iterator[None]:
 
 
 def open_files(settings: FilesSettings) -> Files | None:
-    """The place for media, or None where no place is set."""
+    """The media store, or None if none is configured."""
     store = _open(settings)
     return None if store is None else Files(store, _where(settings))
 
@@ -156,6 +156,6 @@ async def examine(settings: FilesSettings) -> list[Finding]:
 
 
 def _reason(error: Exception) -> str:
-    """The library's first line: it names the address and the cause, never the key."""
+    """The first line of the library's message: it names the address and the cause, never the key."""
     lines = str(error).strip().splitlines()
     return lines[0][:160] if lines else type(error).__name__

@@ -52,7 +52,7 @@ async def rebuild(
         target, last = claimed.target, claimed.last
         if last is None or not await work.has(target):
             target, last = await work.prepare(), None
-            await rebuilds.begin(projection, owner=owner, target=target, total=await states.about_how_many())
+            await rebuilds.begin(projection, owner=owner, target=target, total=await states.estimate_count())
         is_done = await _fill(projection, work, target, last, rebuilds=rebuilds, owner=owner, stopping=stopping)
         if is_done:
             await work.switch(target)

@@ -1,5 +1,5 @@
-"""PostgreSQL: the log and the truth. SQL by hand through asyncpg, typed frozen results.
+"""PostgreSQL, the source of truth: handwritten SQL through asyncpg, with typed frozen results.
 
 Tenant stores run as the role tga_tenant and see only what the tenant subscribes to; system stores run as
-tga_system. Which is which is decided in stores.py, and nowhere else.
+tga_system. Only stores.py decides the role of each store.
 """

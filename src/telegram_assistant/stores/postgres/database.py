@@ -19,8 +19,8 @@ STATEMENT_TIMEOUT_SECONDS = 60.0
 SESSION = {
     "application_name": "telegram-assistant",
     "jit": "off",
-    # Our statements are written for one plan. Planning them anew for each parameter costs more than it gains
-    # over 16 partitions; the one query that needs a custom plan says so itself.
+    # Every statement is written for one plan. Planning it again for each parameter costs more than it gains
+    # over 16 partitions; the one query that needs a custom plan sets that itself.
     "plan_cache_mode": "force_generic_plan",
     "timezone": "UTC",
 }
@@ -33,17 +33,17 @@ OUTAGES = (
     asyncpg.TooManyConnectionsError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
-    asyncpg.InternalClientError,  # what asyncpg says when the server's farewell arrives between two statements
+    asyncpg.InternalClientError,  # asyncpg raises it if the server's shutdown message arrives between two statements
 )
 
 
 RELEASED = "released back to the pool"
-"""What asyncpg says of a connection that the server has closed between two statements: its pool has taken it back already."""
+"""Part of asyncpg's message about a connection that the server closed between two statements: its pool has already taken it back."""
 
 
 @asynccontextmanager
 async def open_pool(settings: DatabaseSettings, login: DatabaseLogin = DatabaseLogin.API) -> AsyncIterator[Pool]:
-    """Connect with this login, and close again at the end. CannotStart when PostgreSQL cannot be used."""
+    """Opens a pool with this login until the block ends. Raises CannotStart if PostgreSQL cannot be used."""
     url = settings.url_of(login)
     try:
         pool = await asyncpg.create_pool(
@@ -65,40 +65,40 @@ async def open_pool(settings: DatabaseSettings, login: DatabaseLogin = DatabaseL
 
 
 async def _nothing_to_reset(_connection: object) -> None:
-    """Every setting of ours is local to its transaction, so handing a connection back needs no round trip."""
+    """Every setting is local to its transaction, so returning a connection needs no round trip."""
 
 
 class Transactions:
-    """Opens short transactions in one role. Stores hold one; nothing else does."""
+    """Opens short transactions in one role. Only stores hold one."""
 
     def __init__(self, pool: Pool, opening: str) -> None:
         self._pool = pool
         self._opening = opening
 
     def begin(self) -> AbstractAsyncContextManager[Connection]:
-        """A transaction that commits at the end of the block, or rolls back when the block raises."""
+        """A transaction that commits at the end of the block, or rolls back if the block raises."""
         return _transaction(self._pool, self._opening)
 
 
 class ApiTransactions(Transactions):
-    """As tga_api: what a request needs before its tenant is known, and the operator's operations. It calls functions and reads no table."""
+    """Transactions as tga_api: lookups before a request's tenant is known, and the operator's operations. Calls functions, reads no table."""
 
     def __init__(self, pool: Pool) -> None:
         super().__init__(pool, "BEGIN; SET LOCAL ROLE tga_api")
 
 
 class IngestTransactions(Transactions):
-    """As tga_ingest: everything of tga_system, and the sessions of accounts."""
+    """Transactions as tga_ingest: all rights of tga_system, and the sessions of accounts."""
 
     def __init__(self, pool: Pool) -> None:
         super().__init__(pool, "BEGIN; SET LOCAL ROLE tga_ingest")
 
 
 class SystemTransactions(Transactions):
-    """As tga_system: ingest, workers, jobs.
+    """Transactions as tga_system: ingest, workers, jobs.
 
-    A repeatable one is for what is simply done again if a crash forgets it: its commit does not wait for the disk. Commits
-    stay in their order, so one that did wait is never kept without those before it.
+    `repeatable` is for work that is simply done again if a crash loses it: its commit does not wait for the disk. Commits stay
+    in order, so a commit that did wait is never kept without those before it.
     """
 
     def __init__(self, pool: Pool, *, repeatable: bool = False) -> None:
@@ -106,7 +106,7 @@ class SystemTransactions(Transactions):
 
 
 class TenantTransactions(Transactions):
-    """As tga_tenant, for one tenant: row-level security decides what exists."""
+    """Transactions as tga_tenant, for one tenant: row-level security decides which rows exist."""
 
     def __init__(self, pool: Pool, tenant_id: TenantId) -> None:
         super().__init__(pool, f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{int(tenant_id)}'")
@@ -120,7 +120,7 @@ async def _transaction(pool: Pool, opening: str) -> AsyncIterator[Connection]:
             try:
                 yield connection
             except BaseException:
-                with suppress(asyncpg.InterfaceError, *OUTAGES):  # the connection may be what was lost
+                with suppress(asyncpg.InterfaceError, *OUTAGES):  # the connection itself may be lost
                     await connection.execute("ROLLBACK")
                 raise
             if await connection.execute("COMMIT") != "COMMIT":

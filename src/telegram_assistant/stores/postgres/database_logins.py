@@ -1,4 +1,4 @@
-"""Which database roles each login may take: `tga migrate` grants them, `tga doctor` checks them."""
+"""The database roles of each login: `tga migrate` grants them, `tga doctor` checks them."""
 
 from collections.abc import Mapping
 
@@ -10,11 +10,11 @@ from telegram_assistant.stores.postgres.schema import Connection
 
 TENANT, API, SYSTEM, INGEST = WORKING_ROLES = ("tga_tenant", "tga_api", "tga_system", "tga_ingest")
 ROLES_OF = {DatabaseLogin.API: frozenset({TENANT, API}), DatabaseLogin.SYSTEM: frozenset({SYSTEM}), DatabaseLogin.INGEST: frozenset({INGEST})}
-"""A login that stands for several has the roles of all of them. tga_ingest is a member of tga_system."""
+"""A login that serves several purposes has the roles of all of them. tga_ingest is a member of tga_system."""
 
 
 def roles_by_user(settings: DatabaseSettings) -> Mapping[str, frozenset[str]]:
-    """Every database user that the settings name, with the roles that it needs and no others."""
+    """Every database user in the settings, with exactly the roles that it needs."""
     roles: dict[str, frozenset[str]] = {}
     for login in DatabaseLogin:
         name = settings.name_of(login)
@@ -23,7 +23,7 @@ def roles_by_user(settings: DatabaseSettings) -> Mapping[str, frozenset[str]]:
 
 
 async def granted_roles(connection: Connection, name: str) -> frozenset[str]:
-    """The working roles that were granted to a login itself."""
+    """The working roles granted directly to a login."""
     rows = await connection.fetch(
         """
         SELECT r.rolname FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid JOIN pg_roles u ON u.oid = m.member
@@ -36,14 +36,14 @@ async def granted_roles(connection: Connection, name: str) -> frozenset[str]:
 
 
 async def may_take(connection: Connection, role: str) -> bool:
-    """Whether the login of this connection may become the role; False where there is no such role."""
+    """Whether the login of this connection may take the role; False if there is no such role."""
     return bool(
         await connection.fetchval("SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = $1 AND pg_has_role(session_user, oid, 'MEMBER'))", role)
     )
 
 
 async def requests_may_act_as_system(settings: DatabaseSettings) -> bool:
-    """Whether one login does everything. Asked of the server: the api may be given DATABASE_URL and nothing else."""
+    """Whether one login serves all purposes. Asks the server, because the api role may be given DATABASE_URL only."""
     if settings.separates_system:
         return False
     try:

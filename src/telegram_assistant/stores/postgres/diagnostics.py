@@ -1,4 +1,4 @@
-"""What `tga doctor` looks at in PostgreSQL."""
+"""Checks of `tga doctor` on PostgreSQL."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ MAY = {
 
 
 async def examine(settings: DatabaseSettings) -> list[Finding]:
-    """One line when it cannot be used, else one for the server, one for each login, and one for each thing that is wrong."""
+    """One finding if PostgreSQL cannot be used; otherwise one for the server, one per login and one per problem."""
     findings = await _examine_server(settings)
     if any(finding.verdict is Severity.BAD and finding.subject == SUBJECT for finding in findings):
         return findings
@@ -54,7 +54,7 @@ async def _examine_server(settings: DatabaseSettings) -> list[Finding]:
 
 
 async def _examine_only_login(settings: DatabaseSettings) -> list[Finding]:
-    """One login for everything; or that of requests, in a process that is told of no other."""
+    """Checks a single login: it serves all purposes, or requests only in a process whose settings name no other."""
     connection = await _connect(settings, DatabaseLogin.API)
     if isinstance(connection, Finding):
         return [connection]
@@ -72,7 +72,7 @@ async def _examine_only_login(settings: DatabaseSettings) -> list[Finding]:
 
 
 async def _examine_login(settings: DatabaseSettings, login: DatabaseLogin) -> list[Finding]:
-    """Red when it can do too little or too much."""
+    """Reports BAD if the login has too few or too many rights."""
     subject, name = f"{SUBJECT} {login.value}", settings.name_of(login)
     wanted = roles_by_user(settings)[name]
     connection = await _connect(settings, login)
@@ -109,7 +109,7 @@ async def _connect(settings: DatabaseSettings, login: DatabaseLogin) -> "asyncpg
 
 
 async def _too_strong(connection: Connection, subject: str, login: DatabaseLogin) -> list[Finding]:
-    """Row-level security binds neither superusers nor owners: no running process may be either."""
+    """Row-level security applies neither to superusers nor to owners, so no running process may be either."""
     row = await connection.fetchrow(
         """
         SELECT rolname, rolsuper, rolbypassrls,
@@ -137,27 +137,27 @@ async def _schema(connection: Connection, wanted: frozenset[str]) -> list[Findin
 
 
 async def _notifications(connection: Connection) -> list[Finding]:
-    """A transaction-pooling proxy accepts LISTEN and delivers nothing."""
-    heard = asyncio.Event()
+    """Checks LISTEN and NOTIFY: a transaction-pooling proxy accepts LISTEN and delivers nothing."""
+    received = asyncio.Event()
 
-    def hear(*_: object) -> None:
-        heard.set()
+    def receive(*_: object) -> None:
+        received.set()
 
-    await connection.add_listener("tga_doctor", hear)
+    await connection.add_listener("tga_doctor", receive)
     try:
         await connection.execute("NOTIFY tga_doctor")
         async with asyncio.timeout(NOTIFY_TIMEOUT_SECONDS):
-            await heard.wait()
+            await received.wait()
     except TimeoutError:
         remedy = "use the direct port or a session-pooled one (Supabase: port 5432, not 6543)"
         return [bad(f"{SUBJECT} notifications", "LISTEN does not work over this connection", remedy=remedy)]
     finally:
-        await connection.remove_listener("tga_doctor", hear)
+        await connection.remove_listener("tga_doctor", receive)
     return []
 
 
 async def has_unique_posts(settings: DatabaseSettings) -> bool:
-    """Whether the database itself refuses a second row for the same post; False also where it does not answer."""
+    """Whether the database itself refuses a second row for the same post; False also if it does not answer."""
     try:
         connection = await asyncpg.connect(settings.url.get_secret_value(), timeout=5, command_timeout=5)
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):

@@ -1,4 +1,4 @@
-"""`tga migrate`: roles, grants and the schema, from nothing or from any earlier release, as often as one likes."""
+"""`tga migrate`: creates or updates roles, grants and the schema, from nothing or from any earlier release. Idempotent."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from telegram_assistant.stores.postgres.database_logins import API, INGEST, SYST
 from telegram_assistant.stores.postgres.schema import MIGRATIONS, Connection, Schema, schema_at
 
 ONE_AT_A_TIME = 7_315_001
-"""The advisory lock that two migrations at once fight for."""
+"""The advisory lock that lets one migration run at a time."""
 LOOK_AGAIN_SECONDS = 0.1
 
 ROLES = """
@@ -40,7 +40,7 @@ GRANT USAGE ON SCHEMA public TO tga_system, tga_tenant, tga_api;
 
 
 async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) -> Schema:
-    """Bring the database up to this release; `tell` hears one sentence per step."""
+    """Brings the database up to this release; `tell` gets one sentence per step."""
     admin_url = (settings.admin_url or settings.url).get_secret_value()
     try:
         connection = await asyncpg.connect(admin_url, timeout=10)
@@ -48,7 +48,7 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
         where = location_of(settings.admin_url or settings.url)
         raise CannotStart(f"PostgreSQL at {where} cannot be used ({type(error).__name__})", remedy="Run `tga doctor`; it says more") from error
     try:
-        # Asked for again and again: a statement that waits would hold a snapshot, and who builds an index waits for that.
+        # Polls for the lock: a waiting statement would hold a snapshot, and a concurrent index build waits for all snapshots.
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", ONE_AT_A_TIME):  # noqa: ASYNC110 -- the other one is another process
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         await connection.execute(ROLES)
@@ -69,7 +69,7 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
 
 
 async def _schema(connection: Connection) -> Schema:
-    """Read as the owner: what the working roles may ask is made by a migration."""
+    """Reads the revision as the owner: the function for the working roles is itself created by a migration."""
     if await connection.fetchval("SELECT to_regclass('alembic_version')") is None:
         return schema_at(None)
     async with connection.transaction():
@@ -97,7 +97,7 @@ async def _create_logins(connection: Connection, settings: DatabaseSettings, tel
 
 
 def _refuse_to_widen(name: str, *, granted: frozenset[str], wanted: frozenset[str]) -> None:
-    """A login that was set up for requests only stays so when somebody forgets to name the others."""
+    """Keeps a login for requests restricted even if the settings do not name the other logins."""
     if API in granted and SYSTEM not in granted and SYSTEM in wanted:
         why = f"the login {name} serves requests only, and no DATABASE_SYSTEM_URL is set"
         raise CannotStart(why, remedy=f"Set DATABASE_SYSTEM_URL, or give the separation up with: GRANT {SYSTEM}, {INGEST} TO {name}")

@@ -1,4 +1,4 @@
-"""Tables that are cut by time: their coming months are made ahead, and what is too old is dropped whole."""
+"""Tables partitioned by month: creates future partitions ahead of time and drops expired ones whole."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 
 @dataclass(frozen=True, slots=True)
 class MonthlyTable:
-    """A table partitioned by month. `keep` is how long its rows matter; None means for ever."""
+    """A table partitioned by month. `keep` is the retention of its rows; None means for ever."""
 
     table: str
     keep: timedelta | None = None
@@ -28,20 +28,20 @@ MONTHS_AHEAD = 3
 
 @dataclass(frozen=True, slots=True)
 class PartitionWork:
-    """What one pass over the tables did."""
+    """The partitions that one pass created and dropped."""
 
     made: tuple[str, ...]
     dropped: tuple[str, ...]
 
 
 class Partitions:
-    """A system store: its two functions run with the owner's rights and do nothing else."""
+    """A system store. It calls two database functions, which run with the owner's rights and do nothing else."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
     async def keep_up(self, now: datetime) -> PartitionWork:
-        """Make the months ahead of `now` and drop those whose last row is older than the table keeps."""
+        """Creates the partitions of the coming months, and drops those whose last row is older than the table's retention."""
         made: list[str] = []
         dropped: list[str] = []
         for table in BY_MONTH:
@@ -57,7 +57,7 @@ class Partitions:
 
 
 def months_from(now: datetime, ahead: int) -> Iterator[tuple[datetime, datetime]]:
-    """The month of `now` and as many more as `ahead` says, each as [begin, end) in UTC."""
+    """The month of `now` and the next `ahead` months, each as [begin, end) in UTC."""
     begin = now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     for _ in range(ahead + 1):
         end = (begin + timedelta(days=32)).replace(day=1)
@@ -66,7 +66,7 @@ def months_from(now: datetime, ahead: int) -> Iterator[tuple[datetime, datetime]
 
 
 def slices_of(oldest: datetime, now: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """For search: this year and the one before by month, with the months ahead; what is older by year."""
+    """Partitions of the search index: months for this year, the last one and the months ahead; years for older posts."""
     recent = datetime(now.year - 1, 1, 1, tzinfo=UTC)
     for year in range(oldest.year, recent.year):
         yield datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""How far a database has come, against what this release needs. Nothing of what migrates is loaded for that."""
+"""Compares a database's schema revision with the one this release needs, without loading the migration code."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +17,7 @@ MIGRATIONS = resources.files("telegram_assistant.stores.postgres") / "migrations
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The revision of a database, and that of this release."""
+    """The revision of a database, and the head revision of this release."""
 
     revision: str | None
     head: str
@@ -26,27 +26,27 @@ class Schema:
 
 @cache
 def revisions() -> tuple[str, ...]:
-    """All that this release knows, in order: the numbers in the names of the migrations."""
+    """All revisions that this release knows, in order: the numbers in the names of the migrations."""
     return tuple(sorted(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").iterdir() if file.name[0].isdigit()))
 
 
 async def schema_of(connection: Connection, *, role: str) -> Schema:
-    """Read how far the database has come, as a role that the login may take."""
+    """Reads the database's revision as a role that the login may take."""
     async with connection.transaction():
         await connection.execute(f"SET LOCAL ROLE {role}")
         if await connection.fetchval("SELECT to_regproc('schema_revision')") is None:
-            return schema_at(None)  # from before this function, or from nothing
+            return schema_at(None)  # older than this function, or empty
         return schema_at(await connection.fetchval("SELECT schema_revision()"))
 
 
 def schema_at(revision: str | None) -> Schema:
     known, head = revisions(), revisions()[-1]
-    # A revision that this release does not know belongs to a newer one: older code runs on it.
+    # An unknown revision belongs to a newer release, and older code runs on it.
     return Schema(revision, head, is_behind=revision is None or (revision in known and revision != head))
 
 
 async def require_schema(pool: Pool, *, role: str) -> None:
-    """CannotStart where this release would not run on the database as it is."""
+    """Raises CannotStart if this release cannot run on the database as it is."""
     remedy = "Run `tga migrate`"
     try:
         async with pool.acquire() as connection:

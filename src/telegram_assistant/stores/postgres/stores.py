@@ -1,4 +1,4 @@
-"""Which store runs in which role: the one place that decides it."""
+"""Builds the stores and decides the database role of each, here and nowhere else."""
 
 from dataclasses import dataclass
 
@@ -71,7 +71,7 @@ from telegram_assistant.stores.postgres.understanding.vocabularies import Vocabu
 
 @dataclass(frozen=True, slots=True)
 class ApiStores:
-    """For requests, outside any tenant: whose a key is, what questions cost, and the operator's operations. Functions only, no tables."""
+    """For requests outside any tenant: key lookup, payment of questions, the operator's operations. Functions only, no tables."""
 
     key_directory: KeyDirectory
     tenant_operations: TenantOperations
@@ -81,7 +81,7 @@ class ApiStores:
 
 @dataclass(frozen=True, slots=True)
 class IngestStores:
-    """For ingest alone: sessions, and the logins that make them."""
+    """For ingest only: sessions, and the logins that create them."""
 
     accounts: AccountSessions
     logins: Logins
@@ -89,7 +89,7 @@ class IngestStores:
 
 @dataclass(frozen=True, slots=True)
 class SystemStores:
-    """For ingest, workers and jobs: they see every tenant."""
+    """For ingest, workers and jobs; they see every tenant."""
 
     tenants: Tenants
     users: Users
@@ -141,7 +141,7 @@ class SystemStores:
 
 @dataclass(frozen=True, slots=True)
 class TenantStores:
-    """For everything done on behalf of one tenant: it sees what that tenant subscribes to."""
+    """For work on behalf of one tenant; they see what that tenant subscribes to."""
 
     feed: Feed
     post_details: PostDetails
@@ -180,7 +180,7 @@ def ingest_stores(pool: Pool) -> IngestStores:
     return IngestStores(accounts=AccountSessions(transactions), logins=Logins(transactions))
 
 
-def system_stores(pool: Pool, bell: Wakeup) -> SystemStores:
+def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
     transactions = SystemTransactions(pool)
     repeatable = SystemTransactions(pool, repeatable=True)
     return SystemStores(
@@ -193,7 +193,7 @@ def system_stores(pool: Pool, bell: Wakeup) -> SystemStores:
         joins=Joins(transactions),
         logins=LoginRequests(transactions),
         channels=Channels(transactions),
-        landing=Landing(transactions, bell),
+        landing=Landing(transactions, wakeup),
         counts=Counts(repeatable),
         posts=Posts(repeatable),
         versions=Versions(repeatable),
@@ -202,7 +202,7 @@ def system_stores(pool: Pool, bell: Wakeup) -> SystemStores:
         word_index=WordIndex(repeatable),
         pages=LinkedPages(repeatable),
         enrichments=Enrichments(repeatable),
-        outbox=Outbox(repeatable, bell),
+        outbox=Outbox(repeatable, wakeup),
         notices=Notices(repeatable),
         albums=Albums(transactions),
         album_summaries=AlbumSummaries(transactions),

@@ -1,12 +1,12 @@
-"""How many calls a provider gets at once and per minute, counted for all processes together.
+"""Limits of concurrent calls and calls per minute for each provider, shared by all processes.
 
-    ai:{name}:held     who speaks, and until when without a sign of life
-    ai:{name}:waiting  who waits: the urgent first, among equals who came first
-    ai:{name}:seen     when each of those last asked
+    ai:{name}:held     tickets of running calls, with the time at which each expires unless renewed
+    ai:{name}:waiting  waiting tickets: the most urgent first, then the oldest
+    ai:{name}:seen     when each waiting ticket was last seen
     ai:{name}:sent     calls of the last minute
-    ai:{name}:pause    nobody speaks while this exists
+    ai:{name}:pause    no call starts while this exists
 
-A process that dies stops asking and renewing, so its place in the queue and its stream come back by themselves.
+A process that dies stops polling and renewing, so its place in the queue and its streams expire by themselves.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from telegram_assistant.stores.redis.client import Redis, answered, text_of
 HELD_SECONDS = 15.0
 RENEW_SECONDS = 5.0
 SILENT_SECONDS = 3.0
-"""Who waits and has not asked for so long is gone."""
+"""A waiting ticket that was not seen for so long is removed."""
 ASK_SECONDS = 0.2
 MINUTE_MS = 60_000
 AN_URGENCY = 10_000_000_000_000
-"""More milliseconds than there have been since 1970: a less urgent one never overtakes by having come first."""
+"""More milliseconds than since 1970, so a less urgent ticket never overtakes by being older."""
 
-# Answers 0 when the stream is ours, else in how many milliseconds to ask again at the latest.
+# Returns 0 if the stream is ours, otherwise the milliseconds after which to ask again at the latest.
 TAKE = f"""
 local held, waiting, seen, sent, pause = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ticket, urgency, streams, per_minute = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -69,7 +69,7 @@ return redis.call('ZADD', KEYS[1], 'XX', now + {int(HELD_SECONDS * 1000)}, ARGV[
 
 @dataclass(frozen=True, slots=True)
 class StreamUse:
-    """How busy a provider is."""
+    """The load of a provider."""
 
     speaking: int
     waiting: int
@@ -78,7 +78,7 @@ class StreamUse:
 
 
 class AiStreams:
-    """One per process. Busy when Redis is away."""
+    """One per process. Methods raise Busy if Redis does not answer."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -88,7 +88,7 @@ class AiStreams:
 
     @asynccontextmanager
     async def taken(self, name: str, *, urgency: Urgency, streams: int, per_minute: int) -> AsyncIterator[None]:
-        """Wait for a stream of this provider, hold it, and give it back. How long to wait is the caller's to limit."""
+        """Waits for a stream of this provider, holds it during the block, and releases it. The caller limits the wait."""
         ticket = token_hex(8)
         try:
             await self._wait(name, ticket, urgency, streams, per_minute)
@@ -98,12 +98,12 @@ class AiStreams:
             finally:
                 renewing.cancel()
         finally:
-            with suppress(Busy):  # without Redis it comes back when its time is over
+            with suppress(Busy):  # without Redis the stream is freed when its lease expires
                 await asyncio.shield(answered(self._give_back(name, ticket)))
             self._freed.setdefault(name, asyncio.Event()).set()
 
     async def pause(self, name: str, seconds: float, *, why: str) -> None:
-        """The provider asks to be left alone, by everybody."""
+        """Pauses the provider for all processes, as it asked."""
         await answered(self._redis.set(_key(name, "pause"), why, px=max(1, int(seconds * 1000))))
 
     async def paused_seconds(self, name: str) -> float:
@@ -112,12 +112,12 @@ class AiStreams:
 
     async def use(self, name: str) -> StreamUse:
         seconds, microseconds = await answered(self._redis.time())
-        asked: Any = self._redis.pipeline(transaction=False)
-        asked.zcount(_key(name, "held"), seconds * 1000 + microseconds // 1000, "+inf")
-        asked.zcount(_key(name, "seen"), (seconds - SILENT_SECONDS) * 1000, "+inf")
-        asked.pttl(_key(name, "pause"))
-        asked.get(_key(name, "pause"))
-        speaking, waiting, left, why = await answered(asked.execute())
+        pipeline: Any = self._redis.pipeline(transaction=False)
+        pipeline.zcount(_key(name, "held"), seconds * 1000 + microseconds // 1000, "+inf")
+        pipeline.zcount(_key(name, "seen"), (seconds - SILENT_SECONDS) * 1000, "+inf")
+        pipeline.pttl(_key(name, "pause"))
+        pipeline.get(_key(name, "pause"))
+        speaking, waiting, left, why = await answered(pipeline.execute())
         return StreamUse(speaking, waiting, max(0, left) / 1000, text_of(why) if why else "")
 
     async def _wait(self, name: str, ticket: str, urgency: Urgency, streams: int, per_minute: int) -> None:
@@ -127,7 +127,7 @@ class AiStreams:
             freed.clear()
             if not (wait_ms := await answered(self._take(keys=keys, args=[ticket, int(urgency), streams, per_minute]))):
                 return
-            with suppress(TimeoutError):  # whoever gives a stream back in this process wakes us at once
+            with suppress(TimeoutError):  # a stream that this process releases wakes us at once
                 async with asyncio.timeout(min(int(wait_ms) / 1000, SILENT_SECONDS / 3)):
                     await freed.wait()
 
@@ -138,10 +138,10 @@ class AiStreams:
                 await answered(self._renew(keys=[_key(name, "held")], args=[ticket]))
 
     async def _give_back(self, name: str, ticket: str) -> None:
-        given: Any = self._redis.pipeline(transaction=False)
+        pipeline: Any = self._redis.pipeline(transaction=False)
         for part in ("held", "waiting", "seen"):
-            given.zrem(_key(name, part), ticket)
-        await given.execute()
+            pipeline.zrem(_key(name, part), ticket)
+        await pipeline.execute()
 
 
 def _key(name: str, part: str) -> str:

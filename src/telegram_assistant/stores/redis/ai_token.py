@@ -1,4 +1,4 @@
-"""A provider's token, fetched once and used by all processes. It is sealed under the key that it was given for."""
+"""A provider's access token, fetched once and shared by all processes. It is encrypted with a key derived from the credentials."""
 
 import asyncio
 import hashlib
@@ -11,14 +11,14 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from telegram_assistant.stores.redis.client import FREE, Redis, answered
 
 MARGIN_SECONDS = 60.0
-"""A token that is about to expire is not begun with."""
+"""A token that expires within this time is not used any more."""
 FETCH_SECONDS = 30
 ASK_SECONDS = 0.1
 NONCE_BYTES = 12
 
 
 class AiToken:
-    """One per process and key. Who has no credentials can neither find the token nor read it."""
+    """One per process and key. Without the credentials the token can be neither found nor decrypted."""
 
     def __init__(self, redis: Redis, *, credentials: str, scope: str) -> None:
         sealed_for = hashlib.sha256(f"{scope}\n{credentials}".encode()).digest()
@@ -32,7 +32,7 @@ class AiToken:
         return self._opened(await answered(self._redis.get(self._key)))
 
     async def renew(self, fetch: Callable[[], Awaitable[tuple[str, float]]], *, instead_of: str | None) -> str:
-        """A token other than that one: another process's, if it was faster."""
+        """A token other than `instead_of`, fetched here or by another process that was faster."""
         me = os.urandom(8).hex()
         async with self._fetching:
             while True:
@@ -60,4 +60,4 @@ class AiToken:
         try:
             return self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], None).decode()
         except (InvalidTag, ValueError):
-            return None  # somebody else wrote there: it is fetched anew
+            return None  # the value is foreign or damaged: fetch a new token

@@ -1,4 +1,4 @@
-"""How far albums are: which items each has, and which of them were looked at. Rebuilt from PostgreSQL wherever Redis has lost it."""
+"""Progress of albums: the items of each and those already analysed. Rebuilt from PostgreSQL if Redis has lost it."""
 
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from telegram_assistant.stores.redis.client import Redis, answered, text_of
 
 KEPT_SECONDS = 86_400
 
-# Everything only grows: items join, are looked at, and a newer revision replaces an older one. So it does not matter who writes first.
+# The state only grows: items are added and analysed, and a newer revision replaces an older one. So the order of writes is irrelevant.
 NOTE = """
 for number = 3, #ARGV do redis.call('HSET', KEYS[1], ARGV[number], 1) end
 local revision = tonumber(ARGV[2])
@@ -21,15 +21,15 @@ return redis.call('HGETALL', KEYS[1])
 
 @dataclass(frozen=True, slots=True)
 class AlbumState:
-    """Revision 0: nobody has said yet that the album is complete."""
+    """The state of an album. Revision 0: the album has not been closed yet."""
 
     revision: int = 0
     items: frozenset[int] = frozenset()
     looked_at: frozenset[int] = frozenset()
     assembled: int = 0
-    """The newest revision that was summed up."""
+    """The newest revision that has a summary."""
     is_rebuilt: bool = False
-    """What PostgreSQL knows is in it."""
+    """Whether the state includes everything that PostgreSQL knows."""
 
     @property
     def is_complete(self) -> bool:
@@ -37,12 +37,12 @@ class AlbumState:
 
     @property
     def was_assembled(self) -> bool:
-        """Without some of its items, if it was overdue: whatever comes now adds to it."""
+        """Whether the current revision has a summary. An overdue one lacks some items; later items are added to it."""
         return 0 < self.revision <= self.assembled
 
 
 class AlbumStates:
-    """One per process. Busy while Redis is away."""
+    """One per process. Methods raise Busy if Redis does not answer."""
 
     def __init__(self, redis: Redis) -> None:
         self._note = redis.register_script(NOTE)
@@ -58,12 +58,12 @@ class AlbumStates:
         assembled: int = 0,
         is_rebuilt: bool = False,
     ) -> AlbumState:
-        """Add what is known now; the state with all that was known before."""
+        """Adds facts; returns the whole state."""
         fields = [f"item:{one}" for one in items] + [f"looked:{one}" for one in looked_at]
         fields += [f"assembled:{assembled}"] if assembled else []
         fields += ["rebuilt"] if is_rebuilt else []
-        asked = cast("Awaitable[list[Any]]", self._note(keys=[_key(channel_id, grouped_id)], args=[KEPT_SECONDS, revision, *fields]))
-        return _state(await answered(asked))
+        reply = cast("Awaitable[list[Any]]", self._note(keys=[_key(channel_id, grouped_id)], args=[KEPT_SECONDS, revision, *fields]))
+        return _state(await answered(reply))
 
 
 def _key(channel_id: ChannelId, grouped_id: int) -> str:

@@ -1,4 +1,4 @@
-"""The one Redis client of a process."""
+"""The Redis client of a process."""
 
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -15,11 +15,11 @@ __all__ = ["FREE", "Redis", "answered", "connect_to", "open_redis", "text_of"]
 
 
 FREE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
-"""Gives a lock back, if it is still the one of who asks."""
+"""Releases a lock if the caller still holds it."""
 
 
 def connect_to(settings: RedisSettings) -> Redis:
-    """A client that has not spoken to Redis yet."""
+    """A client without a connection yet."""
     return Redis.from_url(
         settings.url.get_secret_value(),
         socket_connect_timeout=5,
@@ -30,23 +30,23 @@ def connect_to(settings: RedisSettings) -> Redis:
 
 
 def text_of(value: bytes | str) -> str:
-    """The client answers in bytes; its types say that it might not."""
+    """Decodes a reply: the client returns bytes, although its types also allow str."""
     return value.decode() if isinstance(value, bytes) else value
 
 
-async def answered[T](asked: Awaitable[T]) -> T:
-    """What Redis says; Busy when it says nothing."""
+async def answered[T](reply: Awaitable[T]) -> T:
+    """The reply of Redis. Raises Busy if Redis does not answer."""
     try:
-        return await asked
+        return await reply
     except (RedisError, OSError) as error:
         raise Busy(f"Redis does not answer ({type(error).__name__})", retry_after_seconds=5) from error
 
 
 @asynccontextmanager
 async def open_redis(settings: RedisSettings, *, must_answer: bool = True) -> AsyncIterator[Redis]:
-    """Connect, and close again at the end. CannotStart when Redis must answer now and does not.
+    """Opens a client until the block ends. Raises CannotStart if `must_answer` is set and Redis does not answer.
 
-    Later on the client raises at once when Redis is away: waiting and trying again is decided by whoever asked.
+    Later the client raises at once if Redis is unavailable: the caller decides whether to wait and retry.
     """
     client = connect_to(settings)
     try:

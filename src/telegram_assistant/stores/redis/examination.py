@@ -1,4 +1,4 @@
-"""What `tga doctor` looks at in Redis."""
+"""Checks of `tga doctor` on Redis."""
 
 import time
 
@@ -14,7 +14,7 @@ SUBJECT = "redis"
 
 
 async def examine(settings: RedisSettings) -> list[Finding]:
-    """One line when it cannot be used, else one for the server and one for each thing that is wrong with it."""
+    """One finding if Redis cannot be used; otherwise one for the server and one per problem."""
     where = location_of(settings.url)
     try:
         async with connect_to(settings) as redis:

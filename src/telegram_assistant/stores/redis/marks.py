@@ -1,7 +1,7 @@
-"""What operators look at with redis-cli: high-water marks, low watermarks, statistics, locks of backfills.
+"""Marks that operators inspect with redis-cli: high-water marks, low watermarks, statistics, locks of backfills.
 
-They mirror what PostgreSQL knows, and are written after the commit. Without Redis reading goes on from the ledger, so a
-mark that cannot be read or written is told once in the log, and no error.
+They mirror PostgreSQL and are written after the commit. Without Redis, reading continues from the coverage ledger, so a mark
+that cannot be read or written is logged once and is no error.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -27,7 +27,7 @@ DAY_SECONDS = 86_400
 LOCK_SECONDS = 3600
 JOB_STEP_SECONDS = 600
 
-# Written alike, moments compare as text; what is no moment is overwritten.
+# Times in one format compare as text; a value that is no time is overwritten.
 RAISE = """
 local old = redis.call('GET', KEYS[1])
 if old and string.match(old, '^%d%d%d%d%-%d%d%-%d%dT') and old >= ARGV[1] then return 0 end
@@ -47,7 +47,7 @@ type _Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
 class _StoredStatistics(BaseModel):
-    """`interarrival_stats` as operators and other versions may have written it."""
+    """The value of `interarrival_stats`, which operators or other versions may have written."""
 
     median: _Seconds
     p95: _Seconds
@@ -68,7 +68,7 @@ class Marks:
         self._away = False
 
     async def high_water(self, channel_ids: Sequence[ChannelId]) -> Mapping[ChannelId, datetime]:
-        """The dates below which runs that were cut off had closed their holes."""
+        """For each interrupted run, the time up to which it had closed its gaps."""
         marks: dict[ChannelId, datetime] = {}
         for first in range(0, len(channel_ids), MAX_AT_ONCE):
             some = channel_ids[first : first + MAX_AT_ONCE]
@@ -83,7 +83,7 @@ class Marks:
         return marks
 
     async def raise_high_water(self, channel_id: ChannelId, moment: datetime) -> None:
-        """It never moves backwards."""
+        """Raises the mark; it never moves backwards."""
         raised = await self._try(self._raise(keys=[f"parse_hwm:{channel_id}"], args=[_text(moment)]))
         if raised != 0:
             HWM_AGE.since(channel_id, moment.timestamp())
@@ -93,7 +93,7 @@ class Marks:
         await self._try(self._redis.delete(f"parse_hwm:{channel_id}"))
 
     async def forget(self, channel_ids: Sequence[ChannelId]) -> bool:
-        """Nobody follows these channels any more: delete all that is kept of them. False when Redis is away."""
+        """Deletes all marks of channels that nobody follows any more. Returns False if Redis does not answer."""
         kinds = ("parse_hwm", "low_watermark", "interarrival_stats", "lock:backfill")
         deleted = await self._try(self._redis.delete(*(f"{kind}:{one}" for kind in kinds for one in channel_ids)))
         return deleted is not None
@@ -119,7 +119,7 @@ class Marks:
         await self._try(self._redis.delete(f"interarrival_stats:{channel_id}"))
 
     async def lock_backfill(self, channel_id: ChannelId, owner: str, *, instead_of: str | None) -> str | None:
-        """Take or renew the lock, or take it over from the one named. Returns who else holds it, or None when it is ours."""
+        """Takes or renews the lock, or takes it over from `instead_of`. Returns another holder, or None if the lock is ours."""
         holder = await self._try(self._lock(keys=[f"lock:backfill:{channel_id}"], args=[owner, instead_of or owner, LOCK_SECONDS]))
         return text_of(holder) if holder else None
 
@@ -127,7 +127,7 @@ class Marks:
         await self._try(self._free(keys=[f"lock:backfill:{channel_id}"], args=[owner]))
 
     async def has_backfill_job(self, channel_id: ChannelId, window_start: datetime) -> bool:
-        """Whether a backfill of this window was begun within the last day."""
+        """Whether a backfill of this window began within the last day."""
         return bool(await self._try(self._redis.exists(_job_key(channel_id, window_start))))
 
     async def note_backfill_job(self, channel_id: ChannelId, window_start: datetime) -> None:
@@ -136,9 +136,9 @@ class Marks:
     async def drop_backfill_job(self, channel_id: ChannelId, window_start: datetime) -> None:
         await self._try(self._redis.delete(_job_key(channel_id, window_start)))
 
-    async def _try[T](self, asked: Awaitable[T]) -> T | None:
+    async def _try[T](self, reply: Awaitable[T]) -> T | None:
         try:
-            answer = await asked
+            answer = await reply
         except (RedisError, OSError) as error:
             if not self._away:
                 log.warning("marks_away", why=type(error).__name__, what_to_do="reading goes on from PostgreSQL; see to Redis")
@@ -151,7 +151,7 @@ class Marks:
 
 
 async def delete_all_high_water(redis: Redis) -> int:
-    """Every parse_hwm:*, found by SCAN: DEL knows no patterns."""
+    """Deletes every parse_hwm:*, found with SCAN because DEL takes no patterns. Returns how many."""
     deleted = 0
     async for key in redis.scan_iter("parse_hwm:*", count=1000):
         deleted += await redis.delete(key)

@@ -1,8 +1,8 @@
-"""Turns at other people's servers, shared by all processes: one request per site and interval."""
+"""Pacing of requests to other sites, shared by all processes: one request per site and interval."""
 
 from telegram_assistant.stores.redis.client import Redis, answered
 
-# Whoever would have to wait too long takes no turn, so that those who do not wait do not keep others waiting.
+# A caller that would have to wait too long takes no turn, so that it does not delay others.
 TURN = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -15,12 +15,12 @@ return free - now
 
 
 class Pacing:
-    """One per process. Busy when Redis is away: without it nobody knows who else is asking that site."""
+    """One per process. Raises Busy if Redis does not answer: without it, the requests of other processes are unknown."""
 
     def __init__(self, redis: Redis) -> None:
         self._turn = redis.register_script(TURN)
 
     async def turn(self, site: str, *, every_seconds: float, max_seconds: float) -> float | None:
-        """Take the next turn at a site, and learn how many seconds it is away; None: too many, and none is taken."""
+        """Takes the next turn at a site and returns the seconds until it; None if that is too long, and no turn is taken."""
         waits = int(await answered(self._turn(keys=[f"crawl:turn:{site}"], args=[round(every_seconds * 1000), round(max_seconds * 1000)])))
         return None if waits < 0 else waits / 1000

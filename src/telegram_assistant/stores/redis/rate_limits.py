@@ -1,4 +1,4 @@
-"""Rate limits, counted for all processes together; and when keys have changed."""
+"""Rate limits shared by all processes, and a counter of changes to keys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from telegram_assistant.stores.redis.client import Redis, answered
 
 CHANGES = "{api}:key_changes"
 
-# A bucket is the moment at which it will be full again: one number, and nothing to keep once it is full. A request takes from all of
-# its buckets or from none. The answer is about the bucket that refuses longest, or else the one that has the least left.
+# A bucket is stored as the time at which it will be full again: one number, and nothing once it is full. A request takes from all
+# of its buckets or from none. The reply describes the bucket that refuses longest, otherwise the one with the least left.
 TAKE = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
@@ -33,7 +33,7 @@ return {tightest - 2, least, math.ceil(filled[tightest] - now), changes}
 
 
 class BucketOwner(StrEnum):
-    """Whose requests a bucket counts together."""
+    """What a bucket counts requests by."""
 
     KEY = "key"
     TENANT = "tenant"
@@ -42,7 +42,7 @@ class BucketOwner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One limit of one key, tenant or address: so many a minute, so many of them at once."""
+    """One limit of one key, tenant or address: requests per minute, and how many of them at once."""
 
     counted_by: BucketOwner
     name: str
@@ -56,25 +56,25 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class RateLimitDecision:
-    """Whether a request may be answered, by the strictest of its buckets. `seconds`: until it may, or until as many as ever may."""
+    """Whether a request is allowed, by its strictest bucket. `seconds`: until it is allowed, or until the bucket is full again."""
 
     allowed: bool
     bucket: Bucket
     left: int
     seconds: float
     changes: int | None
-    """How often keys have changed so far; None where Redis was not asked."""
+    """How often keys have changed so far; None if Redis was not asked."""
 
 
 class RateLimits:
-    """One per process. Busy when Redis is away."""
+    """One per process. Methods raise Busy if Redis does not answer."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._take = redis.register_script(TAKE)
 
     async def take(self, buckets: Sequence[Bucket]) -> RateLimitDecision:
-        """From all of them or from none, in one round trip."""
+        """Takes from all of these buckets or from none, in one round trip."""
         keys = [CHANGES, *(bucket.redis_key for bucket in buckets)]
         arguments = [number for bucket in buckets for number in (60_000 / bucket.per_minute, bucket.burst)]
         which, left, milliseconds, changes = await answered(self._take(keys=keys, args=arguments))
@@ -85,5 +85,5 @@ class RateLimits:
         return int(await answered(self._redis.get(CHANGES)) or 0)
 
     async def tell_change(self) -> None:
-        """A key was revoked, or a person is something else now: no process may go by what it remembers."""
+        """Invalidates every process's cache of keys after a key was revoked or a person's role changed."""
         await answered(self._redis.incr(CHANGES))

@@ -1,4 +1,4 @@
-"""The scheduler's lock, and the shared facts beside it: one instance plans, every instance can say how planning goes."""
+"""The scheduler's lock and shared facts: one instance plans, and every instance can report the state of planning."""
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, NonNegativeInt, ValidationError
 from redis.exceptions import ResponseError
@@ -25,14 +25,14 @@ RENEW = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('EXPIRE
 
 
 class TickFacts(BaseModel):
-    """What the last tick saw."""
+    """The facts of the last tick."""
 
     model_config = ConfigDict(frozen=True)
 
     planned_ts: AwareDatetime
     """When the last tick ran."""
     last_tick_ts: AwareDatetime | None
-    """When the last tick ran before which some run had succeeded, or none had failed."""
+    """Time of the last tick that followed a successful run, or no failed one."""
     last_success_ts: AwareDatetime | None
     channels_active: NonNegativeInt
     channels_failing: NonNegativeInt
@@ -41,7 +41,7 @@ class TickFacts(BaseModel):
 
 
 class SchedulerLock:
-    """`scheduler:lock`, held by the instance that plans for as long as it runs. Busy when Redis is away."""
+    """`scheduler:lock`, held by the planning instance as long as it runs. Methods raise Busy if Redis does not answer."""
 
     def __init__(self, redis: Redis, owner: str) -> None:
         self._redis = redis
@@ -51,15 +51,15 @@ class SchedulerLock:
         self._free = redis.register_script(FREE)
 
     async def acquire(self) -> bool:
-        """True when it is ours, since now or before."""
+        """Returns True if the lock is ours, newly or already."""
         return bool(await answered(self._take(keys=[LOCK], args=[self._owner, LOCK_SECONDS])))
 
     async def renew(self) -> bool:
-        """False when it is not ours."""
+        """Returns False if the lock is not ours."""
         return bool(await answered(self._renew(keys=[LOCK], args=[self._owner, LOCK_SECONDS])))
 
     async def release(self) -> None:
-        """Only if it is ours."""
+        """Releases the lock if it is ours."""
         await answered(self._free(keys=[LOCK], args=[self._owner]))
 
     async def owner(self) -> str | None:
@@ -70,7 +70,7 @@ class SchedulerLock:
         await answered(self._redis.set(FACTS, facts.model_dump_json()))
 
     async def facts(self) -> TickFacts | None:
-        """None where there are none that this version understands: the next tick writes them anew."""
+        """The stored facts; None if this version cannot read them. The next tick writes them again."""
         try:
             stored = await answered(self._redis.get(FACTS))
             return TickFacts.model_validate_json(stored) if stored else None
@@ -83,7 +83,7 @@ class SchedulerLock:
         return None
 
     async def clear(self) -> bool:
-        """Deletes lock and facts, whoever holds the lock. True when somebody did."""
+        """Deletes lock and facts, even if another instance holds the lock. Returns True if one did."""
         had_lock = bool(await answered(self._redis.delete(LOCK)))
         await answered(self._redis.delete(FACTS))
         return had_lock

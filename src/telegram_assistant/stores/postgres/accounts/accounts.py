@@ -1,4 +1,4 @@
-"""Telegram accounts: their sealed sessions, their states, and who may use them now."""
+"""Telegram accounts: their encrypted sessions, states and leases."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from telegram_assistant.stores.postgres.database import IngestTransactions, Syst
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a person may know about an account."""
+    """An account as people see it."""
 
     account_id: AccountId
     tenant: str
@@ -25,7 +25,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class HeldAccount:
-    """An account that this process may use, with its sealed session."""
+    """An account that this process holds, with its encrypted session."""
 
     account_id: AccountId
     tenant_id: TenantId
@@ -37,7 +37,7 @@ class HeldAccount:
 
 
 class Accounts:
-    """What is known of accounts, without their sessions. A system store."""
+    """Accounts without their sessions. A system store."""
 
     def __init__(self, transactions: SystemTransactions | IngestTransactions) -> None:
         self._transactions = transactions
@@ -48,14 +48,14 @@ class Accounts:
         return AccountId(number)
 
     async def set_state(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
-        """What the holder of the account has found out."""
+        """Records the state that the account's holder has observed."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE account_id = $1", account_id, state.value, reason
             )
 
     async def change(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
-        """What a person wants. Rejected, in words, where it makes no sense."""
+        """Changes the state at a person's request. Raises Rejected with an explanation if the change is not possible."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
                 "SELECT state, key_id IS NULL AS empty FROM telegram_accounts WHERE account_id = $1 FOR UPDATE", account_id
@@ -94,7 +94,7 @@ class Accounts:
 
 
 class AccountSessions(Accounts):
-    """Accounts with their sealed sessions, and who may use them now. Only ingest has it. Leases go by the database's clock."""
+    """Accounts with their encrypted sessions and leases. Only ingest has it. Leases use the database's clock."""
 
     def __init__(self, transactions: IngestTransactions) -> None:
         super().__init__(transactions)
@@ -104,7 +104,7 @@ class AccountSessions(Accounts):
             await connection.execute("UPDATE telegram_accounts SET key_id = $2, session = $3 WHERE account_id = $1", account_id, key_id, session)
 
     async def forget_session(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
-        """Nobody is logged in any more. Channels and access hashes stay: they are good for the next login of the same account."""
+        """Deletes the session. Channels and access hashes stay: they are valid for the next login of the same account."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE telegram_accounts SET key_id = NULL, session = NULL, state = $2, state_reason = $3 WHERE account_id = $1",
@@ -114,7 +114,7 @@ class AccountSessions(Accounts):
             )
 
     async def take(self, owner: str) -> tuple[HeldAccount, ...]:
-        """Every account to be used that nobody holds, or whose holder has been silent for so long that it must have stopped."""
+        """Leases every usable account that is free, or whose lease ended MARGIN_SECONDS ago, so its holder must have stopped."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
@@ -134,7 +134,7 @@ class AccountSessions(Accounts):
         return tuple(HeldAccount(**{**dict(row), "state": AccountState(row["state"])}) for row in rows)
 
     async def renew(self, owner: str, account_ids: Collection[AccountId]) -> frozenset[AccountId]:
-        """Those that the owner still holds and may go on using. What it does not name runs out, although it may hold it."""
+        """Renews the leases of these accounts; returns those that the owner may go on using. Leases not named here expire."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
@@ -148,7 +148,7 @@ class AccountSessions(Accounts):
         return frozenset(AccountId(row["account_id"]) for row in rows)
 
     async def release(self, owner: str, account_id: AccountId) -> None:
-        """The next one may begin at once: we have disconnected."""
+        """Ends the lease after disconnecting, so that the next holder may begin at once."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE telegram_accounts SET lease_until = NULL, lease_owner = NULL WHERE account_id = $2 AND lease_owner = $1", owner, account_id

@@ -1,4 +1,4 @@
-"""Floods and budgets of accounts, as they outlive a process. Moments go by the database's clock."""
+"""Flood waits and budgets of accounts, stored across restarts. Times use the database's clock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A method that an account leaves alone until then."""
+    """A method that an account must not call until then."""
 
     account_id: AccountId
     method: str
@@ -25,7 +25,7 @@ class AccountLimits:
         self._transactions = transactions
 
     async def of(self, account_id: AccountId) -> Mapping[str, SavedMeter]:
-        """By method, in seconds from now."""
+        """The saved meters by method, in seconds from now."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
@@ -48,7 +48,7 @@ class AccountLimits:
             for row in rows
         }
 
-    async def keep(self, account_id: AccountId, method: str, kept: SavedMeter) -> None:
+    async def keep(self, account_id: AccountId, method: str, meter: SavedMeter) -> None:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
@@ -60,13 +60,13 @@ class AccountLimits:
                 """,
                 account_id,
                 method,
-                kept.blocked_seconds,
-                kept.tokens,
-                kept.pace,
+                meter.blocked_seconds,
+                meter.tokens,
+                meter.pace,
             )
 
     async def blocks(self) -> tuple[Block, ...]:
-        """What accounts have been told to leave alone, as it is now."""
+        """The methods that are blocked now."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 "SELECT account_id, method, blocked_until AS until FROM account_limits WHERE blocked_until > now() ORDER BY account_id, until"

@@ -1,7 +1,7 @@
-"""Logins in progress, and the accounts that come of them.
+"""Logins in progress, and the accounts that they create.
 
-What a person answers is sealed for the process that asked, and leaves the table when it is read; what a person is shown is
-sealed for the door that shows it.
+A person's answer is encrypted for the process that asked, and leaves the table when it is read. A QR code is encrypted for the
+interface that shows it.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ DELETE FROM telegram_accounts a
 WHERE state = 'new' AND user_id IS NULL AND session IS NULL AND created_at < now() - interval '2 days'
   AND NOT EXISTS (SELECT 1 FROM account_limits l WHERE l.account_id = a.account_id AND l.blocked_until > now())
 """
-"""Not sooner: how many codes a number was sent is kept with its account."""
+"""Not sooner, because the number of codes sent to a phone number is stored with its account."""
 FREE = frozenset({AccountState.NEW, AccountState.LOGGED_OUT})
 
 
 @dataclass(frozen=True, slots=True)
 class LoginAttempt:
-    """One login, as both sides see it. `question` counts what was asked; `error` says what was wrong with the last answer."""
+    """One login, as both sides see it. `question` counts the questions; `error` says what was wrong with the last answer."""
 
     attempt_id: UUID
     tenant_id: TenantId
@@ -44,7 +44,7 @@ class LoginAttempt:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedLogin:
-    """A login that this process sees to. What is shown at the door is sealed with its key."""
+    """A login that this process carries out. `door_key` encrypts what the interface shows."""
 
     attempt_id: UUID
     way: LoginWay
@@ -53,7 +53,7 @@ class ClaimedLogin:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose account it is at Telegram. The print of a phone number tells two numbers apart, and does not tell the number."""
+    """The Telegram user of an account. `phone_print` is a fingerprint: it tells two numbers apart without revealing the number."""
 
     user_id: int
     phone_masked: str
@@ -61,14 +61,14 @@ class Owner:
 
 
 class LoginRequests:
-    """Where a person logs in: asks for a login, sees what is asked, answers. A system store."""
+    """The person's side of a login: starts it, reads the questions, answers them. A system store."""
 
     def __init__(self, transactions: SystemTransactions | IngestTransactions) -> None:
         self._transactions = transactions
 
     async def begin(self, tenant_id: TenantId, *, way: LoginWay = LoginWay.PHONE, door_key: bytes | None = None) -> UUID:
         async with self._transactions.begin() as connection:
-            made = await connection.fetchval(
+            attempt_id = await connection.fetchval(
                 """
                 INSERT INTO login_attempts (tenant_id, expires_at, way, door_key)
                 VALUES ($1, now() + make_interval(secs => $2), $3, $4) RETURNING attempt_id
@@ -78,7 +78,7 @@ class LoginRequests:
                 way.value,
                 door_key,
             )
-        return UUID(str(made))
+        return UUID(str(attempt_id))
 
     async def get(self, attempt_id: UUID) -> LoginAttempt:
         async with self._transactions.begin() as connection:
@@ -95,12 +95,12 @@ class LoginRequests:
         return LoginAttempt(**{**dict(row), "state": LoginState(row["state"])})
 
     async def answer(self, attempt_id: UUID, question: int, sealed: bytes) -> None:
-        """To that question; an answer to an earlier one changes nothing."""
+        """Answers that question; an answer to an earlier question changes nothing."""
         async with self._transactions.begin() as connection:
             await connection.execute("UPDATE login_attempts SET answer = $3 WHERE attempt_id = $1 AND question = $2", attempt_id, question, sealed)
 
     async def finish(self, attempt_id: UUID, state: LoginState, *, error: str | None = None) -> None:
-        """A login that is over stays as it is."""
+        """Ends a login; one that is over stays unchanged."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 f"UPDATE login_attempts SET state = $2, error = $3, answer = NULL, shown = NULL WHERE attempt_id = $1 AND {OPEN}",
@@ -111,13 +111,13 @@ class LoginRequests:
 
 
 class Logins(LoginRequests):
-    """Carries logins out, up to the account that comes of them. Only ingest has it."""
+    """Carries logins out, up to the resulting account. Only ingest has it."""
 
     def __init__(self, transactions: IngestTransactions) -> None:
         super().__init__(transactions)
 
     async def take(self, owner: str) -> tuple[ClaimedLogin, ...]:
-        """Logins that nobody has taken on yet. Those past their time are closed, and what never became an account is forgotten."""
+        """Claims logins that no process has claimed. Closes expired ones, and deletes accounts whose login was never finished."""
         async with self._transactions.begin() as connection:
             await connection.execute(f"UPDATE login_attempts SET state = 'expired', answer = NULL, shown = NULL WHERE expires_at < now() AND {OPEN}")
             await connection.execute("DELETE FROM login_attempts WHERE expires_at < now() - interval '30 days'")
@@ -133,7 +133,7 @@ class Logins(LoginRequests):
         return tuple(ClaimedLogin(UUID(str(row["attempt_id"])), LoginWay(row["way"]), row["door_key"]) for row in rows)
 
     async def ask(self, attempt_id: UUID, wanted: LoginState, *, public_key: bytes, error: str | None) -> int:
-        """Put a question to the person; its number. Rejected when the login is over."""
+        """Asks the person a question; returns its number. Raises Rejected if the login is over."""
         async with self._transactions.begin() as connection:
             question = await connection.fetchval(
                 f"""
@@ -150,7 +150,7 @@ class Logins(LoginRequests):
         return int(question)
 
     async def show(self, attempt_id: UUID, question: int, sealed: bytes) -> None:
-        """What is to be scanned, as question number so and so. Rejected when the login is over."""
+        """Stores the encrypted code to scan, as question number `question`. Raises Rejected if the login is over."""
         async with self._transactions.begin() as connection:
             shown = await connection.execute(
                 f"""
@@ -166,7 +166,7 @@ class Logins(LoginRequests):
             raise Rejected("the login is over")
 
     async def take_answer(self, attempt_id: UUID) -> bytes | None:
-        """The sealed answer, once. None: not yet. Rejected when the login is over."""
+        """Takes the encrypted answer out of the table, or returns None if there is none yet. Raises Rejected if the login is over."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
                 f"""
@@ -182,9 +182,9 @@ class Logins(LoginRequests):
     # --- the accounts ---
 
     async def account_for(self, attempt_id: UUID, *, prints: Sequence[bytes], phone_masked: str) -> AccountId:
-        """The account of a phone number, known or new; `prints` are the number's prints, the one to keep first.
+        """The account of a phone number, known or new; `prints` are the number's fingerprints, the one to store first.
 
-        Rejected, in words, when the account is in use or parked, is another tenant's, or somebody is logging in to it.
+        Raises Rejected with an explanation if the account is in use, parked or another tenant's, or another login to it is open.
         """
         async with self._transactions.begin() as connection:
             tenant_id = await connection.fetchval("SELECT tenant_id FROM login_attempts WHERE attempt_id = $1", attempt_id)
@@ -207,7 +207,7 @@ class Logins(LoginRequests):
         return AccountId(row["account_id"])
 
     async def account_for_stranger(self, attempt_id: UUID) -> AccountId:
-        """An account for somebody whose number is known only when the login is done."""
+        """Creates an account for a person whose number is known only after the login."""
         async with self._transactions.begin() as connection:
             number = await connection.fetchval(
                 """
@@ -219,8 +219,8 @@ class Logins(LoginRequests):
             await _log_in_to(connection, attempt_id, number)
         return AccountId(number)
 
-    async def known_account(self, attempt_id: UUID, made: AccountId, *, user_id: int, prints: Sequence[bytes]) -> AccountId:
-        """The account that the stranger had here before, or else the one that was made. Rejected as for a number."""
+    async def known_account(self, attempt_id: UUID, created: AccountId, *, user_id: int, prints: Sequence[bytes]) -> AccountId:
+        """The account that this person had here before, or the one just created. Raises Rejected like `account_for`."""
         async with self._transactions.begin() as connection:
             tenant_id = await connection.fetchval("SELECT tenant_id FROM login_attempts WHERE attempt_id = $1", attempt_id)
             row = await connection.fetchrow(
@@ -231,16 +231,16 @@ class Logins(LoginRequests):
                 """,
                 user_id,
                 list(prints),
-                made,
+                created,
             )
             if row is None:
-                return made
+                return created
             _require_free(row, tenant_id)
             await _log_in_to(connection, attempt_id, row["account_id"])
         return AccountId(row["account_id"])
 
     async def forget_stranger(self, account_id: AccountId) -> None:
-        """Nobody has logged in to it. What has become an account stays."""
+        """Deletes the account of an unfinished login. An account with a login stays."""
         async with self._transactions.begin() as connection:
             gone = "account_id = $1 AND user_id IS NULL AND session IS NULL"
             await connection.execute(
@@ -250,7 +250,7 @@ class Logins(LoginRequests):
             await connection.execute(f"DELETE FROM telegram_accounts WHERE {gone}", account_id)
 
     async def identify(self, account_id: AccountId, owner: Owner) -> None:
-        """Remember whose account it is. Rejected when the same is here already: together they would have twice its budget."""
+        """Stores the account's Telegram user. Raises Rejected if that user has an account here: together they would have twice the budget."""
         async with self._transactions.begin() as connection:
             other = await connection.fetchval(
                 "SELECT account_id FROM telegram_accounts WHERE user_id = $2 AND account_id <> $1", account_id, owner.user_id

@@ -1,4 +1,4 @@
-"""A tenant's own accounts: what they are, what they do, what Telegram has asked them to leave alone. No secrets."""
+"""A tenant's own accounts: their states, their work, and the methods that Telegram has blocked. No secrets."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from telegram_assistant.stores.postgres.database import TenantTransactions
 
 @dataclass(frozen=True, slots=True)
 class MethodLimit:
-    """What is written down of an account's use of one method."""
+    """The saved limits of an account for one method."""
 
     method: str
     blocked_until: datetime | None
@@ -26,7 +26,7 @@ class OwnAccount:
 
     public_id: UUID
     number: int
-    """By which the commands call it."""
+    """The account's number in commands."""
     phone_masked: str | None
     state: AccountState
     state_reason: str | None
@@ -34,14 +34,14 @@ class OwnAccount:
     lease_until: datetime | None
     created_at: datetime
     channels: int
-    """Followed ones that it can read; of the operator's accounts, those that it does read."""
+    """Followed channels that it can read; for an operator's account, those that it reads."""
     overdue: int
-    """Those of them that should have been read five minutes ago."""
+    """Channels that have been due for at least five minutes."""
     lost_channels: int
-    """That it cannot open any more."""
+    """Channels that it can no longer open."""
     open_backfills: int
     requests_per_second: float | None
-    """That its channels need; None before the first plan."""
+    """Requests that its channels need; None before the first plan."""
     limits: tuple[MethodLimit, ...]
 
 
@@ -52,7 +52,7 @@ SELECT a.account_id, a.public_id, a.phone_masked, a.state, a.state_reason, a.cre
 FROM telegram_accounts a JOIN work_of_accounts() w USING (account_id) ORDER BY a.account_id
 """
 
-# A reset and a login are no business of this door, so a state without a session is never left here.
+# This interface neither resets accounts nor logs in, so it never resumes an account without a session.
 WAKEABLE = frozenset({AccountState.PAUSED, AccountState.QUARANTINED})
 
 
@@ -87,11 +87,11 @@ class OwnAccounts:
         )
 
     async def pause(self, public_id: UUID, *, why: str) -> bool:
-        """False where the tenant has no such account. Who uses it lets go within 20 seconds."""
+        """Pauses an account; its holder releases it within 20 seconds. Returns False if the tenant has no such account."""
         return await self._change(public_id, AccountState.PAUSED, why, BEFORE[AccountState.PAUSED])
 
     async def resume(self, public_id: UUID) -> bool:
-        """False where the tenant has no such account."""
+        """Resumes an account. Returns False if the tenant has no such account."""
         return await self._change(public_id, AccountState.ACTIVE, None, WAKEABLE)
 
     async def _change(self, public_id: UUID, state: AccountState, why: str | None, before: frozenset[AccountState]) -> bool:

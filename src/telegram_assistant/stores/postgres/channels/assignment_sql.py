@@ -1,10 +1,11 @@
-"""Who reads what: the statements that give every channel, and its open work, to an account that may and can."""
+"""SQL that assigns every channel, with its open work, to an account that may and can read it."""
 
 from telegram_assistant.stores.postgres.media.files import READER
 
-# An account may read a channel for its own tenant if that tenant follows it; an operator's account any public one.
-# Joined first; else by chance that favours who has less to do, and that falls the same way every time. What was read by its
-# public preview so far is read at once, as if for the first time: an account trusts only what accounts have proven.
+# An account may read a channel that its own tenant follows; an operator's account may read any public channel. Accounts that
+# joined the channel come first. Among the others a weighted hash decides: it favours accounts with fewer channels and always
+# gives the same result. A channel that was read by its public preview is due at once, as if for the first time, because an
+# account trusts only the ids that accounts have proven.
 GIVE_ACCOUNTS = """
 WITH usable AS (
     SELECT r.channel_id, r.account_id, r.joined, a.tenant_id, t.is_operator
@@ -32,10 +33,10 @@ FROM homeless h LEFT JOIN chosen USING (channel_id) LEFT JOIN preview_coverage w
 WHERE s.channel_id = h.channel_id AND s.account_id IS DISTINCT FROM chosen.account_id
 """
 
-# Where previews begin again one day, they do not go back to where they were.
+# If previews read the channel again one day, they start anew.
 FORGET_PREVIEWS = "DELETE FROM preview_coverage w USING poll_schedule s WHERE s.channel_id = w.channel_id AND s.account_id IS NOT NULL"
 
-# Where no account can open a public channel that somebody follows, one that may is asked to find it by its name.
+# If no account can open a public channel that somebody follows, an account that may read it is asked to resolve its name.
 ASK_FOR_ACCESS = """
 INSERT INTO channel_requests (tenant_id, account_id, kind, reference)
 SELECT DISTINCT ON (c.channel_id) NULL::bigint, a.account_id, 'access', c.username
@@ -60,7 +61,7 @@ WHERE b.state = 'open' AND p.channel_id = b.channel_id AND b.account_id IS DISTI
     WHERE a.account_id = p.account_id AND (a.tenant_id = b.requested_by OR t.is_operator)))
 """
 
-# Files go where their channel's reader goes.
+# Media jobs move with the reader of their channel.
 MOVE_MEDIA = f"""
 WITH moved AS (
     SELECT j.channel_id, j.account_id AS before, reader.account_id

@@ -1,4 +1,4 @@
-"""Reading the past: one open job per channel, worked off in small steps by the account it was given to."""
+"""Backfill jobs: at most one open job per channel, processed in small steps by the account it is assigned to."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,27 +15,27 @@ MAX_ATTEMPTS = 5
 
 
 class BackfillKind(StrEnum):
-    """Why the past is read."""
+    """Why history is read."""
 
     HISTORY = "history"
-    """Somebody wants more of it than is stored."""
+    """A tenant wants more history than is stored."""
     GAP = "gap"
-    """The ledger shows a hole."""
+    """The coverage ledger has a gap."""
     VERIFY = "verify"
-    """Once more from the newest down to the floor, to be sure."""
+    """Reads everything again from the newest post down to the floor."""
     SILENCE = "silence"
-    """Policy `classic`: the channel is silent for longer than usual, so its last window is read again."""
+    """Policy `classic`: the channel has been silent for longer than usual, so its last window is read again."""
     RECHECK = "recheck"
-    """What was stored lately is read again: it may have been edited or deleted."""
+    """Reads recently stored posts again: they may have been edited or deleted."""
 
 
 LOOKS_BACK = frozenset({BackfillKind.SILENCE, BackfillKind.RECHECK})
-"""They read again down to a date, whatever is wanted of the past."""
+"""Kinds that read again down to a date, independently of the history that tenants want."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
-    """A claimed job. `below` is how far down a job that reads everything has come."""
+    """A claimed job. `below` is the lowest id that a job of kind `verify` has reached."""
 
     backfill_id: int
     channel_id: ChannelId
@@ -43,7 +43,7 @@ class Backfill:
     requested_by: TenantId
     kind: BackfillKind
     former_owner: str | None
-    """The instance that had the job before."""
+    """The instance that held the job before."""
     since: datetime | None
     below: MessageId | None
     lease_epoch: int
@@ -54,7 +54,7 @@ class Backfill:
     gaps: tuple[IdRange, ...]
 
 
-# The highest id that is known and the holes below it, newest first: newest history is wanted first.
+# Returns the highest known id and the gaps below it, newest first, because the newest history is filled first.
 CLAIM = f"""
 WITH due AS (
     SELECT backfill_id, lease_owner AS former_owner FROM backfills
@@ -78,6 +78,7 @@ LEFT JOIN coverage v ON v.channel_id = b.channel_id
 """
 
 OPEN = """
+-- $1 channel, $2 kind, $3 tenant that requests it (0: none), $4 since, $5 account (NULL: the channel's reader), $6 delay
 INSERT INTO backfills AS b (channel_id, account_id, requested_by, kind, since, next_try_at)
 SELECT s.channel_id, coalesce($5, s.account_id), $3, $2, $4, now() + $6 FROM poll_schedule s WHERE s.channel_id = $1
 ON CONFLICT (channel_id) WHERE state = 'open' DO UPDATE
@@ -99,7 +100,7 @@ FROM ours WHERE v.channel_id = $1
 
 
 class Backfills:
-    """A system store. Who claims a job writes under its epoch; a later claim fences it off."""
+    """A system store. The claimant of a job writes under its epoch; a later claim fences it off."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
@@ -114,18 +115,18 @@ class Backfills:
         account_id: AccountId | None = None,
         delay: timedelta = timedelta(0),
     ) -> bool:
-        """Ask for it; False when a job is open that does as much, or that comes first."""
+        """Opens a job. Returns False if an open job already covers it or has precedence."""
         async with self._transactions.begin() as connection:
             return await connection.fetchval(OPEN, channel_id, kind.value, requested_by or 0, since, account_id, delay) is not None
 
     async def look_back(self, channel_id: ChannelId, since: datetime) -> None:
-        """Read again what was posted since then, in the course of time; unless other work of the past comes first."""
+        """Schedules a recheck of posts since then, unless another open job of the channel has precedence."""
         if await self.open(channel_id, BackfillKind.RECHECK, since=since):
             async with self._transactions.begin() as connection:
                 await connection.execute("UPDATE poll_schedule SET rechecked_at = now() WHERE channel_id = $1", channel_id)
 
     async def look_twice(self, channel_id: ChannelId) -> None:
-        """Read again, in a while, what seems to be gone; nothing where nothing does."""
+        """Schedules a second look at the posts that seem to be gone, if there are any."""
         query = "SELECT min(posted_at) FROM posts WHERE channel_id = $1 AND missed_at IS NOT NULL"
         async with self._transactions.begin() as connection:
             since = await connection.fetchval(query, channel_id)
@@ -133,7 +134,7 @@ class Backfills:
             await self.open(channel_id, BackfillKind.RECHECK, since=since, delay=SECOND_LOOK)
 
     async def claim(self, account_id: AccountId, owner: str, lease_epoch: int) -> Backfill | None:
-        """The next job of this account: holes before history."""
+        """The next job of this account: gaps before history."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(CLAIM, account_id, owner, lease_epoch, CLAIM_SECONDS)
         if row is None:
@@ -141,29 +142,29 @@ class Backfills:
         return Backfill(**{**dict(row), "kind": BackfillKind(row["kind"]), "gaps": id_ranges(row["gaps"] or ())})
 
     async def is_at_work(self, instance: str) -> bool:
-        """Whether that process still reads with some account."""
+        """Whether that instance still holds the lease of any account."""
         query = "SELECT EXISTS (SELECT 1 FROM telegram_accounts WHERE lease_owner = $1 AND lease_until > now())"
         async with self._transactions.begin() as connection:
             return bool(await connection.fetchval(query, instance))
 
     async def lower_floor(self, job: Backfill, floor_id: MessageId, floor_at: datetime) -> None:
-        """Everything down to there is wanted from now on. The floor never rises."""
+        """Extends the wanted history down to there. The floor never rises."""
         async with self._transactions.begin() as connection:
             await connection.execute(LOWER_FLOOR, job.channel_id, job.backfill_id, job.lease_epoch, floor_id, floor_at)
 
     async def pause(self, job: Backfill, *, posts: int, seconds: float = 0.0) -> None:
-        """A step is done, and there is more to do."""
+        """Ends a step of a job that has more to do."""
         await self._update(job, "posts = posts + $3, attempts = 0, error = NULL, next_try_at = now() + make_interval(secs => $4)", posts, seconds)
 
     async def finish(self, job: Backfill, *, posts: int) -> None:
         await self._update(job, "state = 'done', finished_at = now(), posts = posts + $3, error = NULL", posts)
 
     async def fail(self, job: Backfill, why: str, *, pause: timedelta) -> bool:
-        """True when it was the last attempt: then the job is over, and a person sees why."""
-        over = job.attempts + 1 >= MAX_ATTEMPTS
+        """Records a failed attempt. Returns True if it was the last one; the job then keeps the error for people to see."""
+        is_last = job.attempts + 1 >= MAX_ATTEMPTS
         change = "attempts = attempts + 1, error = $3, next_try_at = now() + $4, state = CASE WHEN $5 THEN 'failed' ELSE 'open' END"
-        await self._update(job, change, why, pause, over)
-        return over
+        await self._update(job, change, why, pause, is_last)
+        return is_last
 
     async def _update(self, job: Backfill, change: str, *values: object) -> None:
         async with self._transactions.begin() as connection:

@@ -1,4 +1,4 @@
-"""Requests to follow channels, as their tenant makes and sees them. Which is served next, `request_queue` decides."""
+"""Requests to follow channels, as their tenant makes and sees them. `request_queue` decides which is served next."""
 
 import json
 from collections import defaultdict
@@ -27,7 +27,7 @@ REFERENCES = {
 
 @dataclass(frozen=True, slots=True)
 class NewRequest:
-    """What is asked for; of a certain account, if it is named."""
+    """A new request; if `account_id` is set, only that account serves it."""
 
     kind: RequestKind
     reference: str
@@ -36,13 +36,13 @@ class NewRequest:
 
     @property
     def key(self) -> tuple[str, str, int | None]:
-        """Of two with the same key one suffices."""
+        """Requests with the same key are duplicates."""
         return _key(self.kind, self.reference, self.account_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelRequest:
-    """A request and its fate. `outcome` is in words: what was found, why it failed, or why it was put off."""
+    """A request and its state. `outcome` is a sentence: what was found, why it failed, or why it was postponed."""
 
     request_id: UUID
     kind: RequestKind
@@ -54,11 +54,11 @@ class ChannelRequest:
     created_at: datetime
     answered_at: datetime | None
     position: int | None
-    """Among the tenant's open requests of this kind, from 1."""
+    """Position among the tenant's open requests of this kind, from 1."""
 
     @property
     def shown(self) -> str:
-        """As a person writes it; invitations and links to folders are keys to channels, so they are shortened."""
+        """The reference as people write it. Invitations and folder links give access to channels, so they are shortened."""
         match self.kind:
             case RequestKind.DIALOGS:
                 return "the channels that the account has joined"
@@ -70,14 +70,15 @@ class ChannelRequest:
 
 @dataclass(frozen=True, slots=True)
 class RequestCursor:
-    """The request before the next page."""
+    """The last request of a page."""
 
     created_at: datetime
     request_id: UUID
 
 
-# Names are the same in any case. The moments of one batch differ, so that its order is kept.
+# Names are case-insensitive. The times of one batch differ by a microsecond each, which preserves its order.
 ADD = """
+-- arrays, one element per request: $1 kind, $2 reference, $3 key, $4 options, $5 account; $6 most open requests of the tenant
 WITH wanted AS (
     SELECT w.*, EXISTS (
         SELECT 1 FROM channel_requests r
@@ -109,7 +110,7 @@ class ChannelRequests:
         self._transactions = transactions
 
     async def add(self, wanted: Sequence[NewRequest], *, max_open: int = MAX_OPEN_REQUESTS) -> tuple[UUID | None, ...]:
-        """The id of each; None where the tenant has as many open ones as it may. An open one of the same kind and name is joined."""
+        """The id of each; None beyond `max_open`. A request equal to an open one of the tenant is merged into it."""
         different = {one.key: one for one in wanted}.values()
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -125,7 +126,7 @@ class ChannelRequests:
         return tuple(ids.get(one.key) for one in wanted)
 
     async def page(self, state: RequestState | None, *, limit: int, before: RequestCursor | None = None) -> tuple[ChannelRequest, ...]:
-        """The newest first."""
+        """One page of requests, the newest first."""
         return await self._fetch(
             f"""
             {SHOWN} WHERE ($1::text IS NULL OR r.state = $1) AND ($3::timestamptz IS NULL OR (r.created_at, r.request_id) < ($3, $4::uuid))
@@ -138,17 +139,17 @@ class ChannelRequests:
         )
 
     async def some(self, request_ids: Collection[UUID]) -> tuple[ChannelRequest, ...]:
-        """Those of them that are the tenant's, in the order in which they were made."""
+        """Those of these requests that belong to the tenant, the oldest first."""
         return await self._fetch(f"{SHOWN} WHERE r.request_id = ANY($1) ORDER BY r.created_at, r.request_id", list(request_ids))
 
     async def waiting(self) -> dict[RequestKind, int]:
-        """How many are open, of each kind."""
+        """The number of open requests of each kind."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT kind, count(*) AS requests FROM channel_requests WHERE state = 'open' GROUP BY kind ORDER BY kind")
         return {RequestKind(row["kind"]): row["requests"] for row in rows}
 
     async def capacity(self) -> Capacity:
-        """Who serves the tenant's requests, and how much is left of their budgets."""
+        """The accounts that serve the tenant's requests, and what is left of their budgets."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT * FROM accounts_for_requests($1)", sorted({budget_of(one).method for one in METHODS.values()}))
             beside = await connection.fetchrow("SELECT * FROM beside_requests()")
@@ -164,7 +165,7 @@ class ChannelRequests:
                     pace=row["pace"],
                     pace_age_seconds=row["pace_age_seconds"],
                 )
-        assert beside is not None  # an aggregate always answers
+        assert beside is not None  # an aggregate always returns a row
         serving = tuple(ServingAccount(is_own, is_running, limits[number]) for number, (is_own, is_running) in accounts.items())
         return Capacity(serving, beside["tenants"], beside["has_previews"])
 
@@ -179,19 +180,19 @@ def _key(kind: str, reference: str, account_id: int | None) -> tuple[str, str, i
 
 
 def options_of(wanted: Subscription) -> dict[str, object]:
-    """What was said, as JSON can hold it."""
-    said = {
+    """The options that were set, as JSON values."""
+    options = {
         "folder": wanted.folder,
         "priority": wanted.priority and wanted.priority.value,
         "ai_policy": wanted.ai_policy and wanted.ai_policy.value,
         "history_days": wanted.history_days,
         "wants_media": wanted.wants_media,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def subscription_of(options: dict[str, Any]) -> Subscription:
-    """Which channel it is for is not known yet."""
+    """The subscription that these options describe; its channel is not known yet."""
     priority, ai_policy = options.get("priority"), options.get("ai_policy")
     return Subscription(
         channel_id=NOT_KNOWN_YET,

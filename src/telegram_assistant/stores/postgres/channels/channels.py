@@ -1,4 +1,4 @@
-"""Channels, and who subscribes to them."""
+"""Channels and their subscriptions."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions, TenantTransactions
 
 NOT_KNOWN_YET = ChannelId(0)
-"""The channel of a subscription that waits to be found."""
+"""The channel of a subscription whose channel has not been resolved yet."""
 EVERYTHING_DAYS = 36_500
-"""All of a channel's history."""
+"""History days that stand for all of a channel's history."""
 DEFAULT_HISTORY_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """What a tenant wants of a channel. None: not said, so a followed channel keeps what it has and a new one gets the default."""
+    """A tenant's options for a channel. None means unset: a followed channel keeps its value, a new one gets the default."""
 
     channel_id: ChannelId
     folder: str | None = None
     priority: Priority | None = None
     ai_policy: AiPolicy | None = None
-    """By default what the tenant has chosen for channels to come."""
+    """The default is the tenant's `default_ai_policy`."""
     history_days: int | None = None
     wants_media: bool | None = None
     keeps_protected: bool | None = None
-    """Media are kept although the channel is private or protects its content."""
+    """Stores media although the channel is private or protects its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class FollowedChannel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelFilter:
-    """Those of a tenant's channels that somebody asks for."""
+    """A filter of a tenant's channel list."""
 
     words: str | None = None
-    """In title or name."""
+    """Matches the title or the username."""
     folder: str | None = None
     priority: Priority | None = None
     active: bool | None = None
@@ -66,24 +66,24 @@ class ChannelFilter:
 MAY_FOLLOW = """(NOT c.is_private OR EXISTS (
     SELECT 1 FROM account_channels r JOIN telegram_accounts a ON a.account_id = r.account_id
     WHERE r.channel_id = c.channel_id AND a.tenant_id = $1 AND r.read_at > now() - interval '7 days'))"""
-"""A private channel only where one of the tenant's own accounts has read it lately."""
+"""A tenant may follow a private channel only if one of its own accounts has read it within 7 days."""
 DEFAULT_POLICY = "(SELECT t.default_ai_policy FROM tenants t WHERE t.tenant_id = $1)"
 OPTIONS = ("folder", "priority", "ai_policy", "history_days", "wants_media", "keeps_protected")
 DEFAULTS = ("NULL", "'normal'", DEFAULT_POLICY, str(DEFAULT_HISTORY_DAYS), "true", "false")
 
 
 def wanted_options(first: int) -> str:
-    """For a new subscription: what was said, in parameters from that number on, else the defaults."""
+    """Values of a new subscription: the parameters from number `first` on, or the defaults if NULL."""
     return ", ".join(f"coalesce(${number}, {default})" for number, default in enumerate(DEFAULTS, first))
 
 
 def kept_options(first: int) -> str:
-    """For an existing subscription: what was said, else what it has."""
+    """Assignments for an existing subscription: the parameters from number `first` on; NULL keeps the value."""
     return ", ".join(f"{name} = coalesce(${number}, subscriptions.{name})" for number, name in enumerate(OPTIONS, first))
 
 
 def values_of(wanted: Subscription) -> tuple[object, ...]:
-    """The parameters for both."""
+    """The parameters for `wanted_options` and `kept_options`, in the order of OPTIONS."""
     priority, ai_policy = wanted.priority and wanted.priority.value, wanted.ai_policy and wanted.ai_policy.value
     return wanted.folder, priority, ai_policy, wanted.history_days, wanted.wants_media, wanted.keeps_protected
 
@@ -95,12 +95,12 @@ class Channels:
         self._transactions = transactions
 
     async def register(self, channel: Channel) -> None:
-        """Remember a channel, or what has changed about it."""
+        """Stores a channel, or updates it."""
         async with self._transactions.begin() as connection:
             await _register(connection, channel)
 
     async def open_to(self, account_id: AccountId, channel: Channel, access_hash: int, *, joined: bool, read_at: datetime) -> None:
-        """An account has found the channel: its access hash is valid for this account only."""
+        """Records that an account can open the channel. The access hash is valid for this account only."""
         async with self._transactions.begin() as connection:
             await _register(connection, channel)
             await connection.execute(
@@ -117,7 +117,7 @@ class Channels:
             )
 
     async def show(self, channel: Channel) -> None:
-        """A public page shows the channel: what only an account can know of it stays as it is known."""
+        """Stores a channel seen on a public page. Columns that only an account can know stay unchanged."""
         async with self._transactions.begin() as connection:
             known = await connection.execute(
                 "UPDATE channels SET title = $2, username = $3, is_private = false WHERE channel_id = $1",
@@ -129,7 +129,7 @@ class Channels:
                 await _register(connection, channel)
 
     async def named(self, username: str) -> Channel | None:
-        """A public channel that was found before, by whichever account: a name is resolved once."""
+        """The public channel with this username, if any account has resolved it before: a name is resolved once."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
                 "SELECT channel_id, title, username, kind, is_private, protected FROM channels WHERE lower(username) = lower($1)", username
@@ -137,10 +137,11 @@ class Channels:
         return Channel(**dict(row)) if row else None
 
     async def subscribe(self, tenant_id: TenantId, wanted: Subscription) -> None:
-        """Follow a channel because somebody asks for it. Rejected when the tenant may not."""
+        """Subscribes a tenant to a channel on request. Raises Rejected if the tenant may not follow it."""
         async with self._transactions.begin() as connection:
             followed = await connection.execute(
                 f"""
+                -- $1 tenant, $2 channel, $3-$8 OPTIONS: folder, priority, AI policy, days of history, wants media, keeps protected
                 INSERT INTO subscriptions (tenant_id, channel_id, {", ".join(OPTIONS)})
                 SELECT $1, c.channel_id, {wanted_options(3)} FROM channels c WHERE c.channel_id = $2 AND {MAY_FOLLOW}
                 ON CONFLICT (tenant_id, channel_id) DO UPDATE
@@ -158,6 +159,7 @@ class Channels:
 async def _register(connection: Connection, channel: Channel) -> None:
     await connection.execute(
         """
+        -- $1 channel, $2 title, $3 username, $4 kind, $5 is private, $6 protected
         WITH known AS (
             INSERT INTO channels (channel_id, title, username, kind, is_private, protected)
             VALUES ($1, $2, $3, $4, $5, $6)
@@ -177,7 +179,7 @@ async def _register(connection: Connection, channel: Channel) -> None:
 
 
 SET_TIER = "SELECT refresh_tiers(ARRAY[$1::bigint])"
-"""After every change of a subscription. A channel that nobody follows is never due."""
+"""Runs after every change of a subscription. A channel that nobody follows is never due."""
 
 
 FOLLOWED = """
@@ -198,26 +200,27 @@ class Followed:
         return await self._fetch(f"{FOLLOWED} ORDER BY s.folder NULLS FIRST, c.title, s.channel_id")
 
     async def some(self, channel_ids: Collection[ChannelId]) -> dict[ChannelId, FollowedChannel]:
-        """Those of them that the tenant follows."""
+        """Those of these channels that the tenant follows."""
         return {one.channel_id: one for one in await self._fetch(f"{FOLLOWED} WHERE s.channel_id = ANY($1)", list(channel_ids))}
 
     async def named(self, usernames: Collection[str]) -> dict[str, FollowedChannel]:
-        """Those that the tenant follows already, by their names in small letters."""
+        """The channels with these usernames that the tenant follows, keyed by lower-case username."""
         found = await self._fetch(f"{FOLLOWED} WHERE s.active AND lower(c.username) = ANY($1)", [one.lower() for one in usernames])
         return {one.username.lower(): one for one in found if one.username}
 
     async def poll(self, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
-        """Read a followed channel now, by an account of the tenant's own. False when it has none at work.
+        """Makes a followed channel due now for one of the tenant's own accounts. Returns False if none is running.
 
-        An account that cannot open the channel yet looks it up before it reads.
+        An account that cannot open the channel yet resolves it before reading.
         """
         async with self._transactions.begin() as connection:
             return bool(await connection.fetchval("SELECT poll_followed_channel($1, $2, $3)", channel_id, mode and mode.value, first))
 
     async def page(self, which: ChannelFilter, *, limit: int, after: ChannelId | None = None) -> tuple[FollowedChannel, ...]:
-        """In the order of their ids, which never change."""
+        """One page of channels, in the order of their ids, which never change."""
         return await self._fetch(
             f"""
+            -- $1 last channel of the previous page, $2 page size, $3 words, $4 folder, $5 priority, $6 active
             {FOLLOWED} WHERE s.channel_id > $1
               AND ($3::text IS NULL OR strpos(lower(coalesce(c.title, '')), lower($3)) > 0 OR strpos(lower(coalesce(c.username, '')), lower($3)) > 0)
               AND ($4::text IS NULL OR s.folder = $4) AND ($5::text IS NULL OR s.priority = $5) AND ($6::boolean IS NULL OR s.active = $6)
@@ -232,7 +235,10 @@ class Followed:
         )
 
     async def change(self, wanted: Subscription, *, leaves_folder: bool = False, is_requested: bool = False) -> bool:
-        """Follow a channel differently; False when the tenant does not follow it. One that is requested stays, whatever folders do."""
+        """Changes the options of a subscription. Returns False if the tenant does not follow the channel.
+
+        `is_requested` detaches it from its Telegram folder, so that no change of the folder removes it.
+        """
         async with self._transactions.begin() as connection:
             changed = await connection.execute(
                 f"UPDATE subscriptions SET {kept_options(2)} WHERE channel_id = $1", wanted.channel_id, *values_of(wanted)
@@ -245,7 +251,7 @@ class Followed:
         return bool(changed == "UPDATE 1")
 
     async def leave(self, channel_id: ChannelId) -> bool:
-        """Stop following; the posts stay for other subscribers. False when the tenant did not follow it."""
+        """Deletes the subscription; the posts stay for other subscribers. Returns False if the tenant did not follow the channel."""
         async with self._transactions.begin() as connection:
             left = await connection.execute("DELETE FROM subscriptions WHERE channel_id = $1", channel_id)
             await connection.execute(SET_TIER, channel_id)

@@ -12,7 +12,7 @@ from telegram_assistant.stores.postgres.database import SystemTransactions, Tena
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What is known of a channel above its floor. Complete when there is no gap."""
+    """The proven and missing ids of a channel above its floor. Complete if there is no gap."""
 
     floor_id: MessageId
     newest_id: MessageId
@@ -26,9 +26,9 @@ class Coverage:
 
 
 NEWEST = "CROSS JOIN LATERAL (SELECT greatest(c.newest_message_id, upper(v.verified) - 1) AS newest_id) n"
-"""The highest id that is known, for a query that has the channel as `c` and its coverage as `v`."""
+"""The highest known id, for a query that has the channel as `c` and its coverage as `v`."""
 GAPS = "unnest(int8multirange(int8range(least(v.floor_id, n.newest_id + 1), n.newest_id + 1)) - v.verified) AS gap"
-"""The ranges of ids between the floor and the newest that nothing proves."""
+"""The unproven id ranges between the floor and the newest id."""
 
 _COVERAGE = f"""
 SELECT v.floor_id, {{verified_at}} AS verified_at, n.newest_id,
@@ -41,8 +41,8 @@ WHERE v.channel_id = $1
 """
 COVERAGE = _COVERAGE.format(ledger="coverage", verified_at="v.verified_at")
 
-# What others want of the past moves neither the floor that a tenant is shown nor the ranges above it: both begin with the first post
-# of its own window. Everything is in reach where the ledger goes back as far as the window does.
+# History that other tenants want changes neither the floor that a tenant sees nor the ranges above it: both begin with the first
+# post of the tenant's own window. `is_in_reach` is true if the ledger reaches back as far as the window.
 OWN_LEDGER = """(
     SELECT v.channel_id, f.floor_id, s.created_at AS followed_at,
            v.verified * int8multirange(int8range(f.floor_id, NULL)) AS verified,
@@ -54,7 +54,7 @@ OWN_LEDGER = """(
     CROSS JOIN LATERAL (
         SELECT greatest(v.floor_id, coalesce(oldest.message_id, greatest(c.newest_message_id, upper(v.verified) - 1) + 1)) AS floor_id) f
     WHERE s.active)"""
-# Every landing verifies something, also of a past that only others want; so a tenant is told of the last poll.
+# Every landing updates `verified_at`, also for history that only other tenants want, so a tenant sees the time of the last poll.
 _LAST_POLL = "coalesce((SELECT r.last_polled_at FROM reading_of_channels(ARRAY[v.channel_id]) r), v.followed_at)"
 OWN_COVERAGE = _COVERAGE.format(ledger=OWN_LEDGER, verified_at=_LAST_POLL)
 
@@ -67,14 +67,14 @@ class ChannelCoverage:
     title: str
     username: str | None
     floor_at: datetime | None
-    """Since when it is to be complete for the tenant; None: everything is wanted."""
+    """The time since which the channel is to be complete for the tenant; None: all history is wanted."""
     newest_posted_at: datetime | None
     last_polled_at: datetime | None
     missing_ids: int
     status: CoverageStatus
 
 
-# Row-level security and the function each know the tenant's channels; what both know is told.
+# Row-level security and the function each restrict the channels to the tenant's; the join returns the channels that pass both.
 OVERVIEW = f"""
 SELECT c.channel_id, c.title, c.username, nullif(s.visible_from, '-infinity') AS floor_at,
        c.newest_posted_at, r.last_polled_at, r.has_account, v.channel_id IS NOT NULL AS was_read, v.is_in_reach IS NOT FALSE AS is_in_reach,
@@ -91,13 +91,13 @@ LEFT JOIN preview_coverage w ON w.channel_id = r.channel_id
 
 
 class CoverageOverview:
-    """A tenant store: how complete its channels are, and what stands in the way."""
+    """A tenant store: how complete its channels are, and why a channel is not."""
 
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
     async def channels(self, only: Sequence[ChannelId] | None = None) -> tuple[ChannelCoverage, ...]:
-        """All that the tenant follows, or only these of them, in no particular order."""
+        """All channels that the tenant follows, or only these of them, in no particular order."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(OVERVIEW, None if only is None else list(only))
         return tuple(_channel_coverage(dict(row)) for row in rows)
@@ -115,12 +115,12 @@ class CoverageLedger:
         self._transactions = transactions
 
     async def of(self, channel_id: ChannelId, *, max_ranges: int = 1000) -> Coverage | None:
-        """The channel's coverage with its newest gaps and proven ranges first; None before the first page has landed."""
+        """The channel's coverage, the newest gaps and proven ranges first; None before the first page has landed."""
         return await _coverage(self._transactions, COVERAGE, channel_id, max_ranges)
 
 
 class OwnCoverage:
-    """A tenant store: the same, as far as the tenant's own window reaches."""
+    """A tenant store: coverage within the tenant's own window."""
 
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
@@ -139,5 +139,5 @@ async def _coverage(transactions: Transactions, query: str, channel_id: ChannelI
 
 
 def id_ranges(gaps: Iterable[Any]) -> tuple[IdRange, ...]:
-    """PostgreSQL's ranges end before their upper bound."""
+    """Converts PostgreSQL's ranges, which exclude their upper bound, into inclusive ones."""
     return tuple(IdRange(MessageId(gap.lower), MessageId(gap.upper - 1)) for gap in gaps)

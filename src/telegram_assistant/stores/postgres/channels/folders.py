@@ -1,4 +1,4 @@
-"""Folders at Telegram that tenants follow, and what was in them at the last look."""
+"""Telegram folders that tenants follow, and their channels at the last sync."""
 
 import json
 from collections.abc import Collection
@@ -11,12 +11,12 @@ from telegram_assistant.stores.postgres.channels.channels import MAY_FOLLOW, OPT
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 CLAIM = timedelta(minutes=5)
-"""A look that fails or dies is tried again so much later."""
+"""How long a claim lasts; a sync that fails or dies is tried again after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedFolder:
-    """One of them. Telegram knows it by its number, which stays when the title changes."""
+    """A followed folder. Telegram identifies it by `number`, which stays when the title changes."""
 
     folder_id: int
     tenant_id: TenantId
@@ -28,19 +28,19 @@ class FollowedFolder:
 
 @dataclass(frozen=True, slots=True)
 class FolderStatus:
-    """What a person may know about it."""
+    """The state of a folder, for people."""
 
     folder_id: int
     account_id: AccountId
     title: str
     chats: int
     followed: int
-    """Channels that are followed because of this folder."""
+    """Number of channels followed because of this folder."""
     looked_at: datetime | None
     trouble: str | None
 
 
-# Taken out of one folder, and still in another of the tenant's: that one keeps it.
+# If a channel leaves one folder and is still in another folder of the tenant, its subscription passes to the other folder.
 HAND_OVER = """
 UPDATE subscriptions s SET from_folder = other.folder_id
 FROM (SELECT DISTINCT ON (channel_id) channel_id, folder_id FROM folder_channels JOIN followed_folders USING (folder_id)
@@ -49,6 +49,7 @@ WHERE s.tenant_id = $1 AND s.channel_id = other.channel_id AND s.from_folder = $
 """
 LEAVE = "DELETE FROM subscriptions WHERE tenant_id = $1 AND from_folder = $2 AND channel_id = ANY($3) RETURNING channel_id"
 ENTER = f"""
+-- $1 tenant, $2 folder, $3 channels, $4-$9 OPTIONS: folder name, priority, AI policy, days of history, wants media, keeps protected
 INSERT INTO subscriptions (tenant_id, from_folder, channel_id, {", ".join(OPTIONS)})
 SELECT $1, $2, c.channel_id, {wanted_options(4)} FROM channels c WHERE c.channel_id = ANY($3) AND {MAY_FOLLOW}
 ON CONFLICT (tenant_id, channel_id) DO NOTHING RETURNING channel_id
@@ -62,7 +63,7 @@ class FollowedFolders:
         self._transactions = transactions
 
     async def follow(self, tenant_id: TenantId, account_id: AccountId, *, number: int, title: str, subscription: Subscription) -> FollowedFolder:
-        """From now on, or with other options from now on."""
+        """Starts to follow a folder, or changes its options."""
         async with self._transactions.begin() as connection:
             folder_id = await connection.fetchval(
                 """
@@ -79,7 +80,7 @@ class FollowedFolders:
         return FollowedFolder(folder_id, tenant_id, account_id, number, title, subscription)
 
     async def claim(self, account_id: AccountId) -> tuple[FollowedFolder, ...]:
-        """Those of the account that are to be looked at now; they come back in a few minutes unless they are settled."""
+        """The account's folders that are due for a sync. A claim expires after CLAIM unless `settle` ends it."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
@@ -99,9 +100,10 @@ class FollowedFolders:
     async def change(
         self, folder: FollowedFolder, *, put_in: Collection[ChannelId], readable: Collection[ChannelId], taken_out: Collection[ChannelId]
     ) -> int:
-        """What was put in is followed, where it is readable and not followed yet; what was taken out no longer, if this folder brought it.
+        """Applies a folder's changes to the subscriptions; returns how many were added or removed.
 
-        How many subscriptions came or went. A channel that stays in the folder is left as it is: a person may have stopped following it.
+        Added channels are followed if they are readable and not followed yet. Removed channels are unfollowed if this folder brought
+        them. A channel that stays in the folder is left as it is: a person may have stopped following it.
         """
         wanted = folder.subscription
         async with self._transactions.begin() as connection:
@@ -119,7 +121,7 @@ class FollowedFolders:
         return len(changed)
 
     async def settle(self, folder: FollowedFolder, *, title: str, trouble: str | None, again_after: timedelta) -> None:
-        """It was looked at."""
+        """Records that the folder was synced."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE followed_folders SET title = $2, trouble = $3, looked_at = now(), next_look_at = now() + $4 WHERE folder_id = $1",
@@ -143,7 +145,10 @@ class FollowedFolders:
         return tuple(FolderStatus(**dict(row)) for row in rows)
 
     async def leave(self, tenant_id: TenantId, folder_id: int, *, with_channels: bool) -> int:
-        """Follow it no more. Its channels stay followed as if a person had asked for each, or go with it; how many went."""
+        """Stops following a folder; returns how many subscriptions were deleted.
+
+        Without `with_channels` its channels stay followed, as if a person had requested each of them.
+        """
         async with self._transactions.begin() as connection:
             gone: list[ChannelId] = []
             if with_channels:

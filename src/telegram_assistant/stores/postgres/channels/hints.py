@@ -1,4 +1,4 @@
-"""What an account heard by itself, beside the schedule: which channels it reads, and which it should read now."""
+"""Hints from pushed updates, beside the schedule: which channels an account reads, and which of them are due now."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class ReadChannel:
     newest_posted_at: datetime | None
 
 
-# A failed channel rests as long as it was told to. One that is being read is read again afterwards, and none twice in 15 s.
+# A failed channel keeps its pause. A channel that is being read is read again afterwards. No channel is read twice in 15 s.
 HINT = """
 UPDATE poll_schedule s
 SET asked_at = now(),
@@ -34,19 +34,19 @@ WHERE s.account_id = $1 AND a.account_id = $1 AND a.lease_epoch = $2 AND s.next_
 
 
 class Hints:
-    """A system store. A former holder of the account changes nothing, and is told of no channel."""
+    """A system store. A former lease holder of the account changes nothing and gets no channels."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
     async def make_due(self, account_id: AccountId, lease_epoch: int, channel_ids: Collection[ChannelId] | None) -> None:
-        """Something may have been missed in these channels, or, with None, in all that the account has joined: they are due now."""
+        """Makes these channels due now because an update may have been missed; None means all channels that the account has joined."""
         chosen = None if channel_ids is None else list(channel_ids)
         async with self._transactions.begin() as connection:
             await connection.execute(HINT, account_id, lease_epoch, chosen, SHORTEST_SECONDS)
 
     async def read_by(self, account_id: AccountId, lease_epoch: int, channel_ids: Collection[ChannelId]) -> Mapping[ChannelId, ReadChannel]:
-        """Those among the channels that somebody follows and that this account reads: it may have joined others for itself."""
+        """Those of these channels that somebody follows and this account reads; its owner may have joined others privately."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """

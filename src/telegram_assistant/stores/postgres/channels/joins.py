@@ -22,7 +22,7 @@ class Joins:
         self._transactions = transactions
 
     async def candidates(self, account_id: AccountId, now: datetime) -> tuple[Candidate, ...]:
-        """Public channels that this account reads without having joined them, and whose rhythm is known."""
+        """Public channels that this account reads without having joined, and whose rhythm is known."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CANDIDATES, account_id)
         known = [(row, rhythm) for row in rows if (rhythm := rhythm_of(row)) is not None]
@@ -31,7 +31,7 @@ class Joins:
         )
 
     async def count(self, account_id: AccountId) -> int:
-        """As far as it is known: what the owner joins elsewhere is seen when its list is imported."""
+        """The known number of joined channels. Channels that the owner joins in another client count after the next import."""
         async with self._transactions.begin() as connection:
             joined = await connection.fetchval("SELECT count(*) FROM account_channels WHERE account_id = $1 AND joined", account_id)
         return int(joined)

@@ -1,4 +1,4 @@
-"""The channels that an account or the previews read, as far as they were read so far: what a process shows before its first runs."""
+"""The last known state of the channels that an account or the previews read: a process shows it before its first runs."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class KnownChannels:
         return await self._fetch(f"{KNOWN} s.account_id IS NULL AND channel_id IN (SELECT channel_id FROM preview_coverage)")
 
     async def gone(self, account_id: AccountId, channel_ids: Collection[ChannelId]) -> frozenset[ChannelId]:
-        """Those that this account does not read any more: unfollowed, unreadable, or given to another."""
+        """Those of these channels that this account no longer reads: unfollowed, unreadable, or assigned to another account."""
         still = await self._fetch(f"{KNOWN} s.account_id = $1 AND channel_id = ANY($2)", account_id, list(channel_ids))
         return frozenset(channel_ids) - {channel.channel_id for channel in still}
 

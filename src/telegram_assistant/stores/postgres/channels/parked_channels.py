@@ -1,4 +1,4 @@
-"""Channels that rest after too many failed runs, as far as a tenant follows them."""
+"""Channels of a tenant that are parked after too many failed runs."""
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.stores.postgres.channels.schedule import Parked
@@ -22,12 +22,12 @@ class ParkedChannels:
         self._transactions = transactions
 
     async def all(self) -> tuple[Parked, ...]:
-        """Those that are tried again first at the top."""
+        """Parked channels, the next to be retried first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(PARKED)
         return tuple(Parked(**dict(row)) for row in rows)
 
     async def release(self, channel_id: ChannelId) -> bool:
-        """It is read at its next turn. False where the tenant follows no such channel, or it is not parked."""
+        """Makes the channel due at its next turn. Returns False if the tenant does not follow it or it is not parked."""
         async with self._transactions.begin() as connection:
             return bool(await connection.fetchval("SELECT release_channel($1)", channel_id))

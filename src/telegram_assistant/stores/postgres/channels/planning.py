@@ -1,4 +1,4 @@
-"""What the scheduler's tick decides for all channels at once: who reads what, how often, and what is still to be read."""
+"""Queries of the scheduler's tick, over all channels at once: who reads what, how often, and which history is missing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,33 +12,33 @@ from telegram_assistant.stores.postgres.channels.channels import SET_TIER
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 MAX_AT_ONCE = 1000
-"""Jobs that one tick opens: what is left, the next one opens."""
+"""The most jobs that one tick opens; the next tick opens the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What an account has to read: the sum of sqrt(weight * rate) over its channels (domain.rhythm.price)."""
+    """An account's load: the sum of sqrt(weight * rate) over its channels (`rhythm.price`)."""
 
     account_id: AccountId
     channels: int
     roots: float
     has_past: bool
-    """Whether the past takes its share of the account's requests."""
+    """Whether backfills take their share of the account's requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """All active channels at a glance, for the log, health and metrics."""
+    """Totals over all active channels, for the log, health and metrics."""
 
     active: int
     failing: int
     without_account: int
-    """And without a preview that is read instead."""
+    """Channels with neither an account nor a preview."""
     parked: int
     read_since: int
     failed_since: int
     planned_later: int
-    """Channels that were read as planned, are not due yet, and have a reader that Telegram lets read."""
+    """Channels that were read as planned, are not due yet, and have a reader that Telegram does not make wait."""
     last_success_at: datetime | None
 
 
@@ -73,7 +73,8 @@ RETURNING s.channel_id
 
 UNDER_WAY = "b.state = 'open' OR b.state = 'failed' AND b.next_try_at > now() - interval '1 hour'"
 
-# A floor is lowered by the account of who wants it lower; who has none is served by the operator's reader.
+# The floor is lowered by an account of the tenant that wants more history. A tenant without an account is served by the
+# operator's reader.
 WANT_HISTORY = f"""
 WITH deepest AS (
     SELECT DISTINCT ON (s.channel_id) s.channel_id, s.tenant_id, greatest(s.visible_from, 'epoch') AS since
@@ -97,7 +98,7 @@ ON CONFLICT (channel_id) WHERE state = 'open' DO NOTHING
 RETURNING channel_id
 """
 
-# What a run is filling at this moment is no gap yet.
+# Ids that a running poll is filling at this moment are no gap yet.
 WANT_GAPS = f"""
 INSERT INTO backfills (channel_id, account_id, kind)
 SELECT v.channel_id, p.account_id, 'gap'
@@ -110,7 +111,7 @@ ON CONFLICT (channel_id) WHERE state = 'open' DO NOTHING
 RETURNING channel_id
 """
 
-# Whoever was told to wait reads none of its channels, whenever they are due.
+# An account that Telegram makes wait reads none of its channels, whenever they are due.
 SURVEY = f"""
 WITH told_to_wait AS (
     SELECT DISTINCT account_id FROM account_limits WHERE method IN ('{HISTORY.method}', '{CONNECT.method}') AND blocked_until > $2
@@ -130,7 +131,7 @@ WHERE c.is_active
 
 
 class Planning:
-    """A system store, used by whoever holds the scheduler's lock."""
+    """A system store for the holder of the scheduler's lock."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
@@ -138,7 +139,7 @@ class Planning:
     async def survey(self, since: datetime, *, now: datetime) -> Survey:
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(SURVEY, since, now)
-        assert row is not None  # an aggregate always answers
+        assert row is not None  # an aggregate always returns a row
         return Survey(**dict(row))
 
     async def statuses(self, most: int) -> tuple[ChannelStatus, ...]:
@@ -153,7 +154,7 @@ class Planning:
         return tuple(ChannelStatus(**dict(row)) for row in rows)
 
     async def give_accounts(self) -> None:
-        """Every active channel gets an account that may and can read it; a reader that still can keeps it."""
+        """Assigns every active channel to an account that may and can read it. A reader that still can keeps its channel."""
         async with self._transactions.begin() as connection:
             await connection.execute(GIVE_ACCOUNTS)
             await connection.execute(FORGET_PREVIEWS)
@@ -162,7 +163,7 @@ class Planning:
             await connection.execute(ASK_FOR_ACCESS, MAX_AT_ONCE)
 
     async def read_with(self, account_id: AccountId, channel_id: ChannelId) -> None:
-        """Read a channel now with this account, which has just found it; unless another one is reading it at this moment."""
+        """Makes a channel due now for this account, which has just resolved it, unless another account is reading it."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
@@ -179,10 +180,11 @@ class Planning:
         return tuple(Load(**dict(row)) for row in rows)
 
     async def keep_plans(self, plans: Sequence[tuple[Load, float, float, float]], now: datetime) -> None:
-        """(load, requests per second, price before its trim, longest wait in seconds) for each account."""
+        """Stores (load, requests per second, price before its trim, longest wait in seconds) for each account."""
         async with self._transactions.begin() as connection:
             await connection.executemany(
                 """
+                -- $1 account, $2 channels, $3 requests per second, $4 price, $5 longest wait in seconds, $6 planned at
                 INSERT INTO account_plans (account_id, channels, requests_per_second, price, trim, longest_seconds, planned_at)
                 VALUES ($1, $2, $3, $4, 1, $5, $6)
                 ON CONFLICT (account_id) DO UPDATE
@@ -193,7 +195,7 @@ class Planning:
             )
 
     async def due_at_once(self) -> None:
-        """Policy `classic`: every tick makes every channel due that is not being read at this moment."""
+        """Policy `classic`: every tick makes every channel due, except those being read at this moment."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
@@ -204,7 +206,7 @@ class Planning:
             )
 
     async def unfollowed(self) -> list[ChannelId]:
-        """Channels that an account has read, and that nobody follows any more; not those whose last run is under way."""
+        """Channels with an account that nobody follows any more, except those whose last run is still going."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 "SELECT channel_id FROM poll_schedule WHERE next_poll_at = 'infinity' AND account_id IS NOT NULL AND NOT claimed LIMIT $1",
@@ -213,33 +215,33 @@ class Planning:
         return [ChannelId(row["channel_id"]) for row in rows]
 
     async def take_accounts(self, channel_ids: Sequence[ChannelId]) -> None:
-        """No account reads these channels any more, unless somebody follows them again by now."""
+        """Removes the account of these channels, unless somebody follows them again by now."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE poll_schedule SET account_id = NULL WHERE channel_id = ANY($1) AND next_poll_at = 'infinity'", list(channel_ids)
             )
 
     async def suspend_unread(self) -> list[ChannelId]:
-        """Subscriptions to private channels that none of the tenant's own accounts reads any more."""
+        """Suspends subscriptions to private channels that none of the tenant's own accounts reads any more."""
         async with self._transactions.begin() as connection:
             channel_ids = [ChannelId(row["channel_id"]) for row in await connection.fetch(SUSPEND)]
             await connection.executemany(SET_TIER, [(channel_id,) for channel_id in channel_ids])
         return channel_ids
 
     async def want_history(self) -> list[ChannelId]:
-        """Open a backfill where somebody wants more of the past than the floor reaches."""
+        """Opens a backfill for channels of which a tenant wants more history than the floor allows."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(WANT_HISTORY, MAX_AT_ONCE)
         return [ChannelId(row["channel_id"]) for row in rows]
 
     async def want_gaps(self, *, settled_seconds: float) -> list[ChannelId]:
-        """Open a backfill where the ledger shows a hole and nothing was landed for a while."""
+        """Opens a backfill for channels whose ledger has a gap and that landed nothing for `settled_seconds`."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(WANT_GAPS, MAX_AT_ONCE, settled_seconds)
         return [ChannelId(row["channel_id"]) for row in rows]
 
     async def hours_posted(self, now: datetime, most: int) -> dict[ChannelId, list[int]]:
-        """Posts per hour of the week over the last four weeks, of the channels whose profile is oldest and over a day old."""
+        """Posts per hour over the last four weeks, weekdays and weekends apart, of the channels with the oldest profiles over a day old."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(HOURS, now, most)
         counts: dict[ChannelId, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Who reads public previews, when the next page may be asked for, and which channels are read so. By the database's clock."""
+"""The lease of the preview reader, the time of its next request, and the channels it reads. Uses the database's clock."""
 
 from collections.abc import Collection
 
@@ -8,10 +8,10 @@ from telegram_assistant.stores.postgres.channels.schedule import CLAIM_SECONDS, 
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 NO_ACCOUNT = AccountId(0)
-"""Whose channels they are."""
+"""Stands for the account of channels that are read by their preview."""
 LEASE_SECONDS = 60.0
 PATIENCE_SECONDS = 10.0
-"""Who would wait longer for its turn comes back instead."""
+"""The longest wait for a turn; a reader that would wait longer gets Flooded instead."""
 
 TAKE = """
 UPDATE preview_reader SET lease_owner = $1, lease_until = now() + make_interval(secs => $2), lease_epoch = nextval('lease_epochs')
@@ -19,7 +19,7 @@ WHERE lease_until <= now() OR lease_owner = $1
 RETURNING lease_epoch
 """
 
-# The turn is taken by asking for it, so that no crash gives it back.
+# Asking for a turn uses it up, so that no crash gives it back.
 TURN = """
 WITH mine AS (
     SELECT greatest(next_request_at, now()) AS at FROM preview_reader WHERE lease_owner = $1 AND lease_epoch = $2 AND lease_until > now() FOR UPDATE
@@ -57,13 +57,13 @@ class Previews:
         self._transactions = transactions
 
     async def take(self, owner: str) -> int | None:
-        """The epoch under which this process reads previews from now on; None while another one does."""
+        """Takes the lease; returns its epoch, or None while another process holds it."""
         async with self._transactions.begin() as connection:
             epoch = await connection.fetchval(TAKE, owner, LEASE_SECONDS)
         return None if epoch is None else int(epoch)
 
     async def renew(self, owner: str, lease_epoch: int) -> None:
-        """LeaseLost where another process reads by now."""
+        """Extends the lease. Raises LeaseLost if another process holds it now."""
         async with self._transactions.begin() as connection:
             done = await connection.execute(
                 "UPDATE preview_reader SET lease_until = now() + make_interval(secs => $3) WHERE lease_owner = $1 AND lease_epoch = $2",
@@ -79,7 +79,10 @@ class Previews:
             await connection.execute("UPDATE preview_reader SET lease_until = '-infinity' WHERE lease_owner = $1", owner)
 
     async def turn(self, owner: str, lease_epoch: int, *, every_seconds: float) -> float:
-        """In how many seconds one page may be asked for. Flooded when that is too long to wait, LeaseLost where another reads."""
+        """Takes a turn; returns the seconds to wait before the request.
+
+        Raises Flooded if the wait is too long, LeaseLost if another process holds the lease.
+        """
         async with self._transactions.begin() as connection:
             seconds = await connection.fetchval(TURN, owner, lease_epoch, every_seconds, PATIENCE_SECONDS, LEASE_SECONDS)
         if seconds is None:
@@ -89,14 +92,14 @@ class Previews:
         return max(0.0, float(seconds))
 
     async def rest(self, seconds: float) -> None:
-        """Nobody asks for a page for so long, whatever is started anew."""
+        """Blocks all preview requests for so long, across restarts."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE preview_reader SET next_request_at = greatest(next_request_at, now() + make_interval(secs => $1))", seconds
             )
 
     async def gone(self, channel_ids: Collection[ChannelId]) -> frozenset[ChannelId]:
-        """Those that are not read by their preview any more: unfollowed, or read by an account."""
+        """Those of these channels that are no longer read by their preview: unfollowed, or read by an account."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 "SELECT channel_id FROM poll_schedule WHERE account_id IS NULL AND next_poll_at < 'infinity' AND channel_id = ANY($1)",
@@ -105,7 +108,7 @@ class Previews:
         return frozenset(channel_ids) - {ChannelId(row["channel_id"]) for row in rows}
 
     async def claim(self, lease_epoch: int, *, most: int) -> tuple[DueChannel, ...]:
-        """Public channels that are due and that no account reads."""
+        """Claims public channels that are due and have no account."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CLAIM, most, lease_epoch, CLAIM_SECONDS)
         return tuple(due_channel(row) for row in rows)

@@ -1,7 +1,7 @@
 """The queue of requests to follow: which one an account serves next.
 
-Turns go round: of the tenants and kinds that an account may serve, the one that was served longest ago is next. So a tenant with
-thousands of names delays another's single name by one turn, and names delay neither folders nor invitations.
+The queue is round-robin: of the tenants and kinds that an account may serve, the one served longest ago is next. So a tenant
+with thousands of names delays another tenant's single name by one turn, and names delay neither folders nor invitations.
 """
 
 import json
@@ -17,14 +17,14 @@ from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 TAKEN_FOR = timedelta(minutes=2)
-"""A request that nobody answers in this time is served again."""
+"""A request without an answer after this time is served again."""
 LOOKAHEAD = 1000
-"""Among so many of a tenant's oldest names one that is stored is looked for, while there are no look-ups."""
+"""While no lookups are allowed, the queue searches this many of a tenant's oldest names for one that is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedRequest:
-    """A request that is being served. Without a tenant, only the account's own access is wanted."""
+    """A request that is being served. Without a tenant it only opens the channel to the account itself."""
 
     request_id: UUID
     tenant_id: TenantId | None
@@ -32,11 +32,11 @@ class ClaimedRequest:
     reference: str
     subscription: Subscription
     progress: str | None
-    """Where a long list goes on."""
+    """Where reading a long list continues."""
 
 
-# An account serves all kinds for its own tenant, and the access that it was asked for itself; an operator's account also looks names
-# up for tenants that have no account. Tenant 0 stands for nobody.
+# An account serves all kinds for its own tenant, and requests for its own access. An operator's account also resolves names
+# for tenants without an account. Tenant 0 stands for no tenant.
 OF_ACCOUNT = """
 SELECT a.tenant_id, kind, true AS is_own
 FROM telegram_accounts a, unnest($2::text[]) AS kind WHERE a.account_id = $1 AND a.state = 'active' AND kind <> 'access'
@@ -50,18 +50,18 @@ WHERE a.account_id = $1 AND a.state = 'active' AND t.is_operator AND other.tenan
   AND NOT EXISTS (SELECT 1 FROM telegram_accounts o WHERE o.tenant_id = other.tenant_id AND o.state = 'active')
 """
 
-# Public names for which there is no account at all.
+# Public names of tenants that no account serves.
 OF_PREVIEWS = """
 SELECT t.tenant_id, kind, false AS is_own FROM tenants t, unnest($2::text[]) AS kind
 WHERE t.suspended_at IS NULL AND NOT EXISTS (
     SELECT 1 FROM telegram_accounts a JOIN tenants o USING (tenant_id) WHERE a.state = 'active' AND (o.is_operator OR o.tenant_id = t.tenant_id))
 """
 
-# OFFSET 0 keeps it one probe of an index for each request.
+# OFFSET 0 keeps this one index probe per request.
 IS_STORED = "EXISTS (SELECT 1 FROM channels c WHERE lower(c.username) = lower(r.reference) AND NOT c.is_private OFFSET 0)"
 
-# Both lookups are one probe of an index for each party, however many requests it has. Two accounts that choose the same request at the
-# same moment: the second finds it taken, and looks again.
+# Both lookups cost one index probe per party, however many requests it has. If two accounts choose the same request at the
+# same moment, the second finds it taken and tries again.
 CLAIM = """
 WITH parties AS MATERIALIZED ({parties}),
 next AS (
@@ -93,11 +93,11 @@ class RequestQueue:
         self._transactions = transactions
 
     async def claim(self, account_id: AccountId, kinds: Collection[RequestKind], *, only_stored_names: bool = False) -> ClaimedRequest | None:
-        """The request of these kinds that this account serves next. It comes back after two minutes unless it is answered."""
+        """Claims the next request of these kinds for this account. The claim expires after two minutes without an answer."""
         return await self._claim(OF_ACCOUNT, account_id, kinds, condition=f"(r.kind <> 'username' OR {IS_STORED})" if only_stored_names else "true")
 
     async def claim_public(self) -> ClaimedRequest | None:
-        """The next public name that no account can look up, for who reads previews; else as `claim`."""
+        """Claims the next public name that no account can resolve, for the preview reader; otherwise like `claim`."""
         return await self._claim(OF_PREVIEWS, None, [RequestKind.USERNAME])
 
     async def _claim(
@@ -112,22 +112,22 @@ class RequestQueue:
         return ClaimedRequest(row["request_id"], row["tenant_id"], RequestKind(row["kind"]), row["reference"], subscription, row["progress"])
 
     async def answer(self, request_id: UUID, state: RequestState, outcome: str, *, channel_id: ChannelId | None = None) -> None:
-        """It is done or has failed; `outcome` says in words what was found, or why not."""
+        """Closes a request as done or failed; `outcome` is a sentence: what was found, or why not."""
         await self._update(request_id, "state = $2, outcome = $3, channel_id = $4, answered_at = now()", state.value, outcome, channel_id)
 
     async def give_back(self, request_id: UUID) -> None:
-        """Nobody could serve it now: it keeps its place, and its tenant the turn."""
+        """Returns a request that cannot be served now: it keeps its position, and its tenant keeps the turn."""
         await self._update(request_id, "next_try_at = now(), taken_at = NULL")
 
     async def postpone(self, request_id: UUID, why: str, *, pause: timedelta) -> None:
         await self._update(request_id, "next_try_at = now() + $3, outcome = $2", why, pause)
 
     async def keep_progress(self, request_id: UUID, progress: str) -> None:
-        """A long list was read so far."""
+        """Stores how far a long list has been read."""
         await self._update(request_id, "progress = $2, next_try_at = now() + $3", progress, TAKEN_FOR)
 
     async def forget(self, before: datetime) -> int:
-        """Answers that are older than that; how many."""
+        """Deletes requests answered before that time; returns how many."""
         async with self._transactions.begin() as connection:
             done = await connection.execute("DELETE FROM channel_requests WHERE state <> 'open' AND answered_at < $1", before)
         return int(done.removeprefix("DELETE "))

@@ -1,6 +1,6 @@
-"""The due-queue: which channel is read next, by which account. Claiming and completing are one statement per batch.
+"""The due-queue: which channel is read next, by which account. Claiming and completing take one statement per batch.
 
-A claim is a new due time two minutes ahead, so what a dead process has claimed comes back by itself.
+A claim sets the due time two minutes ahead, so channels claimed by a dead process become due again by themselves.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ PLAN = "SELECT price, trim, longest_seconds AS max_seconds, channels FROM accoun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueChannel:
-    """A channel that this process may read now, with all that the run needs to know."""
+    """A channel that this process may read now, with all data that the run needs."""
 
     channel_id: ChannelId
     access_hash: int
@@ -44,11 +44,11 @@ class DueChannel:
     asked_mode: Mode | None
     rechecked_at: datetime
     was_asked: bool
-    """Somebody has asked for this poll."""
+    """Whether somebody requested this poll."""
     joined: bool = False
-    """Telegram tells its account of deletions by itself."""
+    """Whether the account has joined the channel; Telegram then pushes deletions to it."""
     username: str | None = None
-    """Its public name, where it is read by its preview."""
+    """The public name of a channel that is read by its preview."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ class Empty:
     next_poll_at: datetime
     was_parked: bool = False
     rechecked: bool = False
-    """What it showed was held against what is stored."""
+    """Whether the poll compared its page with the stored posts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an account's polls must be worth (domain.rhythm.price, before its trim), and how long a channel may wait at most."""
+    """The value that a poll of this account must have (`rhythm.price`, before its trim), and the longest wait of a channel."""
 
     price: float
     trim: float
@@ -74,7 +74,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """A channel that rests after too many failed runs."""
+    """A channel that pauses after too many failed runs."""
 
     channel_id: ChannelId
     title: str
@@ -83,7 +83,7 @@ class Parked:
     failures: int
 
 
-# Of a claimed row of the schedule `s`, its channel `c`, the ledger `v` and the profile `p`.
+# For a claimed row of the schedule `s`, its channel `c`, the ledger `v` and the profile `p`.
 DUE_COLUMNS = """
        s.channel_id, s.lease_epoch, s.tier, s.weight, greatest(s.due_at, 'epoch') AS due_at, s.last_polled_at,
        c.last_parsed_at, c.newest_posted_at, v.floor_id, p.factors AS profile, s.fail_count,
@@ -93,6 +93,7 @@ DUE_COLUMNS = """
 """
 
 CLAIM = f"""
+-- $1 account, $2 most channels, $3 lease epoch, $4 seconds ahead of time, $5 seconds that a claim lasts, $6 least seconds between two polls
 WITH due AS (
     SELECT channel_id, next_poll_at AS due_at FROM poll_schedule
     WHERE account_id = $1 AND next_poll_at <= now() + make_interval(secs => $4)
@@ -113,8 +114,9 @@ LEFT JOIN channel_profiles p ON p.channel_id = s.channel_id
 ORDER BY s.due_at
 """
 
-# Whoever was asked for while the poll was under way is read again at once; whoever was unfollowed is not read again.
+# A channel that somebody requested while the poll was running is due again at once. An unfollowed channel is not scheduled again.
 COMPLETE = """
+-- $1 account, $2 lease epoch, $3 polled at; arrays, one element per channel: $4 channel, $5 next poll, $6 whether it was rechecked
 WITH done AS (
     UPDATE poll_schedule s
     SET last_polled_at = $3, fail_count = 0, claimed = false,
@@ -140,19 +142,22 @@ UPDATE channels c SET parked_reason = $4, parked_until = $3 FROM failed WHERE c.
 
 
 class Schedule:
-    """A system store. Times of claims go by the database's clock."""
+    """A system store. Claims use the database's clock."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
     async def claim(self, account_id: AccountId, lease_epoch: int, *, most: int, ahead: timedelta = timedelta(0)) -> tuple[DueChannel, ...]:
-        """The channels that are due first, `ahead` of time if one likes, so that no request goes unused; none is read twice in 15 s."""
+        """Claims the channels that are due first. `ahead` also claims channels due soon, so that no request goes unused.
+
+        No channel is read twice in 15 s.
+        """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CLAIM, account_id, most, lease_epoch, ahead.total_seconds(), CLAIM_SECONDS, SHORTEST_SECONDS)
         return tuple(due_channel(row) for row in rows)
 
     async def complete(self, account_id: AccountId, lease_epoch: int, empties: Sequence[Empty], *, polled_at: datetime) -> None:
-        """Polls that found nothing, all in one statement. Polls that found something are completed by their landing."""
+        """Completes polls that found nothing, all in one statement. Landing completes the polls that found posts."""
         async with self._transactions.begin() as connection:
             columns = ([getattr(one, name) for one in empties] for name in ("channel_id", "next_poll_at", "rechecked"))
             await connection.execute(COMPLETE, account_id, lease_epoch, polled_at, *columns)
@@ -161,14 +166,14 @@ class Schedule:
                 await connection.execute("UPDATE channels SET parked_reason = NULL, parked_until = NULL WHERE channel_id = ANY($1)", released)
 
     async def fail(self, channel_id: ChannelId, lease_epoch: int, *, failures_before: int, why: str, now: datetime) -> datetime:
-        """A failed run: when the channel is tried again. After five in a row it is parked, with the reason."""
+        """Records a failed run; returns when the channel is tried again. Five failures in a row park the channel, with the reason."""
         pause, parked = pause_after(failures_before + 1)
         async with self._transactions.begin() as connection:
             await connection.execute(FAIL, channel_id, lease_epoch, now + pause, why if parked else None)
         return now + pause
 
     async def put_back(self, lease_epoch: int, channel_ids: Sequence[ChannelId], *, at: datetime) -> None:
-        """Channels that were claimed and not read, because the account has to wait or stop: no failure."""
+        """Returns claimed channels unread because the account has to wait or stop. This counts as no failure."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
@@ -181,7 +186,7 @@ class Schedule:
             )
 
     async def take_over(self, account_id: AccountId, lease_epoch: int) -> None:
-        """What a former holder of the account has left behind is due at once; its claims would only run out in a while."""
+        """Makes the claims of the account's former lease holder due at once instead of when they expire."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
@@ -202,7 +207,7 @@ class Schedule:
             )
 
     async def lose_access(self, account_id: AccountId, channel_id: ChannelId, reason: str) -> None:
-        """This account cannot open the channel any more; the next plan looks for another one."""
+        """Records that this account can no longer open the channel; the next tick looks for another account."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE account_channels SET lost_at = now(), lost_reason = $3 WHERE account_id = $1 AND channel_id = $2",
@@ -212,7 +217,7 @@ class Schedule:
             )
 
     async def ask(self, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
-        """Read a channel now, before all others if `first`. False when nobody follows it. Releases a parked one."""
+        """Makes a channel due now, before all others if `first`. Releases a parked one. Returns False if nobody follows it."""
         async with self._transactions.begin() as connection:
             done = await connection.execute(
                 """
@@ -229,7 +234,7 @@ class Schedule:
         return bool(done == "UPDATE 1")
 
     async def parked(self) -> tuple[Parked, ...]:
-        """Channels that rest, those that come back first at the top."""
+        """Parked channels, the next to be retried first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
@@ -268,7 +273,7 @@ SEEN = ("observed_since", "level", "level_at", "burst", "burst_at")
 
 
 def rhythm_of(row: asyncpg.Record) -> Rhythm | None:
-    """What is remembered of a channel's posts, from the columns of poll_schedule; None before the first page."""
+    """The channel's posting rhythm from the columns of poll_schedule; None before the first page."""
     since, level, level_at, burst, burst_at = (row[name] for name in SEEN)
     if since is None or level_at is None or burst_at is None:
         return None

@@ -1,4 +1,4 @@
-"""How long channels are silent between posts: computed from the posts when somebody needs it."""
+"""Statistics of the intervals between a channel's posts, computed from the posts on demand."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 EWMA_INTERVALS = 100
-"""What came before weighs less than a millionth."""
+"""Older intervals weigh less than a millionth."""
 
 INTERVALS = f"""
 WITH gaps AS (
@@ -30,15 +30,15 @@ class PostStatistics:
         self._transactions = transactions
 
     async def of(self, channel_id: ChannelId, *, window_days: int, now: datetime) -> Statistics:
-        """Only intervals above zero count, so that an album is one post."""
+        """Counts only intervals above zero, so that an album is one post."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(INTERVALS, channel_id, now - timedelta(days=window_days))
-        assert row is not None  # an aggregate always answers
+        assert row is not None  # an aggregate always returns a row
         posts = row["posts"] if row["latest"] else 0
         return Statistics(row["median"], row["p95"], ewma_of(row["latest"][::-1]), posts, window_days, now)
 
     async def last_before(self, channel_id: ChannelId, moment: datetime) -> MessageId | None:
-        """The newest stored post that is older than that."""
+        """The newest stored post before `moment`."""
         async with self._transactions.begin() as connection:
             found = await connection.fetchval(
                 "SELECT message_id FROM posts WHERE channel_id = $1 AND posted_at < $2 ORDER BY posted_at DESC, message_id DESC LIMIT 1",

@@ -1,4 +1,4 @@
-"""Dead letters: events that a stage could not process, with the reason. Kept here as well as in Redis, which may be lost."""
+"""Dead letters: events that a stage could not process, with the reason. Stored here as well as in Redis, which may lose data."""
 
 import json
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _COLUMNS = "dead_letter_id, stage, stream, entry_id, channel_id, message_id, pay
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """One of them."""
+    """One dead letter."""
 
     dead_letter_id: int
     stage: str
@@ -31,13 +31,13 @@ class DeadLetter:
 
 
 class DeadLetters:
-    """What the operator does with them."""
+    """Operations of the operator."""
 
     def __init__(self, transactions: ApiTransactions | SystemTransactions) -> None:
         self._transactions = transactions
 
     async def newest(self, stage: str | None = None, *, limit: int = 100, before: int | None = None) -> tuple[DeadLetter, ...]:
-        """`before` is the number of the last one of the page above."""
+        """The newest dead letters; `before` is the id of the last one of the previous page."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(f"SELECT {_COLUMNS} FROM list_dead_letters($1, $2, $3)", stage, before, limit)
         return tuple(DeadLetter(**dict(row)) for row in rows)
@@ -48,13 +48,13 @@ class DeadLetters:
         return DeadLetter(**dict(row)) if row else None
 
     async def remove(self, dead_letter_id: int, *, given_up_revision: int | None = None) -> None:
-        """A revision of its post that is given up is not announced again, and older ones are not either."""
+        """Deletes a dead letter. `given_up_revision` and older revisions of its post are not announced again."""
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT remove_dead_letter($1, $2)", dead_letter_id, given_up_revision)
 
 
 class DeadLetterWriter(DeadLetters):
-    """What stages do with them. A system store."""
+    """Operations of the stages. A system store."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
         super().__init__(transactions)
@@ -76,6 +76,7 @@ class DeadLetterWriter(DeadLetters):
         async with self._transactions.begin() as connection:
             await connection.executemany(
                 """
+                -- $1 stage, $2 stream, $3 entry, $4 channel, $5 message, $6 payload, $7 reason, $8 traceback, $9 attempts
                 INSERT INTO dead_letters (stage, stream, entry_id, channel_id, message_id, payload, reason, traceback, attempts)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING
                 """,
@@ -84,7 +85,7 @@ class DeadLetterWriter(DeadLetters):
 
 
 def _post_of(payload: bytes) -> tuple[int | None, int | None]:
-    """The post that an event is about, if it can be read at all."""
+    """The post of an event, if the payload is readable."""
     try:
         post = PostId.parse(str(json.loads(payload)["post_id"]))
     except (ValueError, KeyError, TypeError):
@@ -93,5 +94,5 @@ def _post_of(payload: bytes) -> tuple[int | None, int | None]:
 
 
 def _storable(text: str) -> str:
-    """PostgreSQL keeps neither NUL nor half a character; a letter must never be what stops a stage."""
+    """Escapes NUL and broken characters, which PostgreSQL cannot store: a dead letter must never stop a stage."""
     return scrub_text(text).replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Which periodic job ran for which period: one row, claimed once across all replicas."""
+"""Runs of periodic jobs: one row per job and period, claimed once across all replicas."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ class JobRuns:
         self._transactions = transactions
 
     async def claim(self, job: str, period_start: datetime, *, instance: str, lease: timedelta) -> bool:
-        """True for exactly one caller per period; again true when that caller has been silent for the lease."""
+        """Returns True for exactly one caller per period, and for another one after that caller's lease has ended."""
         async with self._transactions.begin() as connection:
             claimed = await connection.execute(
                 """
@@ -41,7 +41,7 @@ class JobRuns:
         return claimed == "INSERT 0 1"
 
     async def finish(self, job: str, period_start: datetime, *, error: str | None) -> None:
-        """Write down how it ended, and forget runs older than the last thousand."""
+        """Records the result, and deletes all but the last thousand runs."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE job_runs SET finished_at = now(), error = $3 WHERE job = $1 AND period_start = $2", job, period_start, error

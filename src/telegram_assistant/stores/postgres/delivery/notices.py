@@ -1,7 +1,7 @@
-"""Notices: events that are written in the transaction of what they tell of, and announced afterwards.
+"""Notices: events that are written in the transaction of the change they report, and announced afterwards.
 
 The outbox is for post revisions, which it keeps until they have passed the pipeline. Notices are for every other event that
-begins in PostgreSQL: they are kept for a day, and announced again where Redis has lost them.
+originates in PostgreSQL: they are kept for a day, and announced again if Redis has lost them.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from telegram_assistant.streams.notices import Notice, PublishNotices
 
 _EVENTS = {event.NAME: event for event in EVENTS}
 
-# The same event is written once. If it says something else than before, it is told again.
+# The same event is written once. If its payload has changed, it is announced again.
 WRITE = """
 INSERT INTO notices AS n (event_id, event, lane, channel_id, payload)
 SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::text[])
@@ -35,15 +35,15 @@ AGAIN_RECENT = "UPDATE notices SET announced_at = NULL WHERE announced_at > (SEL
 
 @dataclass(frozen=True, slots=True)
 class QueuedNotice:
-    """An event, and the lane it travels in."""
+    """An event and its lane."""
 
     event: Event
     lane: Lane
 
 
-async def write_notices(connection: Connection, told: Sequence[QueuedNotice]) -> None:
-    """For stores, inside the transaction that changes what the events tell of."""
-    unique = {one.event.event_id: one for one in told}.values()
+async def write_notices(connection: Connection, notices: Sequence[QueuedNotice]) -> None:
+    """Writes notices inside the transaction of the change they report. For stores only."""
+    unique = {one.event.event_id: one for one in notices}.values()
     await connection.execute(
         WRITE,
         [one.event.event_id for one in unique],
@@ -61,7 +61,7 @@ class Notices:
         self._transactions = transactions
 
     async def announce(self, lane: Lane, publish: PublishNotices, *, limit: int) -> int:
-        """As the outbox does: mark some, publish them, then commit; a crash in between announces them once more."""
+        """Like the outbox: marks some rows, publishes them, then commits; a crash in between announces them again."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(ANNOUNCE, lane.value, limit)
             if rows:
@@ -69,7 +69,7 @@ class Notices:
         return len(rows)
 
     async def forget_old(self) -> int:
-        """Those that were announced more than a day ago; how many."""
+        """Deletes notices announced more than a day ago; returns how many."""
         async with self._transactions.begin() as connection:
             done = await connection.execute("DELETE FROM notices WHERE announced_at < now() - interval '1 day'")
         return int(done.rpartition(" ")[2])

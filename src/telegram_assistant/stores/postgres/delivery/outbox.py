@@ -17,13 +17,13 @@ WHERE ctid = ANY (ARRAY({chosen}))
 RETURNING channel_id, message_id, revision, created_at
 """
 
-# Never `id > last`: transactions commit in another order than they number their rows.
+# Never select by `id > last`: transactions do not commit in the order of their row numbers.
 ANNOUNCE_LIVE = _MARK.format(
     chosen="""
     SELECT ctid FROM outbox WHERE announced_at IS NULL AND lane = 'live' ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED"""
 )
 
-# Whoever asked for history gets an equal share, however much others have asked for.
+# Every tenant that requested history gets an equal share, however much the others requested.
 ANNOUNCE_BULK = _MARK.format(
     chosen="""
     WITH RECURSIVE askers AS (
@@ -52,7 +52,7 @@ RECENT = """
 UPDATE outbox SET announced_at = NULL WHERE announced_at > (SELECT max(announced_at) FROM outbox) - interval '10 minutes'
 """
 
-# Who announces meanwhile may have published already what Redis has lost since, and marks it only when it commits: wait for that.
+# A concurrent relay may already have published rows that Redis has lost since, and marks them only when it commits: wait for it.
 ALONE = "LOCK TABLE outbox IN SHARE ROW EXCLUSIVE MODE"
 
 LATE = """
@@ -73,15 +73,15 @@ AND NOT EXISTS (SELECT 1 FROM dead_letters d WHERE d.channel_id = o.channel_id A
 class Outbox:
     """A system store."""
 
-    def __init__(self, transactions: SystemTransactions, bell: Wakeup) -> None:
+    def __init__(self, transactions: SystemTransactions, wakeup: Wakeup) -> None:
         self._transactions = transactions
-        self._bell = bell
+        self._wakeup = wakeup
 
     async def announce(self, lane: Lane, publish: Publish, *, limit: int) -> int:
-        """Mark some rows, publish them, then commit: a crash in between announces them once more, never not at all.
+        """Marks some rows, publishes them, then commits: a crash in between announces them again, and never loses one.
 
-        The one transaction of this house that is held across a call to the outside: it locks these rows only, and other
-        relays pass over them.
+        Apart from `Notices.announce`, no other transaction is held across a call to another server. It locks only these rows,
+        and other relays skip them.
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(ANNOUNCE_LIVE if lane is Lane.LIVE else ANNOUNCE_BULK, limit)
@@ -107,7 +107,7 @@ class Outbox:
                 await connection.execute(DONE_AT_LAST, *columns, branch.bit, branch.all_bits)
 
     async def unfinished_bulk(self) -> int:
-        """Bulk posts that are on their way; those in a dead letter are not."""
+        """Bulk posts that are announced and not finished, without those in a dead letter."""
         async with self._transactions.begin() as connection:
             return int(await connection.fetchval(UNFINISHED_BULK))
 
@@ -137,11 +137,11 @@ class Outbox:
             )
 
     async def reannounce_all(self) -> int:
-        """Notices too: they were lost with the rest."""
+        """Announces everything again, notices included, after Redis has lost its data. Returns how many rows."""
         return await self._again(ALONE, "UPDATE outbox SET announced_at = NULL WHERE announced_at IS NOT NULL", NOTICES_AGAIN_ALL)
 
     async def reannounce_recent(self) -> int:
-        """What was announced in the ten minutes before the last announcement: a server may have been away for long since."""
+        """Announces again the rows of the ten minutes before the last announcement, however long ago that was."""
         return await self._again(ALONE, RECENT, NOTICES_AGAIN_RECENT)
 
     async def reannounce_late(self) -> int:
@@ -153,4 +153,4 @@ class Outbox:
         return sum(int(one.rpartition(" ")[2]) for one in updated if one.startswith("UPDATE"))
 
     async def wait_for_rows(self, seconds: float) -> None:
-        await self._bell.heard(seconds)
+        await self._wakeup.wait_for_wakeup(seconds)

@@ -1,4 +1,4 @@
-"""Projections that are made anew from PostgreSQL: wanted by a person, done by one process under a lease, taken over where it died."""
+"""Rebuilds of projections from PostgreSQL: requested by a person, run by one process under a lease, taken over if it dies."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
 class Projection(StrEnum):
-    """What can be made anew."""
+    """A projection that can be rebuilt."""
 
     VECTORS = "vectors"
     GRAPH = "graph"
@@ -20,7 +20,7 @@ class Projection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """How far one is."""
+    """The progress of a rebuild."""
 
     target: str
     last: PostId | None
@@ -28,7 +28,7 @@ class Rebuild:
     total: int
     finished_at: datetime | None
     completed_at: datetime | None
-    """When what is searched was last known to hold every post; None: it may lack some."""
+    """When the searched projection was last known to hold every post; None: it may lack some."""
     owner: str | None
     error: str
 
@@ -40,7 +40,7 @@ class Rebuilds:
         self._transactions = transactions
 
     async def want(self, projection: Projection) -> None:
-        """One that is under way goes on; one that is over begins again."""
+        """Requests a rebuild. A running one continues; a finished one starts again."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
@@ -52,7 +52,7 @@ class Rebuilds:
             )
 
     async def claim(self, projection: Projection, *, owner: str, lease: timedelta) -> Rebuild | None:
-        """None: nothing is wanted, or somebody does it."""
+        """Claims the requested rebuild. Returns None if none is requested or another process runs it."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
                 f"""
@@ -66,7 +66,7 @@ class Rebuilds:
         return _rebuild(row) if row else None
 
     async def begin(self, projection: Projection, *, owner: str, target: str, total: int) -> None:
-        """From the first post on."""
+        """Starts from the first post."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE rebuilds SET target = $3, total = $4, done = 0, channel_id = 0, message_id = 0 WHERE projection = $1 AND owner = $2",
@@ -77,10 +77,11 @@ class Rebuilds:
             )
 
     async def note(self, projection: Projection, *, owner: str, last: PostId, done: int, lease: timedelta) -> bool:
-        """So many more are done. False: somebody else does it now."""
+        """Records progress: the last post, and `done` more posts. Returns False if another process has taken over."""
         async with self._transactions.begin() as connection:
             noted = await connection.execute(
                 """
+                -- $1 projection, $2 owner, $3 channel and $4 message of the last post, $5 posts done, $6 lease
                 UPDATE rebuilds SET channel_id = $3, message_id = $4, done = done + $5, leased_until = now() + $6::interval, error = ''
                 WHERE projection = $1 AND owner = $2 AND finished_at IS NULL
                 """,
@@ -100,14 +101,14 @@ class Rebuilds:
             )
 
     async def release(self, projection: Projection, *, owner: str, error: str = "") -> None:
-        """Somebody else may go on from here."""
+        """Ends the lease, so that another process may continue from here."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE rebuilds SET leased_until = '-infinity', error = $3 WHERE projection = $1 AND owner = $2", projection.value, owner, error
             )
 
     async def forget(self, projection: Projection) -> None:
-        """As if it had never been made."""
+        """Deletes the record of the rebuild."""
         async with self._transactions.begin() as connection:
             await connection.execute("DELETE FROM rebuilds WHERE projection = $1", projection.value)
 

@@ -1,6 +1,6 @@
-"""The bell: whoever lands posts rings, and relays wake up. A hint, no more: relays look by themselves every second.
+"""Wakes relays after a landing, with NOTIFY. It is only a hint: relays also check the outbox every second.
 
-It rings after the commit and over a connection of its own, many landings in one ring: a NOTIFY inside a writing
+The NOTIFY is sent after the commit, over a connection of its own, and one serves many landings: a NOTIFY inside a writing
 transaction would make all commits of the server wait for each other.
 """
 
@@ -22,7 +22,7 @@ RECONNECT_SECONDS = 5.0
 
 
 class Wakeup:
-    """Rung by landings, heard by relays, in this process or another."""
+    """Landings call `ring`, relays wait in `wait_for_wakeup`, in this process or another."""
 
     def __init__(self) -> None:
         self._rung = asyncio.Event()
@@ -31,8 +31,8 @@ class Wakeup:
     def ring(self) -> None:
         self._rung.set()
 
-    async def heard(self, seconds: float) -> None:
-        """Wait until it rings, at most so long."""
+    async def wait_for_wakeup(self, seconds: float) -> None:
+        """Waits until a landing rings, at most so long."""
         try:
             async with asyncio.timeout(seconds):
                 await self._heard.wait()
@@ -42,7 +42,7 @@ class Wakeup:
             self._heard.clear()
 
     async def carry(self, url: str) -> None:
-        """Carry rings to and from PostgreSQL until cancelled."""
+        """Sends and receives notifications through PostgreSQL until cancelled."""
         while True:
             try:
                 connection = await asyncpg.connect(url, timeout=10)
@@ -67,12 +67,12 @@ class Wakeup:
 
 
 @asynccontextmanager
-async def hung_bell(settings: DatabaseSettings) -> AsyncIterator[Wakeup]:
-    """A bell that works until the block ends."""
-    bell = Wakeup()
-    task = asyncio.create_task(bell.carry(settings.url.get_secret_value()))
+async def open_wakeup(settings: DatabaseSettings) -> AsyncIterator[Wakeup]:
+    """A wakeup that is connected until the block ends."""
+    wakeup = Wakeup()
+    task = asyncio.create_task(wakeup.carry(settings.url.get_secret_value()))
     try:
-        yield bell
+        yield wakeup
     finally:
         task.cancel()
         await asyncio.wait([task])

@@ -1,7 +1,7 @@
-"""Files of posts: what is known of them, what is still to be fetched, and the event when the last of a post is settled.
+"""Files of posts: their metadata, the jobs that fetch them, and the event after the last file of a post is settled.
 
-A job belongs to an account, and an account to one process at a time: a job needs no lease of its own. To settle one twice
-changes nothing, and bytes are named by what they are.
+A job belongs to an account, and an account to one process at a time, so a job needs no lease of its own. Settling a job twice
+changes nothing, because stored bytes are named by their hash.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from telegram_assistant.telemetry.metrics import MEDIA_FILES
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file of a post's revision, and why it is not wanted, if it is not."""
+    """A file of a post's revision; `skipped` says why it is not wanted."""
 
     post_id: PostId
     revision: int
@@ -28,7 +28,7 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaJob:
-    """A file that is to be fetched now. `access_hash` is the channel's, for the account that asks."""
+    """A file to fetch now. `access_hash` is the channel's, for the account that fetches."""
 
     channel_id: ChannelId
     message_id: MessageId
@@ -41,7 +41,7 @@ class MediaJob:
     access_hash: int
 
 
-# Who fetches for a channel: its reader; for a private one, an account of a tenant that keeps its media.
+# The account that fetches for a channel: its reader; for a private channel, an account of a tenant that keeps its media.
 READER = """
 LEFT JOIN LATERAL (
     SELECT a.account_id FROM account_channels r
@@ -61,9 +61,11 @@ LEFT JOIN quotas q ON q.tenant_id = s.tenant_id
 WHERE c.channel_id = ANY($1)
 """
 
-# Only where the post still is at the revision that was thought about. Bytes that are here already are not fetched again;
-# their row is locked until the post refers to them, so that nobody takes them for unused meanwhile.
+# Writes only if the post is still at the revision that was processed. Bytes that are stored already are not fetched again;
+# their row stays locked until the post refers to them, so that the cleanup does not take them for unused meanwhile.
 KEEP = f"""
+-- arrays, one element per file: $1 channel, $2 message, $3 revision, $4 ordinal, $5 Telegram's id, $6 kind, $7 MIME type, $8 bytes,
+-- $9 file name, $10 width, $11 height, $12 duration in seconds, $13 data center, $14 reason to skip it (NULL: wanted)
 WITH given AS MATERIALIZED (
     SELECT n.* FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::smallint[], $5::bigint[], $6::text[], $7::text[], $8::bigint[],
                            $9::text[], $10::int[], $11::int[], $12::float8[], $13::int[], $14::text[])
@@ -111,7 +113,7 @@ WHERE s.state IN ('wanted', 'stored') GROUP BY b.tenant_id ORDER BY b.tenant_id
 ON CONFLICT (tenant_id) DO UPDATE SET media_bytes = q.media_bytes + excluded.media_bytes
 """
 
-# What an edit has taken away.
+# Files that an edit has removed.
 FORGET = """
 WITH gone AS (
     DELETE FROM post_media m USING unnest($1::bigint[], $2::bigint[], $3::int[]) AS n(channel_id, message_id, files)
@@ -120,7 +122,7 @@ WITH gone AS (
 DELETE FROM media_jobs j USING gone g WHERE j.channel_id = g.channel_id AND j.message_id = g.message_id AND j.ordinal = g.ordinal
 """
 
-# Of several posts with one file, the first fetches it; the others wait unless it fails.
+# If several posts have the same file, the first one fetches it; the others wait unless that fails.
 DUE = """
 SELECT j.channel_id, j.message_id, j.ordinal, j.media_id, j.is_photo, j.size_bytes, j.mime, j.attempts, a.access_hash
 FROM media_jobs j JOIN account_channels a ON a.account_id = j.account_id AND a.channel_id = j.channel_id
@@ -160,13 +162,13 @@ RETURNING m.channel_id, m.message_id, d.lane
 
 
 class MediaQueue:
-    """A system store: from a post's files to bytes that are stored."""
+    """A system store: the queue of files from post to stored bytes."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
     async def terms(self, channel_ids: Sequence[ChannelId], *, quota_bytes: int) -> Mapping[ChannelId, Terms]:
-        """Who wants the media of these channels, and has how much room."""
+        """The tenants that want the media of these channels, and the bytes left in their quotas."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(TERMS, list(channel_ids), quota_bytes)
         closed = {ChannelId(row["channel_id"]): row["is_closed"] for row in rows}
@@ -177,14 +179,14 @@ class MediaQueue:
         return {channel_id: Terms(is_closed, tuple(wanting[channel_id])) for channel_id, is_closed in closed.items()}
 
     async def keep(self, posts: Sequence[tuple[PostId, int]], found: Sequence[FoundFile]) -> None:
-        """The files of these posts, and how many each has: what is wanted is queued, what is known is stored, the rest is gone."""
+        """Stores the files of these posts, with the number of files of each: queues wanted files, links known ones, deletes others."""
         async with self._transactions.begin() as connection:
             await connection.execute(FORGET, *columns([(post_id.channel_id, post_id.message_id, files) for post_id, files in posts], 3))
             await connection.execute(KEEP, *columns([_row(one) for one in found], 14))
             await tell_settled(connection, [(one.channel_id, one.message_id, None) for one in {one.post_id for one in found}])
 
     async def due(self, account_id: AccountId, *, most: int) -> tuple[MediaJob, ...]:
-        """News before history, photos before the rest."""
+        """Jobs that are due: live posts before history, photos before other kinds."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(DUE, account_id, most)
         return tuple(MediaJob(**dict(row)) for row in rows)
@@ -194,20 +196,20 @@ class MediaQueue:
             return int(await connection.fetchval("SELECT count(*) FROM media_jobs WHERE account_id = $1", account_id))
 
     async def reserve(self, sha256: bytes, size_bytes: int, mime: str | None) -> None:
-        """Before the bytes are put: from now on nobody takes them for unused. Busy while they are being removed."""
+        """Reserves the object before its bytes are written, so that the cleanup keeps them. Raises Busy while they are being removed."""
         async with self._transactions.begin() as connection:
             if await connection.fetchval(RESERVE, sha256, size_bytes, mime) is None:
                 raise Busy("the same bytes are just being removed", retry_after_seconds=30)
 
     async def stored(self, job: MediaJob, sha256: bytes, size_bytes: int) -> None:
-        """The bytes are in the store: for this post, and for every other that waits for the same file."""
+        """Marks the file as stored, for this post and for every other post that waits for it."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(STORED, job.media_id, job.is_photo, sha256, size_bytes)
             await tell_settled(connection, rows)
         MEDIA_FILES.labels("stored").inc(len(rows))
 
     async def fail(self, job: MediaJob, why: str) -> bool:
-        """An attempt is used up; True when it was the last one, and the file is given up."""
+        """Uses up an attempt. Returns True if it was the last one and the file is given up."""
         if job.attempts + 1 < MAX_ATTEMPTS:
             pause = timedelta(minutes=1) * 5**job.attempts
             await self._update([job], "attempts = attempts + 1, error = $4, next_try_at = now() + $5", why, pause)
@@ -220,7 +222,7 @@ class MediaQueue:
         return True
 
     async def postpone(self, jobs: Sequence[MediaJob], why: str, *, seconds: float) -> None:
-        """Nobody's fault: no attempt is used up."""
+        """Delays jobs without using up an attempt."""
         await self._update(jobs, "error = $4, next_try_at = now() + make_interval(secs => $5)", why, seconds)
 
     async def _update(self, jobs: Iterable[MediaJob], change: str, *values: object) -> None:

@@ -1,4 +1,4 @@
-"""The files of a post: what a tenant sees of them, and the event when the last of them is settled."""
+"""The files of a post as a tenant sees them, and the event after the last of them is settled."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class PostFile:
     sha256: str | None
 
 
-# Posts of which no file is wanted any more. Whoever knows no lane takes that of the post.
+# Posts without a wanted file. Without a lane in the parameters, the lane of the post's outbox row counts.
 SETTLED = """
 SELECT p.channel_id, p.message_id, p.revision, max(m.settled_at) AS settled_at,
        array_agg(encode(m.sha256, 'hex') ORDER BY m.ordinal) FILTER (WHERE m.state = 'stored') AS media,
@@ -38,9 +38,9 @@ GROUP BY p.channel_id, p.message_id, p.revision HAVING bool_and(m.state <> 'want
 
 
 async def tell_settled(connection: Connection, posts: Iterable[asyncpg.Record | tuple[object, ...]]) -> None:
-    """`posts.vision.uploaded` for each of these posts (channel, message, lane) whose files are all settled."""
+    """Writes `posts.vision.uploaded` for each of these posts (channel, message, lane) whose files are all settled."""
     rows = await connection.fetch(SETTLED, *columns([tuple(one) for one in posts], 3))
-    told = []
+    notices = []
     for row in rows:
         post_id = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
         event = PostVisionUploaded.about(
@@ -50,24 +50,24 @@ async def tell_settled(connection: Connection, posts: Iterable[asyncpg.Record | 
             trace_id=trace_of(post_id, row["revision"]),
             media=tuple(row["media"] or ()),
         )
-        told.append(QueuedNotice(event, Lane(row["lane"])))
-    if told:
-        await write_notices(connection, told)
+        notices.append(QueuedNotice(event, Lane(row["lane"])))
+    if notices:
+        await write_notices(connection, notices)
 
 
 def columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
-    """Rows as the columns that unnest() takes."""
+    """Transposes rows into the columns that unnest() takes."""
     return [[row[place] for row in rows] for place in range(count)]
 
 
 class PostMedia:
-    """What a tenant may know of the files of its posts. A tenant store."""
+    """The files of posts that a tenant may see. A tenant store."""
 
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
     async def of(self, post_ids: Sequence[PostId]) -> tuple[PostFile, ...]:
-        """The files of these posts, as far as they are the tenant's to see, in the order of each post."""
+        """The files of these posts that the tenant may see, in the order of each post."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """

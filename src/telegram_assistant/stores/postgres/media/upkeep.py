@@ -1,4 +1,4 @@
-"""Keeping the store of files in order: what is unused, what is missing, how much each tenant keeps, what may be fetched after all."""
+"""Upkeep of stored files: unused and missing objects, each tenant's usage, and skipped files that may be fetched after all."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.media.files import READER
 
 SETTLED_HOURS = 1
-"""What is younger may still be on its way."""
+"""A younger object may still be on its way."""
 MAX_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file that was not wanted, and may be by now. `is_protected`: by its own message."""
+    """A file that was skipped and may be wanted by now. `is_protected` means protected by its own message."""
 
     post_id: PostId
     revision: int
@@ -27,7 +27,7 @@ class SkippedFile:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a tenant keeps. No limit: none of its own."""
+    """The media bytes of a tenant. `limit_bytes` None: it has no limit of its own."""
 
     tenant_id: TenantId
     name: str
@@ -47,10 +47,10 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class MediaSurvey:
-    """All files at a glance."""
+    """Totals over all files."""
 
     files: Mapping[tuple[MediaState, str], tuple[int, int]]
-    """How many and how many bytes, by state and reason."""
+    """(files, bytes) by state and reason."""
     objects: int
     object_bytes: int
     usage: tuple[Usage, ...]
@@ -64,7 +64,7 @@ WHERE removing_at IS NULL AND reserved_at < now() - interval '{SETTLED_HOURS} ho
 LIMIT $1 FOR UPDATE SKIP LOCKED
 """
 
-# A statement of its own, after the rows are locked: it sees every post that has referred to them until then.
+# A separate statement after the rows are locked, so that it sees every reference made until then.
 REMOVE = """
 UPDATE media_objects o SET removing_at = now()
 WHERE sha256 = ANY($1) AND NOT EXISTS (SELECT 1 FROM post_media m WHERE m.sha256 = o.sha256)
@@ -96,7 +96,8 @@ GROUP BY t.tenant_id ORDER BY t.tenant_id
 ON CONFLICT (tenant_id) DO UPDATE SET media_bytes = excluded.media_bytes, counted_at = excluded.counted_at
 """
 
-# Only what a look may change: the rest of the skipped may be many.
+# Selects only files whose decision may have changed; the other skipped files may be many.
+# $1 whether a media store is set, $2 most bytes of a file, $3 default quota in bytes, $4 most rows.
 RECONSIDERED = """
 SELECT m.*, p.revision, coalesce((p.facts->>'noforwards')::boolean, false) AS is_protected
 FROM post_media m JOIN posts p USING (channel_id, message_id) JOIN channels c USING (channel_id)
@@ -134,7 +135,7 @@ class MediaUpkeep:
         self._transactions = transactions
 
     async def begin_removing(self) -> list[bytes]:
-        """Bytes that no post refers to, and those whose removal was begun before: nobody may refer to them any more."""
+        """Marks objects that no post refers to; returns all objects marked for removal. No post may refer to them any more."""
         async with self._transactions.begin() as connection:
             unused = [row["sha256"] for row in await connection.fetch(UNUSED, MAX_AT_ONCE)]
             await connection.execute(REMOVE, unused)
@@ -142,12 +143,12 @@ class MediaUpkeep:
         return [row["sha256"] for row in rows]
 
     async def removed(self, objects: Sequence[bytes]) -> None:
-        """Their bytes are gone."""
+        """Deletes the rows of objects whose bytes are deleted."""
         async with self._transactions.begin() as connection:
             await connection.execute(REMOVED, list(objects))
 
     async def known(self, first_byte: int) -> Mapping[bytes, bool]:
-        """Every object whose hash begins so, and whether it must be in the store by now."""
+        """Every object whose hash begins with this byte, and whether it must be in the store by now."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 f"""
@@ -160,18 +161,18 @@ class MediaUpkeep:
         return {row["sha256"]: row["settled"] for row in rows}
 
     async def lost(self, objects: Sequence[bytes]) -> None:
-        """Their bytes are not in the store: they are fetched once more."""
+        """Queues the files of objects whose bytes are missing to be fetched again."""
         async with self._transactions.begin() as connection:
             await connection.execute(LOST, list(objects))
 
     async def count(self) -> int:
-        """What each tenant keeps, exactly; how many tenants."""
+        """Recounts the exact media bytes of every tenant; returns how many tenants."""
         async with self._transactions.begin() as connection:
             done = await connection.execute(COUNT)
         return int(done.rpartition(" ")[2])
 
     async def reconsidered(self, rules: MediaRules, *, most: int = MAX_AT_ONCE) -> tuple[SkippedFile, ...]:
-        """Files that were skipped for a reason that may be gone, newest first."""
+        """Files skipped for a reason that may no longer hold, the newest first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(RECONSIDERED, rules.has_place, rules.max_bytes, rules.quota_bytes, most)
         return tuple(_skipped(dict(row)) for row in rows)
@@ -182,7 +183,7 @@ class MediaUpkeep:
             objects = await connection.fetchrow("SELECT count(*), coalesce(sum(size_bytes), 0)::bigint FROM media_objects WHERE removing_at IS NULL")
             usage = await connection.fetch(USAGE, most)
             troubles = await connection.fetch(TROUBLES, most)
-        assert objects is not None  # an aggregate always answers
+        assert objects is not None  # an aggregate always returns a row
         return MediaSurvey(
             {(MediaState(row["state"]), row["why"]): (row["files"], row["bytes"]) for row in files},
             objects[0],

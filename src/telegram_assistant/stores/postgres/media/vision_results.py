@@ -1,4 +1,4 @@
-"""What was seen in files: once for each file and tier, whichever posts show it, and found again by what a picture looks like."""
+"""Vision results, one per file and tier whichever posts show the file; results of similar pictures are found by perceptual hash."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ FINE_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What was seen in a file. `same_as`: in another one that shows the same picture."""
+    """The vision result of a file. `same_as` is another file with the same picture from which it was copied."""
 
     seen: Seen
     eye: VisionModel
@@ -30,7 +30,7 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class PostFiles:
-    """The files of a post. Protected: by its message, or by its channel."""
+    """The files of a post. `is_protected` means protected by its message or by its channel."""
 
     files: tuple[VisionFile, ...]
     is_protected: bool
@@ -48,7 +48,7 @@ class MediaResults:
         return PostFiles(tuple(_file(row) for row in rows), any(row["is_protected"] for row in rows))
 
     async def known(self, files: Sequence[bytes]) -> Mapping[bytes, Mapping[Tier, FileResult]]:
-        """What is known of these files."""
+        """The stored results of these files."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(f"SELECT sha256, tier, {RESULT} FROM media_results r WHERE sha256 = ANY($1::bytea[])", list(files))
         found: dict[bytes, dict[Tier, FileResult]] = {}
@@ -57,7 +57,7 @@ class MediaResults:
         return found
 
     async def keep(self, sha256: bytes, tier: Tier, result: FileResult) -> None:
-        """The newest stays; it may be by another model. Of a file that is gone nothing is kept."""
+        """Replaces the result of a tier, which may come from another model. Does nothing for a deleted file."""
         eye = result.eye
         async with self._transactions.begin() as connection:
             await connection.execute(
@@ -74,7 +74,7 @@ class MediaResults:
             )
 
     async def same_picture(self, sha256: bytes, look: Look, *, words: str, channel_id: ChannelId, eyes: frozenset[VisionModel]) -> FileResult | None:
-        """What a provider has seen in another file with the same picture, if anybody may know that one: nothing leaves closed channels."""
+        """A provider's result for another file with the same picture. Results from private or protected channels stay there."""
         if look.is_plain:
             return None
         pieces = [list(piece) for piece in probes(look.coarse)]
@@ -98,7 +98,7 @@ def _result(row: asyncpg.Record) -> FileResult:
 
 
 def _signed(coarse: int) -> int:
-    """As PostgreSQL counts 64 bits."""
+    """Converts an unsigned 64-bit integer into PostgreSQL's signed bigint."""
     return coarse - 2**COARSE_BITS if coarse >= 2 ** (COARSE_BITS - 1) else coarse
 
 
@@ -112,6 +112,7 @@ WHERE m.channel_id = $1 AND m.message_id = $2 ORDER BY m.ordinal
 """
 
 KEEP = """
+-- $1 SHA-256, $2 tier, $3 provider, $4 model, $5 prompt version, $6 file it was copied from, $7 data
 INSERT INTO media_results AS r (sha256, tier, provider, model, prompt_version, same_as, data)
 SELECT o.sha256, $2, $3, $4, $5, $6, $7::jsonb FROM media_objects o WHERE o.sha256 = $1 FOR KEY SHARE
 ON CONFLICT (sha256, tier) DO UPDATE
@@ -120,8 +121,9 @@ SET provider = excluded.provider, model = excluded.model, prompt_version = exclu
 WHERE (r.provider, r.model, r.prompt_version, r.data) IS DISTINCT FROM (excluded.provider, excluded.model, excluded.prompt_version, excluded.data)
 """
 
-# Only pictures that were looked at themselves: a copy of a copy of a copy may show something else in the end.
+# Considers only pictures with a result of their own: a copy of a copy of a copy may show something else in the end.
 SAME = f"""
+-- $1 SHA-256, $2 coarse hash, $3-$6 16-bit pieces of coarse hashes near it, lowest piece first, $7 channel
 SELECT o.sha256, o.phash, o.phash_fine, coalesce(l.data->>'text', '') AS words, {RESULT}
 FROM media_objects o
 JOIN media_results r ON r.sha256 = o.sha256 AND r.tier = 'provider' AND r.same_as IS NULL

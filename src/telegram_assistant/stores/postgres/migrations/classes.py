@@ -1,19 +1,19 @@
-"""What a table is, for row-level security: every table is of one class, written in its comment.
+"""The row-level security class of a table: every table has one class, named in its comment.
 
     tenant       has tenant_id; a tenant sees its own rows
     subscribed   has channel_id; a tenant sees the rows of channels it actively subscribes to
     system       a tenant sees nothing
 
-Of a subscribed table whose rows are about posts a tenant sees only what lies in its own window (`within_window`, `beside_posts`):
-what is stored from before is there because others asked for it.
+In a subscribed table about posts a tenant sees only the rows in its own window (`within_window`, `beside_posts`): older rows
+are stored because other tenants requested them.
 
-The comment is read by the catalogue test, which fails for a table without a class, or without a window.
+The catalogue test reads the comment, and fails for a table without a class or without a window.
 """
 
 from alembic import op
 
 _OWN_ROWS = "tenant_id = (SELECT current_tenant())"
-# OFFSET 0 keeps it one index probe per row. Without it the planner may hash all of the tenant's subscriptions, once per
+# OFFSET 0 keeps this one index probe per row. Without it the planner may hash all of the tenant's subscriptions, once per
 # partition: the first feed page of a tenant with 20,000 channels took 150 ms instead of 50, one with 500 took 8 instead of 4.
 _SUBSCRIBED_ROWS = """
 EXISTS (SELECT 1 FROM subscriptions s
@@ -31,24 +31,24 @@ EXISTS (SELECT 1 FROM posts p WHERE p.channel_id = {table}.channel_id AND p.mess
 
 
 def tenant_table(table: str, about: str, *grants: str) -> None:
-    """`grants` is what a tenant may do with its own rows, like "SELECT" or "UPDATE (folder)"."""
+    """`grants` are the tenant's rights on its own rows, like "SELECT" or "UPDATE (folder)"."""
     _isolate(table, "tenant", about)
     _let_tenants(table, _OWN_ROWS, grants)
 
 
 def subscribed_table(table: str, about: str) -> None:
-    """Read-only for tenants: what a channel said is written by ingest and the workers."""
+    """Read-only for tenants: ingest and the workers write the rows."""
     _isolate(table, "subscribed", about)
     _let_tenants(table, _SUBSCRIBED_ROWS.format(table=table), ("SELECT",))
 
 
 def within_window(table: str, condition: str) -> None:
-    """Instead of all rows of its channels a tenant sees those for which this holds of its subscription `s`."""
+    """Limits a tenant to the rows of its channels for which `condition` holds; the condition may use its subscription `s`."""
     _see_instead(table, _WITHIN_WINDOW.format(table=table, condition=condition))
 
 
 def beside_posts(table: str, *, noticed: str | None = None) -> None:
-    """A tenant sees a row where it sees the row's post; where `noticed` names a moment of the row, only since it follows the channel."""
+    """Limits a tenant to rows whose post it sees. If `noticed` names a time column, only rows since it follows the channel."""
     beside = _BESIDE_POST.format(table=table)
     since = _WITHIN_WINDOW.format(table=table, condition=f"{table}.{noticed} >= s.created_at")
     _see_instead(table, f"{since} AND {beside}" if noticed else beside)
@@ -79,12 +79,12 @@ def _let_tenants(table: str, rows: str, grants: tuple[str, ...]) -> None:
 
 
 def by_channel(table: str, partitions: int = 16) -> None:
-    """The hash partitions of everything that belongs to a post; alike everywhere, so that they can move together."""
+    """Creates the hash partitions of a table about posts; all such tables have the same ones, so that they can move together."""
     for number in range(partitions):
         op.execute(f"CREATE TABLE {table}_p{number:02} PARTITION OF {table} FOR VALUES WITH (MODULUS {partitions}, REMAINDER {number})")
 
 
 def autovacuum_inserts(table: str, partitions: int = 16) -> None:
-    """Keep the visibility map fresh on tables that mostly grow: index-only scans depend on it."""
+    """Keeps the visibility map fresh on tables that mostly grow, because index-only scans depend on it."""
     for number in range(partitions):
         op.execute(f"ALTER TABLE {table}_p{number:02} SET (autovacuum_vacuum_insert_scale_factor = 0.02)")

@@ -1,4 +1,4 @@
-"""Alembic's entry. The only file that imports SQLAlchemy: it lends Alembic a connection, no more."""
+"""Alembic's entry point. The only file that imports SQLAlchemy, just to give Alembic a connection."""
 
 import asyncio
 

@@ -27,6 +27,6 @@ WHERE i.inhparent = to_regclass($1::text) ORDER BY c.relname
 
 
 def _is_invalid(index: str) -> bool:
-    """A concurrent build that was interrupted leaves an index that nobody reads and everybody writes."""
+    """Whether an interrupted concurrent build left the index invalid: queries ignore it, writes still maintain it."""
     query = "SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1::text)"
     return bool(op.get_bind().exec_driver_sql(query, (index,)).scalar())

@@ -1,4 +1,4 @@
-"""Albums in sum: what is known of an album and its items, and the summary that is kept with its first item."""
+"""Summaries of albums: the known state of an album and its items, and the summary that is stored with its first item."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,17 +16,17 @@ type Summaries = Mapping[Tier, Mapping[str, Json]]
 
 @dataclass(frozen=True, slots=True)
 class KnownAlbum:
-    """An album as PostgreSQL knows it now."""
+    """The current state of an album in PostgreSQL."""
 
     revision: int
     assembled: int
-    """The newest revision that was summed up."""
+    """The newest revision that has a summary."""
     is_closed: bool
     """No more items are expected."""
     items: tuple[int, ...]
-    """Those that were not deleted, and all where none is left."""
+    """The items that are not deleted; all items if every one is."""
     seen: Mapping[int, Summaries]
-    """What was seen in each item that was looked at, by who looked."""
+    """Vision results of each analysed item, by tier."""
 
 
 class AlbumSummaries:
@@ -36,14 +36,14 @@ class AlbumSummaries:
         self._transactions = transactions
 
     async def load(self, channel_id: ChannelId, grouped_id: int) -> KnownAlbum | None:
-        """None: no item of it was gathered."""
+        """Returns None if no item of the album is stored."""
         async with self._transactions.begin() as connection:
             return await _load(connection, ALBUM, channel_id, grouped_id)
 
     async def assemble(self, channel_id: ChannelId, grouped_id: int, sum_up: Callable[[KnownAlbum], Summaries]) -> KnownAlbum | None:
-        """Sum the album up as it is now, and keep that with its first item. None: more items may come, or there is none.
+        """Summarises the album's current state and stores the summary with its first item. Returns None if the album is open or unknown.
 
-        Whoever does it at the same moment waits, and then sees all that was seen until then.
+        A concurrent call waits for the lock and then sees all results stored until then.
         """
         async with self._transactions.begin() as connection:
             album = await _load(connection, f"{ALBUM} FOR UPDATE", channel_id, grouped_id)
@@ -72,7 +72,7 @@ ALBUM = "SELECT revision, assembled_revision, closed_at, message_ids FROM media_
 
 ALIVE = "SELECT message_id FROM posts WHERE channel_id = $1 AND message_id = ANY($2) AND deleted_at IS NULL ORDER BY message_id"
 
-# A provider's row of an older revision says nothing about the picture that is there now.
+# A provider's row of an older revision says nothing about the current picture.
 SEEN = """
 SELECT e.message_id, e.tier, e.data FROM post_enrichment e
 WHERE e.channel_id = $1 AND e.message_id = ANY($2) AND e.kind = 'vision'
@@ -84,7 +84,7 @@ ASSEMBLED = """
 UPDATE media_groups SET assembled_revision = $3 WHERE channel_id = $1 AND grouped_id = $2 AND assembled_revision <> $3
 """
 
-# An item that was the first before may still have one.
+# An item that used to be the first may still have a summary.
 FORGET = """
 DELETE FROM post_enrichment e USING media_groups g
 WHERE g.channel_id = $1 AND g.grouped_id = $2 AND e.channel_id = $1 AND e.message_id = ANY(g.message_ids) AND e.message_id <> $3 AND e.kind = 'album'

@@ -1,7 +1,7 @@
-"""Albums: their items are gathered as they are stored, and told when no more are to be expected.
+"""Albums: collects their items as they are stored, and announces each album when no more items are expected.
 
-An album is closed by a later message on a verified page, or when nothing was added for a minute. An item that comes late
-opens it again, as a new revision.
+A later message on a verified page closes an album, and so does a minute without a new item. A late item opens it again, as a
+new revision.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from telegram_assistant.stores.postgres.posts.rows import StoredPost
 SETTLED = timedelta(seconds=60)
 MAX_AT_ONCE = 500
 OVERDUE = timedelta(minutes=15)
-"""So long a closed album waits until all its items were looked at."""
+"""How long a closed album waits for the analysis of all its items."""
 GIVEN_UP = timedelta(days=1)
 
 GATHER = """
@@ -62,7 +62,7 @@ class Albums:
         self._transactions = transactions
 
     async def gather(self, posts: Sequence[StoredPost]) -> None:
-        """Put the items among these posts to their albums. Doing it again changes nothing."""
+        """Adds the album items among these posts to their albums. Idempotent."""
         items = [one for one in posts if one.post.grouped_id is not None and one.deleted_at is None]
         if not items:
             return
@@ -77,18 +77,18 @@ class Albums:
             await connection.execute(GATHER, *columns)
 
     async def close(self, now: datetime) -> int:
-        """Tell of the albums that are complete, as far as can be known; how many."""
+        """Announces the albums that are presumably complete; returns how many."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CLOSE, now, SETTLED, MAX_AT_ONCE)
             await write_notices(connection, [_album_notice(row, now, occurred_at=now) for row in rows])
         return len(rows)
 
-    async def hurry(self, now: datetime) -> int:
-        """Tell once more of albums that were not summed up in time: they shall do with the items that were looked at. How many wait."""
+    async def announce_overdue(self, now: datetime) -> int:
+        """Announces again the albums without a summary after OVERDUE: they are summarised from the items analysed so far. Returns how many."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(WAITING, now - GIVEN_UP, now - OVERDUE, MAX_AT_ONCE)
-            told = [_album_notice(row, now, occurred_at=row["closed_at"].astimezone(UTC) + OVERDUE, is_overdue=True) for row in rows]
-            await write_notices(connection, told)
+            notices = [_album_notice(row, now, occurred_at=row["closed_at"].astimezone(UTC) + OVERDUE, is_overdue=True) for row in rows]
+            await write_notices(connection, notices)
         return len(rows)
 
 

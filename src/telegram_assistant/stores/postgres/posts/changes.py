@@ -1,4 +1,4 @@
-"""Quiet changes: what channels edited and deleted after they had published it, for one tenant."""
+"""Quiet changes: posts that channels edited or deleted after publishing, for one tenant."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
@@ -11,7 +11,7 @@ from telegram_assistant.stores.postgres.database import TenantTransactions
 
 
 class ChangeKind(StrEnum):
-    """What was done to a post."""
+    """How a post was changed."""
 
     EDITED = "edited"
     DELETED = "deleted"
@@ -22,12 +22,12 @@ class ChangeOrder(StrEnum):
 
     NEWEST = "newest"
     REACH = "reach"
-    """Those that most people had seen before."""
+    """The changes of the posts with the most views first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuietChange:
-    """One change: when we saw it, what the post said before, and what it says now."""
+    """One change: when it was seen, the text before and the text after."""
 
     channel_id: ChannelId
     message_id: MessageId
@@ -39,9 +39,9 @@ class QuietChange:
     """Empty for a deletion."""
     views: int | None
     revision: int
-    """That was replaced; of a deletion, the last one. Counted from when the tenant began to follow."""
+    """The replaced revision; for a deletion, the last one. Counted from when the tenant began to follow."""
     difference: Difference | None
-    """Between `before` and `after`; None for a deletion, and until the pipeline has compared them."""
+    """The difference between `before` and `after`; None for a deletion, and until the pipeline has compared them."""
 
     @property
     def post_id(self) -> PostId:
@@ -50,7 +50,7 @@ class QuietChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeCursor:
-    """The last change of a page; the next page is what comes after it, in the same order."""
+    """The last change of a page; the next page follows it in the same order."""
 
     views: int
     changed_at: datetime
@@ -66,9 +66,11 @@ def change_cursor(last: QuietChange) -> ChangeCursor:
     return ChangeCursor(last.views or 0, last.changed_at, last.channel_id, last.message_id, is_deletion, last.revision)
 
 
-# The channels are named here; row-level security checks, it does not select. Each channel gives its newest changes,
-# which is enough for the newest of all; by reach, all of the time asked for are looked at.
+# The query names the channels; row-level security only checks them. Each channel contributes its newest changes, which is
+# enough to find the newest of all. In the order of reach, the query reads all changes of the requested time.
 CHANGES = """
+-- $1 since, $2 page size, $3 kinds, $4 channels (NULL: all followed), $5 whether ordered by reach, $6 most changes per channel,
+-- $7-$12 cursor: views, changed at, channel, message, is deletion, revision
 WITH followed AS MATERIALIZED (
     SELECT channel_id FROM subscriptions WHERE active AND ($4::bigint[] IS NULL OR channel_id = ANY($4))
 ),
@@ -128,9 +130,9 @@ class QuietChanges:
         channel_ids: Sequence[ChannelId] | None = None,
         after: ChangeCursor | None = None,
     ) -> tuple[QuietChange, ...]:
-        """Changes seen since then; an edit that changed no text (a picture, a link) has the same text before and after.
+        """The changes seen since `moment`. An edit that changed no text (a picture, a link) has the same text before and after.
 
-        `after` is the cursor of the page above.
+        `after` is the cursor of the previous page.
         """
         by_reach = order is ChangeOrder.REACH
         per_channel = MAX_PER_CHANNEL if by_reach else limit

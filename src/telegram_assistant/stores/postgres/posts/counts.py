@@ -8,8 +8,9 @@ from pydantic_core import to_json
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
-# Only of posts that are stored, and only what has changed since it was noted last.
+# Writes counts of stored posts only, and only if they have changed since the last row.
 KEEP = """
+-- $1 channels, $2 messages, $3 seen at, $4 views, $5 forwards, $6 replies, $7 reactions
 INSERT INTO post_counts (channel_id, message_id, seen_at, views, forwards, replies, reactions)
 SELECT n.channel_id, n.message_id, $3, n.views, n.forwards, n.replies, n.reactions
 FROM unnest($1::bigint[], $2::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::jsonb[])
@@ -24,13 +25,13 @@ ON CONFLICT DO NOTHING
 
 
 class Counts:
-    """A system store. What it loses comes again with the next reading."""
+    """A system store. A lost write is repeated by the next reading."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
     async def keep(self, posts: Sequence[Post], *, seen_at: datetime) -> None:
-        """The counts of posts as they were read."""
+        """Stores the counts of these posts as they were read at `seen_at`."""
         seen = {post.id: (post, counts) for post in posts if isinstance(counts := post.facts.get("counts"), dict)}
         if not seen:
             return

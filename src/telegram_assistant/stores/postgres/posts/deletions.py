@@ -1,7 +1,7 @@
-"""Tombstones: a post that is gone stays, marked with when that was seen.
+"""Tombstones: a deleted post stays stored, marked with the time at which the deletion was seen.
 
-Evidence is an update that names the channel, or absence from a page that proves the id. Much at once waits: it is only
-noted as missed, and believed when a second look, a while later, misses it too. What is seen again is alive again.
+Evidence is an update that names the channel, or absence from a page that proves the id. Too many deletions at once are only
+marked as missed; they count when a second look, a while later, misses them too. A post that is seen again is alive again.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from telegram_assistant.stores.postgres.database import Connection
 
 @dataclass(frozen=True, slots=True)
 class ObservedPage:
-    """Everything that a page shows, when it was asked for, and whether it is the newest one."""
+    """All posts on a page, when the page was requested, and whether it is the newest one."""
 
     posts: tuple[Post, ...]
     asked_at: datetime
@@ -33,14 +33,14 @@ class ObservedPage:
 
 @dataclass(frozen=True, slots=True)
 class Burial:
-    """What came of missing posts."""
+    """The result of judging missing posts."""
 
     deleted: int = 0
     doubtful: int = 0
-    """Those that wait for a second look."""
+    """Posts that await a second look."""
 
 
-# $1 channel, $2 now, $3 lane. `gone` are posts that were alive, `alive` how many could have been seen.
+# $1 channel, $2 now, $3 lane. `gone` holds the missing posts that were alive; `alive` counts the posts that could have been seen.
 _JUDGE = f"""
 guard AS (
     SELECT count(*) > {MAX_GONE} OR count(*) > {MAX_GONE_SHARE} * (SELECT posts FROM alive) AS waits
@@ -59,20 +59,20 @@ judged AS (
 """
 
 
-def _judged(low: str, high: str, asked_at: str, is_newest: str) -> str:
-    """What a page can say something about: stored before it was asked for, and proven.
+def _covered_by_page(low: str, high: str, asked_at: str, is_newest: str) -> str:
+    """The SQL condition for posts whose absence from a page is evidence: stored before the request, and proven.
 
-    Where the page is the newest there is nothing above it, unless that is so young that it may not be shown yet.
+    No post lies above the newest page, except one so young that Telegram may not show it yet.
     """
     above = f"{is_newest}::bool AND stored_at < {asked_at}::timestamptz - interval '1 minute'"
     return f"message_id >= {low} AND stored_at < {asked_at} AND (message_id <= {high} OR {above})"
 
 
-# $4 and $5 the proven ids, $6 those that the page shows, $7 when it was asked for, $8 whether it is the newest.
 ABSENT = f"""
+-- $1 channel, $2 now, $3 lane, $4 lowest and $5 highest proven id, $6 ids on the page, $7 when it was requested, $8 whether it is the newest
 WITH here AS MATERIALIZED (
     SELECT message_id, missed_at, deleted_at, message_id = ANY($6) AS shown FROM posts
-    WHERE channel_id = $1 AND {_judged("$4", "$5", "$7", "$8")}
+    WHERE channel_id = $1 AND {_covered_by_page("$4", "$5", "$7", "$8")}
 ),
 gone AS (SELECT * FROM here WHERE deleted_at IS NULL AND NOT shown),
 alive AS (SELECT count(*) AS posts FROM here WHERE deleted_at IS NULL),
@@ -90,8 +90,8 @@ queued AS (
 SELECT count(*) FILTER (WHERE sure) AS deleted, count(*) FILTER (WHERE NOT sure) AS doubtful FROM judged
 """
 
-# $4 the ids that an update named.
-TOLD = f"""
+REPORTED = f"""
+-- $1 channel, $2 now, $3 lane, $4 ids that an update names
 WITH gone AS MATERIALIZED (
     SELECT message_id, missed_at FROM posts WHERE channel_id = $1 AND message_id = ANY($4) AND deleted_at IS NULL
 ),
@@ -104,8 +104,9 @@ SELECT count(*) FILTER (WHERE sure) AS deleted, count(*) FILTER (WHERE NOT sure)
 """
 
 DIFFERS = f"""
+-- $1 channel, $2 lowest and $3 highest proven id, $4 ids on the page, $5 their content hashes, $6 when it was requested, $7 whether it is the newest
 SELECT EXISTS (
-    SELECT 1 FROM (SELECT * FROM posts WHERE channel_id = $1 AND {_judged("$2", "$3", "$6", "$7")}) p
+    SELECT 1 FROM (SELECT * FROM posts WHERE channel_id = $1 AND {_covered_by_page("$2", "$3", "$6", "$7")}) p
     LEFT JOIN unnest($4::bigint[], $5::bytea[]) AS n(message_id, content_hash) ON n.message_id = p.message_id
     WHERE CASE WHEN n.message_id IS NULL THEN p.deleted_at IS NULL
              ELSE p.deleted_at IS NOT NULL OR p.missed_at IS NOT NULL OR p.content_hash <> n.content_hash END)
@@ -113,23 +114,23 @@ SELECT EXISTS (
 
 
 async def bury_absent(connection: Connection, channel_id: ChannelId, proven: IdRange, shown: ObservedPage, *, now: datetime, lane: Lane) -> Burial:
-    """Judge what a page that proves these ids does not show. In the transaction, and under the fence, of who read it."""
+    """Judges the stored posts that a page proving these ids does not show. Runs in the reader's transaction, under its fence."""
     judging = (proven.low, proven.high, shown.ids, shown.asked_at, shown.is_newest)
     return _burial(await connection.fetchrow(ABSENT, channel_id, now, lane.value, *judging))
 
 
 async def differs(connection: Connection, channel_id: ChannelId, proven: IdRange, shown: ObservedPage) -> bool:
-    """Whether the page lacks something that is stored, shows it otherwise, or shows what was thought gone."""
+    """Whether the page lacks a stored post, shows it changed, or shows one marked as gone."""
     hashes = [post.content_hash for post in shown.posts]
     judging = (proven.low, proven.high, shown.ids, hashes, shown.asked_at, shown.is_newest)
     return bool(await connection.fetchval(DIFFERS, channel_id, *judging))
 
 
 async def bury_deleted(connection: Connection, channel_id: ChannelId, gone: Sequence[MessageId], *, now: datetime) -> Burial:
-    """Judge what an update says is gone."""
-    return _burial(await connection.fetchrow(TOLD, channel_id, now, Lane.LIVE.value, gone))
+    """Judges the posts that an update reports as deleted."""
+    return _burial(await connection.fetchrow(REPORTED, channel_id, now, Lane.LIVE.value, gone))
 
 
 def _burial(row: asyncpg.Record | None) -> Burial:
-    assert row is not None  # an aggregate always answers
+    assert row is not None  # an aggregate always returns a row
     return Burial(**dict(row))

@@ -10,7 +10,7 @@ from telegram_assistant.stores.postgres.posts.rows import OWN_POST_COLUMNS, Stor
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The last post of a page; the next page is what comes before it."""
+    """The last post of a page; the next page holds the posts before it."""
 
     posted_at: datetime
     channel_id: ChannelId
@@ -20,10 +20,10 @@ class Cursor:
 LAST = 2**63 - 1
 BEFORE_ALL = Cursor(datetime.max.replace(tzinfo=UTC), ChannelId(LAST), MessageId(LAST))
 
-# Exact in two steps: the N newest posts lie in the N channels with the newest heads, and none of them is older
-# than the N-th head. So most channels cost one index entry (or none, where `channels` knows the head) and only
-# N channels are read. The channels are named here; row-level security checks, it does not select. A head may be a post that the
-# tenant does not see (it was deleted before the tenant followed), so a first page that is not full is read as a later one.
+# The query is exact in two steps: the N newest posts lie in the N channels with the newest heads, and none of them is older
+# than the N-th head. So most channels cost one index entry (or none, if `channels` knows the head) and only N channels are
+# read. The query names the channels; row-level security only checks them. A head may be a post that the tenant does not see
+# (it was deleted before the tenant followed), so a first page that is not full is read again with the query of later pages.
 _REST_OF_PAGE = f"""
 bound AS MATERIALIZED (
     SELECT CASE WHEN count(*) = $1 THEN min(posted_at) ELSE '-infinity' END AS oldest FROM heads
@@ -75,7 +75,7 @@ class Feed:
         self._transactions = transactions
 
     async def newest(self, *, limit: int = 50, before: Cursor | None = None) -> tuple[StoredPost, ...]:
-        """The newest posts, deleted ones included and marked; `before` is the cursor of the page above."""
+        """The newest posts, deleted ones included and marked; `before` is the cursor of the previous page."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(FIRST_PAGE, limit) if before is None else []
             if len(rows) < limit:
@@ -84,7 +84,7 @@ class Feed:
         return tuple(stored_post(row) for row in rows)
 
     async def post(self, post_id: PostId) -> StoredPost | None:
-        """One post, or None where it does not exist for this tenant."""
+        """One post, or None if it does not exist for this tenant."""
         query = f"SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = $1 AND message_id = $2"
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(query, post_id.channel_id, post_id.message_id)

@@ -1,4 +1,4 @@
-"""Who forwards whom, for one tenant, as PostgreSQL itself knows it; and what of the graph a tenant may see."""
+"""Who forwards whom, for one tenant, answered by PostgreSQL; and the part of the graph that a tenant may see."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
@@ -17,7 +17,7 @@ class Forwards:
         self._transactions = transactions
 
     async def visible(self) -> Visible:
-        """Who pays for a provider sees its results, the others see the local ones; who wants nothing understood sees none."""
+        """A tenant that pays for a provider sees the provider's results, others the local ones; with the policy `off`, none."""
         async with self._transactions.begin() as connection:
             followed = await in_force(connection)
         policies = followed.policies
@@ -25,19 +25,19 @@ class Forwards:
         return Visible(frozenset(policies), local, provider, since={one: moment.astimezone(UTC).date() for one, moment in followed.since.items()})
 
     async def forwardings(self, *, since: date, of: ChannelId | None, limit: int) -> tuple[Forwarding, ...]:
-        """The most first; `of` is either side."""
+        """Pairs of channels, the most forwards first; `of` matches either side."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(FORWARDINGS, _begin(since), of, limit)
         return tuple(Forwarding(**dict(row)) for row in rows)
 
     async def forwards_of(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
-        """The first first."""
+        """Forwards of one post, the oldest first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(FORWARDS_OF, origin.channel_id, origin.message_id, _begin(since), limit)
         return tuple(Appearance(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["posted_at"]) for row in rows)
 
     async def appearances(self, post_ids: Sequence[PostId]) -> tuple[Appearance, ...]:
-        """Those of these posts that are there for the tenant, the first first."""
+        """Those of these posts that exist for the tenant, the oldest first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(APPEARANCES, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
         return tuple(Appearance(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["posted_at"]) for row in rows)
@@ -47,7 +47,7 @@ def _begin(day: date) -> datetime:
     return datetime.combine(day, time.min, UTC)
 
 
-# The channels are named here; row-level security checks, it does not select. A post that was deleted shows nothing any more.
+# The query names the channels; row-level security only checks them. A deleted post counts as no forward.
 _SHOWN = """
 CROSS JOIN LATERAL (
     SELECT 1 FROM posts p

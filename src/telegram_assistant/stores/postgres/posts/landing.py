@@ -1,4 +1,4 @@
-"""Landing: a page of posts becomes durable in one short transaction, or not at all."""
+"""Landing: stores a page of posts in one short transaction, completely or not at all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,12 +26,12 @@ class Claim:
     channel_id: ChannelId
     lease_epoch: int
     by_preview: bool = False
-    """What it proves goes into the ledger of previews."""
+    """The ids that the page proves go into `preview_coverage`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillClaim:
-    """The right to write a channel's past: a job, the epoch under which it was claimed, and how far down it has come."""
+    """The right to write a channel's history: a job, the epoch under which it was claimed, and the lowest id it has reached."""
 
     channel_id: ChannelId
     backfill_id: int
@@ -41,7 +41,7 @@ class BackfillClaim:
 
 @dataclass(frozen=True, slots=True)
 class PushClaim:
-    """The right to write what an account was told of a channel: the account's own epoch, because nothing was claimed."""
+    """The right to write a channel's pushed updates: the account's own epoch, because nothing was claimed."""
 
     channel_id: ChannelId
     account_id: AccountId
@@ -50,50 +50,50 @@ class PushClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostPage:
-    """Posts of one channel. `proven` is what they prove to be read (domain.coverage.proven_by); what was pushed proves nothing."""
+    """Posts of one channel. `proven` is the id range that they prove to be read (`proven_by`); pushed posts prove nothing."""
 
     posts: tuple[Post, ...]
     proven: IdRange | None
     read_at: datetime
     floor_id: MessageId | None = None
     floor_at: datetime | None = None
-    """Everything since then is wanted, and the floor is where it begins."""
+    """All posts since then are wanted; the floor is the first of them."""
     lane: Lane = Lane.LIVE
     requested_by: TenantId | None = None
     mode: Mode = Mode.INCREMENTAL
-    """Of the run that has read it."""
+    """The mode of the run that read the page."""
     shown: ObservedPage | None = None
-    """Set where the page is read again: stored posts that it proves and does not show are gone."""
+    """Set if the page is read again: stored posts whose ids it proves and that it does not show are gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnds:
-    """Says that this page is the last one of a run, when the channel is due again, and how lively it is."""
+    """Marks the last page of a run: when the channel is due again, and its posting rhythm."""
 
     started_at: datetime
     next_poll_at: datetime
     stored_before: bool = False
-    """Posts of this run are stored already: by one of its earlier pages, or because they were pushed."""
+    """True if posts of this run are stored already: by one of its earlier pages, or because they were pushed."""
     rechecked: bool = False
     rhythm: Rhythm | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """What a page brought."""
+    """Counts of what landing a page changed."""
 
     inserted: int
     changed: int
     deleted: int = 0
     doubtful: int = 0
-    """Posts that seem to be gone, and wait for a second look."""
+    """Posts that seem to be gone and await a second look."""
     new_ids: frozenset[MessageId] = field(default=frozenset(), compare=False)
-    """Of those that were inserted."""
+    """Ids of the inserted posts."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Unanswered:
-    """A landing that nobody knows to be committed: the connection was lost before the answer."""
+    """A landing whose commit may or may not have happened: the connection was lost before the reply."""
 
     channel_id: ChannelId
     new_ids: frozenset[MessageId]
@@ -102,15 +102,15 @@ class _Unanswered:
 
 
 class Landing:
-    """Writes pages, and counts what it has written: exactly, whoever has read them. A system store."""
+    """Writes pages and counts exactly what it wrote, for every kind of reader. A system store."""
 
-    def __init__(self, transactions: SystemTransactions, bell: Wakeup) -> None:
+    def __init__(self, transactions: SystemTransactions, wakeup: Wakeup) -> None:
         self._transactions = transactions
-        self._bell = bell
+        self._wakeup = wakeup
         self._unanswered: list[_Unanswered] = []
 
     async def land(self, page: PostPage, claim: Claim | BackfillClaim | PushClaim, *, ends: RunEnds | None = None) -> Landed:
-        """Store the page's posts, what it proves, and their announcement; LeaseLost if the claim is of the past.
+        """Stores the page's posts, the ids it proves and the outbox rows. Raises LeaseLost if a later claim replaced this one.
 
         Landing the same page twice changes nothing the second time.
         """
@@ -119,19 +119,19 @@ class Landing:
             async with self._transactions.begin() as connection:
                 landed = await _write(connection, page, claim, ends)
         except BaseException:
-            if landed is not None:  # all that is missing is the answer to the commit
+            if landed is not None:  # only the reply to the commit is missing
                 self._unanswered.append(_Unanswered(claim.channel_id, landed.new_ids, page.read_at, page.mode))
             raise
         self._announce(landed, page.mode)
         return landed
 
     async def differs(self, channel_id: ChannelId, proven: IdRange, shown: ObservedPage) -> bool:
-        """Whether a page that is read again lacks something that is stored, shows it otherwise, or shows what was thought gone. Most say no."""
+        """Whether a page that is read again lacks a stored post, shows it changed, or shows one marked as gone. Usually False."""
         async with self._transactions.begin() as connection:
             return await differs(connection, channel_id, proven, shown)
 
     async def bury(self, claim: PushClaim, gone: Sequence[MessageId], *, told_at: datetime) -> Burial:
-        """Telegram says that these posts of the channel were deleted; LeaseLost if the claim is of the past."""
+        """Marks posts that Telegram reports as deleted. Raises LeaseLost if a later claim replaced this one."""
         async with self._transactions.begin() as connection:
             if not await _holds_push_lease(connection, claim):
                 raise LeaseLost(f"channel {claim.channel_id} is no longer ours under epoch {claim.lease_epoch}")
@@ -140,7 +140,7 @@ class Landing:
         return burial
 
     async def count_unanswered(self) -> None:
-        """Count the posts of commits that were made although their answer was lost: `stored_at` tells whose they are."""
+        """Counts the posts of commits that succeeded although their reply was lost; `stored_at` identifies the landing."""
         while self._unanswered:
             lost = self._unanswered[0]
             async with self._transactions.begin() as connection:
@@ -154,7 +154,7 @@ class Landing:
         for outcome, posts in outcomes.items():
             POSTS_LANDED.labels(outcome).inc(posts)
         if any(outcomes.values()):
-            self._bell.ring()
+            self._wakeup.ring()
 
 
 async def _write(connection: Connection, page: PostPage, claim: Claim | BackfillClaim | PushClaim, ends: RunEnds | None) -> Landed:
@@ -183,7 +183,7 @@ async def _write(connection: Connection, page: PostPage, claim: Claim | Backfill
 
 
 async def _holds_push_lease(connection: Connection, claim: PushClaim) -> bool:
-    """Whether the account may write what it was told of the channel; the channel is locked until the end of the transaction."""
+    """Whether the account may write the channel's pushed updates. Locks the channel until the end of the transaction."""
     return await connection.fetchval(FENCE_PUSH, claim.channel_id, claim.account_id, claim.lease_epoch) is not None
 
 
@@ -198,6 +198,6 @@ async def _is_ours(connection: Connection, claim: Claim | BackfillClaim, page: P
 
 
 def one_per_id(posts: tuple[Post, ...]) -> tuple[Post, ...]:
-    """The last of each id: one statement cannot touch a row twice."""
+    """Keeps the last post of each id, because one statement cannot change a row twice."""
     unique = {post.message_id: post for post in posts}
     return posts if len(unique) == len(posts) else tuple(unique.values())

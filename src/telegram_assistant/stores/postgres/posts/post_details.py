@@ -1,4 +1,4 @@
-"""One post with everything that is known of it: earlier texts, counts over time, files, understanding, links, album, forwards."""
+"""One post with all its details: earlier texts, counts over time, files, understanding, links, album, forwards."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ MAX_FORWARDS = 100
 
 @dataclass(frozen=True, slots=True)
 class PostVersion:
-    """A text that the post once had, or has now: then nothing has replaced it."""
+    """A text of the post, earlier or current; nothing has replaced the current one."""
 
     revision: int
     text: str
@@ -30,12 +30,12 @@ class PostVersion:
     seen_at: datetime
     replaced_at: datetime | None
     difference: Difference | None
-    """To the text that replaced it; None until the pipeline has compared them."""
+    """The difference to the text that replaced it; None until the pipeline has compared them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountsSeen:
-    """How far the post had reached at that moment."""
+    """The counts of the post at one moment."""
 
     seen_at: datetime
     views: int | None
@@ -46,7 +46,7 @@ class CountsSeen:
 
 @dataclass(frozen=True, slots=True)
 class PostMediaDetails:
-    """A file of the post, and what became of it here. Its name is the sender's."""
+    """A file of the post and its state here. The sender chose `file_name`."""
 
     ordinal: int
     kind: MediaKind
@@ -63,7 +63,7 @@ class PostMediaDetails:
 
 @dataclass(frozen=True, slots=True)
 class NamedPost:
-    """Another post, with the title of its channel where the tenant follows it."""
+    """Another post, with the title of its channel if the tenant follows it."""
 
     post_id: PostId
     title: str | None = None
@@ -81,17 +81,17 @@ class PostDetail:
     media: tuple[PostMediaDetails, ...]
     links: tuple[str, ...]
     crawled: Mapping[str, Json]
-    """What was decided about its links, and what the pages say."""
+    """The decisions about its links, and the content of the pages."""
     album: tuple[MessageId, ...]
-    """All items of its album, itself included; empty where it is in none."""
+    """All items of its album, itself included; empty if it belongs to none."""
     forwarded_title: str | None
-    """Of the channel that it was forwarded from, where the tenant follows that one too."""
+    """Title of the channel that it was forwarded from, if the tenant follows that channel too."""
     forwarded_by: tuple[NamedPost, ...]
     """Posts of followed channels that forward it, the oldest first."""
     earlier_versions: int
 
 
-# The post is named by its whole key everywhere, so each part is one probe of one index. Row-level security decides what exists.
+# Every subquery names the post by its whole key, so each costs one index probe. Row-level security decides which rows exist.
 DETAIL = f"""
 SELECT p.*, c.title, c.username,
        ARRAY(SELECT ROW(seen_at, views, forwards, replies, reactions) FROM (
@@ -134,13 +134,13 @@ class PostDetails:
         self._transactions = transactions
 
     async def of(self, post_id: PostId) -> PostDetail | None:
-        """None where the post does not exist for this tenant."""
+        """Returns None if the post does not exist for this tenant."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(DETAIL, post_id.channel_id, post_id.message_id)
         return _detail(row) if row else None
 
     async def versions(self, post_id: PostId) -> tuple[PostVersion, ...]:
-        """Its newest texts in the order in which they were written, the present one last; empty where it does not exist for this tenant."""
+        """The newest texts in the order in which they were written, the current one last; empty if the post does not exist for this tenant."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(VERSIONS, post_id.channel_id, post_id.message_id)
         return tuple(PostVersion(**dict(row)) for row in reversed(rows))

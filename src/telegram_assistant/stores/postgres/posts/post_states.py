@@ -1,4 +1,4 @@
-"""Posts as an index wants them: everything that is known now, and a version that moves whenever any of it does."""
+"""Posts for an index: everything known now, and a version that changes whenever any of it changes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ NOTHING: Data = {}
 
 @dataclass(frozen=True, slots=True)
 class StateVersion:
-    """Of a post and of all that was understood about it. Enrichments do not move a post's own version."""
+    """The version of a post and of its enrichments together. Enrichments do not change a post's own version."""
 
     state: int
     made_at: tuple[datetime, ...]
@@ -26,7 +26,7 @@ class StateVersion:
 
 @dataclass(frozen=True, slots=True)
 class PostState:
-    """What one reading has found."""
+    """The state of a post at one reading."""
 
     stored: StoredPost
     version: StateVersion
@@ -44,7 +44,7 @@ class PostStates:
         self._transactions = transactions
 
     async def load(self, post_ids: Sequence[PostId]) -> Mapping[PostId, PostState]:
-        """Those that exist, deleted ones too."""
+        """The posts that exist, deleted ones included."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(LOAD, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
         return {_id(row): PostState(stored_post(row), _version(row), _learnt(row["learnt"])) for row in rows}
@@ -55,21 +55,21 @@ class PostStates:
         return {_id(row): _version(row) for row in rows}
 
     async def after(self, last: PostId | None, *, limit: int) -> tuple[PostId, ...]:
-        """All posts that are not deleted, in the order of their ids, some at a time."""
+        """Pages through all posts that are not deleted, in the order of their ids."""
         channel_id, message_id = (last.channel_id, last.message_id) if last else (0, 0)
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(AFTER, channel_id, message_id, limit)
         return tuple(_id(row) for row in rows)
 
     async def after_since(self, last: PostId | None, *, since: datetime, limit: int) -> tuple[PostId, ...]:
-        """The same for posts that are not older, each channel's found by their time: what is older is not even looked at."""
+        """Like `after`, for posts since that time. Finds each channel's posts by time, so older ones are never read."""
         channel_id, message_id = (last.channel_id, last.message_id) if last else (0, 0)
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(AFTER_SINCE, channel_id, message_id, limit, since)
         return tuple(_id(row) for row in rows)
 
-    async def about_how_many(self) -> int:
-        """By the statistics of the tables: counting takes minutes where there are millions."""
+    async def estimate_count(self) -> int:
+        """Estimates from the tables' statistics, because counting millions of posts takes minutes."""
         async with self._transactions.begin() as connection:
             guessed = await connection.fetchval(
                 "SELECT sum(greatest(reltuples, 0))::bigint FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid WHERE inhparent = 'posts'::regclass"
@@ -98,7 +98,7 @@ def _learnt(found: str | None) -> PostFacts:
 
 _POST = "SELECT {columns} FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1"
 
-# What was understood about an earlier text is not used; every row counts for the version.
+# Enrichments of an earlier text are not used, but every row counts for the version.
 LOAD = f"""
 SELECT p.*, e.made_at, e.learnt FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL ({_POST.format(columns=f"{POST_COLUMNS}, state_version")}) p

@@ -1,4 +1,4 @@
-"""Posts for the pipeline: as they are now, and what follows from them."""
+"""Posts for the pipeline: their current state, and the data derived from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from telegram_assistant.stores.postgres.posts.rows import POST_COLUMNS, StoredPo
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What follows from a post's text and header."""
+    """The data derived from a post's text and header."""
 
     post: Post
     revision: int
@@ -39,7 +39,7 @@ class Posts:
         self._transactions = transactions
 
     async def load(self, post_ids: Sequence[PostId]) -> tuple[StoredPost, ...]:
-        """Those that exist, in no particular order."""
+        """The posts that exist, in no particular order."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 f"""
@@ -52,7 +52,7 @@ class Posts:
         return tuple(stored_post(row) for row in rows)
 
     async def save_derived(self, derived: Sequence[Derived]) -> None:
-        """Language, links, forwards and words, all of it replaceable: doing it again changes nothing."""
+        """Stores language, links, forwards and search words. Idempotent."""
         posts = [(one.post.channel_id, one.post.message_id, one.revision, one.lang, one.post.text, bits_of(one.has)) for one in derived]
         links = [(one.post.channel_id, one.post.message_id, sha256(url.encode()).digest(), url) for one in derived for url in one.urls]
         forwards = [
@@ -68,9 +68,12 @@ def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object
     return [[row[place] for row in rows] for place in range(count)]
 
 
-# One statement, so one way to the server and back. Only where the post still is at the revision that was thought about: an
-# older thought never overwrites a newer one. Links that a post has no more are forgotten, the others left alone.
+# One statement, so one round trip. It writes only if the post is still at the revision that was processed, so an older result
+# never overwrites a newer one. Links that the post no longer has are deleted; the others stay untouched.
 SAVE = """
+-- arrays, one element per post: $1 channel, $2 message, $3 revision, $4 language, $5 text, $6 bits of `Has`
+-- one element per link: $7 channel, $8 message, $9 SHA-256 of the URL, $10 URL
+-- one element per forward: $11 channel, $12 message, $13 source channel, $14 source message
 WITH derived AS MATERIALIZED (
     SELECT p.channel_id, p.message_id, p.posted_at, p.deleted_at, n.lang, n.text, n.has
     FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::smallint[]) AS n(channel_id, message_id, revision, lang, text, has)

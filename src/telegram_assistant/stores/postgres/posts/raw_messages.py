@@ -1,4 +1,4 @@
-"""The messages as Telegram sent them, for 30 days: a mistake in our reading is repaired without asking again."""
+"""Messages as Telegram sent them, kept for 30 days: a parsing mistake can be repaired without new requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 
 @dataclass(frozen=True, slots=True)
 class RawMessages:
-    """Messages that were landed together, serialised by Telegram's schema of that layer and compressed."""
+    """Messages that landed together, serialised with Telegram's schema of that layer and compressed."""
 
     channel_id: ChannelId
     first_id: MessageId
@@ -21,7 +21,7 @@ class RawMessages:
 
 
 class RawArchive:
-    """A system store, written in batches after the posts are safe; losing a batch loses no post."""
+    """A system store, written in batches after the posts are committed; losing a batch loses no post."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
@@ -30,6 +30,7 @@ class RawArchive:
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
+                -- arrays, one element per batch: $1 channel, $2 first and $3 last message, $4 read at, $5 layer, $6 body
                 INSERT INTO post_raw (channel_id, first_id, last_id, read_at, layer, body)
                 SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[], $5::int[], $6::bytea[])
                 ON CONFLICT DO NOTHING
@@ -43,7 +44,7 @@ class RawArchive:
             )
 
     async def around(self, post: PostId) -> tuple[RawMessages, ...]:
-        """What may hold a post, newest reading first."""
+        """The batches that may hold a post, the newest reading first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """

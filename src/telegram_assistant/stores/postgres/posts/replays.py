@@ -1,4 +1,4 @@
-"""History that is to be tagged again: what is outdated, and putting it into the bulk lane or on a provider's list."""
+"""Tagging history again: finds outdated results and queues their posts, in the bulk lane or in `provider_wanted`."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,24 +9,24 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 
 @dataclass(frozen=True, slots=True)
 class ResultVersion:
-    """What results of today are made with: a row that says otherwise is outdated."""
+    """The version of today's results; a row with another version is outdated."""
 
     model: str
     prompt_version: str
     work: str
-    """What a provider is asked for later, in the words of provider_wanted."""
+    """The work requested from a provider later: a value of `provider_wanted.work`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """Of one channel: posts to tag again here, and those that a provider may tag."""
+    """Outdated posts of one channel: those to tag again locally, and those that a provider may tag."""
 
     channel_id: ChannelId
     title: str
     local: int
     provider: int
     characters: int
-    """Of the latter."""
+    """Length of the texts that a provider may tag."""
 
 
 class Replays:
@@ -36,25 +36,25 @@ class Replays:
         self._transactions = transactions
 
     async def outdated(self, version: ResultVersion, *, since: datetime, channel_id: ChannelId | None = None) -> tuple[Outdated, ...]:
-        """Channels with posts since then whose tags are missing or made otherwise; those that nobody wants understood are left out."""
+        """Channels with posts since then whose tags are missing or outdated; channels without any policy for understanding are left out."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(OUTDATED, since, channel_id, version.model, version.prompt_version)
         return tuple(Outdated(ChannelId(row["channel_id"]), row["title"], row["local"], row["provider"], row["characters"]) for row in rows)
 
     async def replay(self, version: ResultVersion, channel_id: ChannelId, *, since: datetime) -> int:
-        """Send the outdated through the pipeline again, after all news; how many. What is on its way already is left alone."""
+        """Sends outdated posts through the pipeline again, after all live ones; returns how many. Skips posts already in the outbox."""
         async with self._transactions.begin() as connection:
             done = await connection.execute(REPLAY, since, channel_id, version.model, version.prompt_version)
         return int(done.rpartition(" ")[2])
 
     async def want(self, version: ResultVersion, channel_id: ChannelId, *, since: datetime) -> int:
-        """Put those that a provider may tag on its list: this is paid for."""
+        """Queues the posts that a provider may tag. Each of them costs money."""
         async with self._transactions.begin() as connection:
             done = await connection.execute(WANT, since, channel_id, version.model, version.prompt_version, version.work)
         return int(done.rpartition(" ")[2])
 
 
-# Who may have what understood is decided as everywhere: see domain.understanding.policy_among. $3 is the local model.
+# Decides the policy of a channel like `policy_among`. $1 since, $2 channel (NULL: all), $3 local model, $4 prompt version.
 _POSTS = """
 FROM posts p JOIN channels c ON c.channel_id = p.channel_id AND NOT c.ai_blocked
 CROSS JOIN LATERAL (

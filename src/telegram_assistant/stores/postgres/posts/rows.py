@@ -1,4 +1,4 @@
-"""Between posts and table columns: the one place that knows both."""
+"""Maps posts to table columns and back; no other module knows both."""
 
 import json
 from collections.abc import Sequence
@@ -11,19 +11,21 @@ from pydantic_core import to_json
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.post import Origin, Post, PostKind, TextEntity
 
-POST_COLUMNS = (
+_AS_PUBLISHED = (
     "channel_id, message_id, posted_at, content_hash, kind, text, entities, edited_at, reply_to, "
-    "fwd_channel_id, fwd_message_id, grouped_id, lang, author, facts, stored_at, deleted_at, revision"
+    "fwd_channel_id, fwd_message_id, grouped_id, lang, author, facts"
 )
-OWN_POST_COLUMNS = POST_COLUMNS.replace(
-    "stored_at", "greatest(stored_at, (SELECT s.created_at FROM subscriptions s WHERE s.channel_id = posts.channel_id)) AS stored_at"
-).replace("revision", "CASE WHEN revision > 1 THEN revision - revisions_before(channel_id, message_id) ELSE revision END AS revision")
-"""Of `posts`, as a tenant sees them: it met none before it followed the channel, and each in its first revision."""
+_OWN_STORED_AT = "greatest(stored_at, (SELECT s.created_at FROM subscriptions s WHERE s.channel_id = posts.channel_id)) AS stored_at"
+_OWN_REVISION = "CASE WHEN revision > 1 THEN revision - revisions_before(channel_id, message_id) ELSE revision END AS revision"
+
+POST_COLUMNS = f"{_AS_PUBLISHED}, stored_at, deleted_at, revision"
+OWN_POST_COLUMNS = f"{_AS_PUBLISHED}, {_OWN_STORED_AT}, deleted_at, {_OWN_REVISION}"
+"""The columns of `posts` as a tenant sees them: stored no earlier than it began to follow, with revisions counted from then."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPost:
-    """A post with what only we know of it."""
+    """A post with the columns that Telegram does not know."""
 
     post: Post
     stored_at: datetime
@@ -32,7 +34,7 @@ class StoredPost:
 
 
 def stored_post(row: asyncpg.Record) -> StoredPost:
-    """Read a row selected with POST_COLUMNS."""
+    """Reads a row selected with POST_COLUMNS."""
     origin = None if row["fwd_channel_id"] is None else Origin(ChannelId(row["fwd_channel_id"]), row["fwd_message_id"])
     post = Post(
         channel_id=ChannelId(row["channel_id"]),
@@ -54,7 +56,7 @@ def stored_post(row: asyncpg.Record) -> StoredPost:
 
 
 def as_columns(posts: Sequence[Post]) -> tuple[list[object], ...]:
-    """The columns that landing and the benches write, in the order of LANDED."""
+    """The columns that landing and the benchmarks write, in the order of LANDED."""
     return (
         [post.message_id for post in posts],
         [post.posted_at for post in posts],
@@ -95,5 +97,5 @@ LANDED_TYPES = (
 
 
 def unnested(first: int) -> str:
-    """`unnest($first::bigint[], …)`: the columns of LANDED as a table, from parameter number `first` on."""
+    """`unnest($first::bigint[], …)`: the columns of LANDED as a table; parameter number `first` is the first of them."""
     return "unnest(" + ", ".join(f"${first + n}::{kind}[]" for n, kind in enumerate(LANDED_TYPES)) + ")"

@@ -10,7 +10,7 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 
 @dataclass(frozen=True, slots=True)
 class ReplacedText:
-    """An earlier text of a post, and the one that came after it."""
+    """An earlier text of a post, and the text that followed it."""
 
     post_id: PostId
     revision: int
@@ -18,10 +18,10 @@ class ReplacedText:
     after: str
 
 
-# A revision that changed no text (an account's reading of what a preview has shown) leaves no version: the next one that is
-# there has the text that followed.
 MAX_VERSIONS = 500
 
+# A revision that changed no text (an account read a post that a preview had shown) leaves no version, so the next existing
+# version holds the text that followed.
 UNCOMPARED = f"""
 SELECT v.channel_id, v.message_id, v.revision, v.text AS before, coalesce(later.text, p.text) AS after
 FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
@@ -45,7 +45,7 @@ class Versions:
         self._transactions = transactions
 
     async def uncompared(self, post_ids: Sequence[PostId]) -> tuple[ReplacedText, ...]:
-        """Earlier versions of these posts that have no difference yet, the newest first and not too many."""
+        """Earlier versions of these posts without a stored difference, the newest first, at most MAX_VERSIONS."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(UNCOMPARED, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
         return tuple(
@@ -54,7 +54,7 @@ class Versions:
         )
 
     async def keep(self, compared: Sequence[tuple[ReplacedText, Difference]]) -> None:
-        """Stores the differences; both texts of each are final, so doing it again changes nothing."""
+        """Stores the differences. Both texts of each are final, so repeating the call changes nothing."""
         rows = sorted((one.post_id.channel_id, one.post_id.message_id, one.revision, list(found)) for one, found in compared)
         async with self._transactions.begin() as connection:
             await connection.executemany(KEEP, rows)

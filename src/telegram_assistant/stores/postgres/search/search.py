@@ -1,4 +1,4 @@
-"""Finding posts for one tenant: by words through one function, texts and names under row-level security."""
+"""Search for one tenant: words through one database function, texts and names under row-level security."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from telegram_assistant.stores.postgres.posts.rows import OWN_POST_COLUMNS, Stor
 from telegram_assistant.stores.postgres.understanding.policies_in_force import PoliciesInForce, in_force
 
 BEGINS, ENDS = "\ue000", "\ue001"
-"""Around a word that was looked for; they are taken out of texts before."""
+"""Marks around a matched word; texts are stripped of these characters first."""
 MOST = 300
-"""So many of the newest matches are ranked."""
+"""The number of newest matches that are ranked."""
 BUDGET = timedelta(milliseconds=40)
 FURTHEST = 2**63 - 1
 FAR_PAST, FAR_FUTURE = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
@@ -24,7 +24,7 @@ MAX_MARKED_LENGTH = 4000
 
 @dataclass(frozen=True, slots=True)
 class SearchPosition:
-    """Where a search has stopped, in the order of search: the newest first, then by channel and message."""
+    """Where a search stopped, in its order: the newest first, then by channel and message."""
 
     posted_at: datetime
     channel_id: int = FURTHEST
@@ -33,7 +33,7 @@ class SearchPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilters:
-    """What may be found. None, or nothing: no limit. Of several values one will do, but all of `has` are wanted."""
+    """Filters of a search. None or empty: no filter. Any one of several values matches, but `has` requires all."""
 
     channels: tuple[ChannelId, ...] | None = None
     since: datetime | None = None
@@ -46,7 +46,7 @@ class SearchFilters:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A post that has the words, and what it is filtered by as far as the tenant may see it."""
+    """A post that matches the words, with the filter values that the tenant may see."""
 
     post_id: PostId
     posted_at: datetime
@@ -58,7 +58,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The newest ones. `looked_to` is where to go on; None: that is all."""
+    """The newest matches. `looked_to` is where the next search continues; None: there are no more."""
 
     found: tuple[Match, ...]
     looked_to: SearchPosition | None
@@ -66,25 +66,25 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """What a tenant follows and how it calls things."""
+    """The channels and policies of a tenant, and its names of tags."""
 
     in_force: PoliciesInForce
     tag_names: Mapping[str, str | None]
-    """Where the tenant has chosen one; None: it is hidden."""
+    """Names that the tenant has chosen, by tag; None: the tag is hidden."""
     vectors_are_complete: bool
 
     def shown(self, tags: Iterable[str]) -> tuple[str, ...]:
-        """Tags as the tenant calls them."""
+        """The tenant's names of these tags."""
         return tuple(name for tag in tags if (name := self.tag_names.get(tag, tag)) is not None)
 
     def meant(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The tags that the tenant calls so."""
+        """The tags that have these names for the tenant."""
         return tuple(dict.fromkeys(tag for name in names for tag in (*self.tag_names, name) if self.tag_names.get(tag, tag) == name))
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A channel as people know it."""
+    """A channel's title and username."""
 
     title: str
     username: str | None
@@ -92,7 +92,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Posts as they are now, and the channels that were asked for."""
+    """The current state of posts, and the requested channels."""
 
     posts: Mapping[PostId, StoredPost]
     channels: Mapping[ChannelId, Named]
@@ -105,12 +105,12 @@ class WordSearch:
         self._transactions = transactions
 
     async def find(self, words: str, limits: SearchFilters, *, before: SearchPosition, most: int = MOST, budget: timedelta = BUDGET) -> Matches:
-        """What stands after `before`, newest first. Words as websearch_to_tsquery reads them; empty: whatever the limits allow.
+        """Matches older than `before`, newest first. `words` is in the syntax of websearch_to_tsquery; empty: all posts that pass `limits`.
 
-        The budget ends it between two steps, so it may take a little longer.
+        The budget is checked between two steps, so a search may take a little longer.
         """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
+            rows = await connection.fetch(  # the parameters are those of the function, in its order
                 "SELECT * FROM search_words($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
                 words,
                 None if limits.channels is None else list(limits.channels),
@@ -133,7 +133,7 @@ class WordSearch:
         return Matches(found, None if end["posted_at"] is None else _place(end))
 
     async def scope(self) -> SearchScope:
-        """Everything that is followed, as far as it matters to a search."""
+        """Loads the parts of the tenant's subscriptions that a search needs."""
         async with self._transactions.begin() as connection:
             followed = await in_force(connection)
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
@@ -141,7 +141,7 @@ class WordSearch:
         return SearchScope(followed, {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in chosen}, is_complete)
 
     async def load(self, post_ids: Sequence[PostId], *, channel_ids: Iterable[ChannelId] = (), strict_words: str = "") -> Loaded:
-        """Those that are not deleted, and have the words that must be there; with their channels and these."""
+        """The posts that are not deleted and contain `strict_words`, with their channels and `channel_ids`."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(LOAD, [one.channel_id for one in post_ids], [one.message_id for one in post_ids], strict_words)
             posts = [stored_post(row) for row in rows]
@@ -151,7 +151,7 @@ class WordSearch:
         return Loaded({one.post.id: one for one in posts if one.post.channel_id in channels}, channels)
 
     async def marked(self, texts: Sequence[str], words: str) -> tuple[str, ...]:
-        """The texts with BEGINS and ENDS around the words, in whatever form they stand there."""
+        """The texts with BEGINS and ENDS around the matched words, in any of their forms."""
         plain = [text.replace(BEGINS, "").replace(ENDS, "")[:MAX_MARKED_LENGTH] for text in texts]
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(MARKED, plain, words, f"HighlightAll=true, StartSel={BEGINS}, StopSel={ENDS}")

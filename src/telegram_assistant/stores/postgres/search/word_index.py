@@ -1,4 +1,4 @@
-"""The words of all posts, made anew beside those that are searched: from the beginning on, what is stored goes into both."""
+"""Rebuild of the word index beside the one that is searched; posts stored meanwhile go into both."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ class WordIndex:
         self._transactions = transactions
 
     async def begin(self, now: datetime) -> None:
-        """An empty one, in slices; one that was begun before goes. Only then it gets what is stored: no row may come while its slice is made."""
+        """Creates an empty, partitioned index and drops an unfinished one. New posts reach it only after all partitions exist."""
         async with self._transactions.begin() as connection:
             oldest = await connection.fetchval("SELECT min(posted_at) FROM post_search")
         async with self._transactions.begin() as connection:
@@ -37,7 +37,7 @@ class WordIndex:
             )
 
     async def fill(self, posts: Sequence[StoredPost]) -> None:
-        """What is there already is newer, and stays. What was deleted between reading and writing is looked for, and goes."""
+        """Adds posts. Existing rows are newer and stay. Posts deleted between reading and writing are removed again."""
         ids = [one.post.channel_id for one in posts], [one.post.message_id for one in posts]
         derived = [derived_of(one) for one in posts]
         async with self._transactions.begin() as connection:
@@ -48,12 +48,12 @@ class WordIndex:
             await connection.execute(CLEAN, *ids)
 
     async def switch(self) -> None:
-        """From one moment to the next searches see the new one, and the old one is gone."""
+        """Atomically replaces the searched index by the new one."""
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT switch_post_search()")
 
 
-# A post that was edited meanwhile comes by itself: its words are about to be stored, into both.
+# A post that was edited meanwhile is skipped: the pipeline stores its words into both indexes.
 FILL = """
 INSERT INTO post_search_next (channel_id, message_id, posted_at, words, lang, has)
 SELECT p.channel_id, p.message_id, p.posted_at, to_tsvector('russian', p.text), n.lang, n.has

@@ -1,4 +1,4 @@
-"""The audit log: every change that a person or a program of theirs has made."""
+"""The audit log: every change made by a person or one of their programs."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from telegram_assistant.stores.postgres.database import TenantTransactions
 
 @dataclass(frozen=True, slots=True)
 class AuditedAction:
-    """What somebody did."""
+    """A change and its actor."""
 
     actor: str
     action: str
@@ -23,7 +23,7 @@ class AuditedAction:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """A change, and when it was made."""
+    """An action with its time."""
 
     at: datetime
     entry_id: UUID
@@ -32,14 +32,14 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditCursor:
-    """The last entry of a page; the next page is what comes before it."""
+    """The last entry of a page; the next page holds the entries before it."""
 
     at: datetime
     entry_id: UUID
 
 
 class AuditLog:
-    """A tenant store: nobody changes or deletes what is written."""
+    """A tenant store. Entries are never changed or deleted."""
 
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions

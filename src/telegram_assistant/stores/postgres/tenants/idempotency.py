@@ -1,4 +1,4 @@
-"""Answers to changes that were made, for a day: who repeats a request hears the same and changes nothing twice."""
+"""Idempotency keys: responses to changes, kept for a day. A repeated request gets the same response and changes nothing."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +23,7 @@ class RequestInProgress(Conflicting):
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """What was answered. No body: it was a secret, and is not kept."""
+    """A stored response. `body` is None if it held a secret, which is not kept."""
 
     status: int
     body: bytes | None
@@ -36,12 +36,15 @@ class Idempotency:
         self._transactions = transactions
 
     async def take(self, key: str, request: bytes, *, seconds: float) -> StoredResponse | None:
-        """The earlier answer; None when there is none and this request may be answered now. Conflicting when the key stands for another one."""
+        """The earlier response, or None if there is none and the caller may process the request now.
+
+        Raises Conflicting if the key was used for another request.
+        """
         async with self._transactions.begin() as connection:
             if await connection.fetchval(TAKE, key, request, seconds):
                 return None
             row = await connection.fetchrow("SELECT request, status, answer FROM idempotency_keys WHERE key = $1", key)
-        if row is None:  # given back a moment ago
+        if row is None:  # released a moment ago
             raise RequestInProgress("the same request is being answered at this moment")
         if row["request"] != request:
             raise Conflicting("this Idempotency-Key was used for another request; use a new one for each change")
@@ -54,7 +57,7 @@ class Idempotency:
             await connection.execute("UPDATE idempotency_keys SET status = $2, answer = $3 WHERE key = $1", key, answer.status, answer.body)
 
     async def give_back(self, key: str) -> None:
-        """Nothing was changed: the key may be used again."""
+        """Releases a key whose request changed nothing; it may be used again."""
         async with self._transactions.begin() as connection:
             await connection.execute("DELETE FROM idempotency_keys WHERE key = $1 AND status IS NULL", key)
 

@@ -1,4 +1,4 @@
-"""Keys that programs ask with: kept by their hash, looked up by the system, managed by their tenant."""
+"""API keys: stored as hashes, looked up by the system, managed by their tenant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from telegram_assistant.stores.postgres.database import ApiTransactions, TenantT
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as its tenant sees it; the secret itself is known to nobody here."""
+    """A key as its tenant sees it; the secret itself is not stored."""
 
     key_id: UUID
     name: str
@@ -27,7 +27,7 @@ class ApiKey:
     last_used_at: datetime | None
     revoked_at: datetime | None
     ancestors: tuple[UUID, ...]
-    """The keys that it was made with, its parent last."""
+    """The keys that created it, its parent last."""
 
     @property
     def parent_key_id(self) -> UUID | None:
@@ -36,7 +36,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyCursor:
-    """The last key of a page; the next page is what was made before it."""
+    """The last key of a page; the next page holds the keys created before it."""
 
     created_at: datetime
     key_id: UUID
@@ -44,7 +44,7 @@ class KeyCursor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewKey:
-    """A key to be made."""
+    """A key to create."""
 
     secret: str
     name: str
@@ -59,18 +59,18 @@ COLUMNS = "key_id, name, prefix, scopes, created_by, created_at, expires_at, las
 
 
 class KeyDirectory:
-    """Says whose a key is. For requests, before it is known for which tenant they ask."""
+    """Finds the owner of a key. For requests whose tenant is not known yet."""
 
     def __init__(self, transactions: ApiTransactions) -> None:
         self._transactions = transactions
 
     async def answers(self) -> None:
-        """Raises Busy unless PostgreSQL answers as requests need it to."""
+        """Raises Busy if PostgreSQL does not answer with the rights that requests need."""
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT 1")
 
     async def caller(self, hashed: bytes) -> Caller | None:
-        """Whoever has the key, and that it was used now; None where it opens nothing any more. Forbidden while its tenant is suspended."""
+        """The owner of a valid key, or None; records the use. Raises Forbidden while the tenant is suspended."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow("SELECT * FROM find_caller($1)", hashed)
         if row is None:
@@ -91,10 +91,10 @@ class KeyDirectory:
         )
 
     async def operator(self) -> Caller:
-        """Whoever has the operator's own key: the operator's tenant, with everything."""
+        """The caller with the operator's own key: the operator's tenant, with all scopes."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow("SELECT tenant_id, public_id, name FROM find_operator()")
-        assert row is not None  # `tga migrate` makes it
+        assert row is not None  # `tga migrate` creates it
         return Caller(TenantId(row["tenant_id"]), row["public_id"], row["name"], is_operator=True, scopes=frozenset(KeyScope), actor="operator")
 
 
@@ -105,7 +105,7 @@ class Keys:
         self._transactions = transactions
 
     async def newest(self, *, limit: int = 1000, before: KeyCursor | None = None) -> tuple[ApiKey, ...]:
-        """Revoked ones too."""
+        """The newest keys, revoked ones included."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 f"""
@@ -127,6 +127,7 @@ class Keys:
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
                 f"""
+                -- $1 hash, $2 user, $3 name, $4 prefix, $5 scopes, $6 created by, $7 expires at, $8 ancestors
                 INSERT INTO api_keys (hash, user_id, name, prefix, scopes, created_by, expires_at, ancestors)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
                 RETURNING {COLUMNS}
@@ -144,7 +145,7 @@ class Keys:
         return _key(row)
 
     async def revoke(self, key_id: UUID) -> bool:
-        """Revokes the key and all that were made with it. False when there is no such key, or not any more."""
+        """Revokes the key and all keys created with it. Returns False if there is no such valid key."""
         async with self._transactions.begin() as connection:
             revoked = await connection.fetch(
                 "UPDATE api_keys SET revoked_at = now() WHERE (key_id = $1 OR $1 = ANY(ancestors)) AND revoked_at IS NULL RETURNING key_id", key_id

@@ -1,4 +1,4 @@
-"""What the operator does with tenants. Each method calls one function of the database that may do just that."""
+"""The operator's operations on tenants. Each method calls one database function that may do just that."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,22 +25,22 @@ class TenantSummary:
     channels: int
     accounts: int
     keys: int
-    """Valid ones."""
+    """Number of valid keys."""
     media_bytes: int
     media_bytes_limit: int | None
-    """None: as MEDIA_QUOTA_BYTES says."""
+    """None: MEDIA_QUOTA_BYTES applies."""
     budget: SpendingBudget | None
-    """None: none was set, so nothing is paid for."""
+    """None: no budget is set, so nothing is paid for."""
 
 
 class TenantOperations:
-    """For the operator only; it needs no rights on tables."""
+    """For the operator only; needs no rights on tables."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
 
     async def page(self, *, limit: int, after: str | None = None) -> tuple[TenantSummary, ...]:
-        """By name; `after` is the last name of the page before."""
+        """Tenants by name; `after` is the last name of the previous page."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT * FROM operator_tenants(NULL, $1, $2)", after, limit)
         return tuple(_summary(row) for row in rows)
@@ -51,13 +51,13 @@ class TenantOperations:
         return _summary(row) if row else None
 
     async def create(self, name: str) -> UUID | None:
-        """None where the name is taken."""
+        """Returns None if the name is taken."""
         async with self._transactions.begin() as connection:
             created: UUID | None = await connection.fetchval("SELECT operator_create_tenant($1)", name)
         return created
 
     async def suspend(self, public_id: UUID, *, why: str) -> bool:
-        """Its accounts and subscriptions rest until it is resumed; nothing is deleted. False for who is no tenant, and for the operator's own."""
+        """Pauses the tenant's accounts and subscriptions until `resume`; deletes nothing. False for an unknown tenant and the operator's own."""
         return await self._done("SELECT operator_suspend_tenant($1, $2)", public_id, why)
 
     async def resume(self, public_id: UUID) -> bool:
@@ -67,7 +67,7 @@ class TenantOperations:
         return await self._done("SELECT operator_set_media_quota($1, $2)", public_id, limit_bytes)
 
     async def set_budget(self, public_id: UUID, *, micro: int, tokens: int | None) -> bool:
-        """From now on; what this month has used stays used."""
+        """Sets the budget from now on; this month's usage stays."""
         return await self._done("SELECT operator_set_budget($1, $2, $3)", public_id, micro, tokens)
 
     async def _done(self, query: str, *values: object) -> bool:

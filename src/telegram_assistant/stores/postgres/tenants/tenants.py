@@ -1,4 +1,4 @@
-"""Tenants: who the system works for."""
+"""Tenants: the customers of the installation."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -24,7 +24,7 @@ class Tenants:
         self._transactions = transactions
 
     async def ensure(self, name: str, *, is_operator: bool = False) -> Tenant:
-        """The tenant of that name, made if there is none."""
+        """The tenant of that name; creates it if there is none."""
         async with self._transactions.begin() as connection:
             await connection.execute("INSERT INTO tenants (name, is_operator) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, is_operator)
             row = await connection.fetchrow("SELECT tenant_id, public_id, name, is_operator FROM tenants WHERE name = $1", name)
@@ -42,6 +42,6 @@ class Tenants:
         return tuple(Tenant(**dict(row)) for row in rows)
 
     async def answers(self) -> None:
-        """Raises Busy unless PostgreSQL answers as this program needs it to."""
+        """Raises Busy if PostgreSQL does not answer with the rights of a system store."""
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT 1")

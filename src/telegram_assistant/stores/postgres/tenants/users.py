@@ -1,4 +1,4 @@
-"""People, and what they are in a tenant."""
+"""People and their roles in tenants."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Users:
         self._transactions = transactions
 
     async def join(self, tenant_id: TenantId, name: str, *, role: MemberRole | None = None) -> Member:
-        """The person of that name in the tenant; without a role they keep theirs, the first one is the owner, others look on."""
+        """Adds the person of that name to the tenant. Without `role`, a member keeps their role, the first member is owner, others are viewers."""
         async with self._transactions.begin() as connection:
             await connection.execute("INSERT INTO users (name) VALUES ($1) ON CONFLICT (name) DO NOTHING", name)
             user_id = await connection.fetchval("SELECT user_id FROM users WHERE name = $1", name)

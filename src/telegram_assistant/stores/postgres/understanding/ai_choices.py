@@ -1,4 +1,4 @@
-"""What a tenant has decided about understanding: per channel, for channels to come, and whether a provider may be asked at all."""
+"""A tenant's choices about understanding: the policy per channel, the default for new channels, and consent to providers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from telegram_assistant.stores.postgres.database import TenantTransactions
 
 @dataclass(frozen=True, slots=True)
 class ChannelPolicy:
-    """What the tenant has chosen for a channel."""
+    """The policy that the tenant has chosen for a channel."""
 
     channel_id: ChannelId
     title: str
     chosen: AiPolicy
     is_blocked: bool
-    """The operator lets nothing understand this channel."""
+    """The operator has blocked understanding of this channel."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsentRecord:
-    """An owner's word, on record."""
+    """An owner's recorded consent."""
 
     given_by: str
     given_at: datetime
@@ -32,7 +32,7 @@ class ConsentRecord:
 
 @dataclass(frozen=True, slots=True)
 class AiDefaults:
-    """What holds for the whole tenant."""
+    """Settings of the whole tenant."""
 
     default: AiPolicy
     consent: ConsentRecord | None
@@ -72,28 +72,28 @@ class AiChoices:
         return AiDefaults(AiPolicy(row["default_ai_policy"]), consent)
 
     async def policies(self, *, limit: int = 1000, after: ChannelId | None = None) -> tuple[ChannelPolicy, ...]:
-        """Of all subscriptions, suspended ones included, by id."""
+        """The policies of all subscriptions, suspended ones included, by channel id."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(POLICIES, after, limit)
         return tuple(_policy(row) for row in rows)
 
     async def choose(self, channel_ids: Sequence[ChannelId], policy: AiPolicy) -> tuple[ChannelPolicy, ...]:
-        """Those of them that the tenant follows, by id; for the others nothing is chosen."""
+        """Sets the policy of these channels; returns those that the tenant follows, by id. The others stay unchanged."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CHOOSE, list(channel_ids), policy.value)
         return tuple(_policy(row) for row in rows)
 
     async def choose_default(self, policy: AiPolicy) -> None:
-        """For channels that are followed from now on without a word about it."""
+        """Sets the policy of channels that are followed from now on without a policy of their own."""
         async with self._transactions.begin() as connection:
             await connection.execute("UPDATE tenants SET default_ai_policy = $1", policy.value)
 
     async def consent(self, *, given_by: str) -> None:
-        """The first word stays on record."""
+        """Records the consent; the first record stays."""
         async with self._transactions.begin() as connection:
             await connection.execute("INSERT INTO ai_consents (given_by) VALUES ($1) ON CONFLICT (tenant_id) DO NOTHING", given_by)
 
     async def withdraw(self) -> bool:
-        """False when there was none."""
+        """Withdraws the consent. Returns False if there was none."""
         async with self._transactions.begin() as connection:
             return bool(await connection.execute("DELETE FROM ai_consents") == "DELETE 1")

@@ -1,4 +1,4 @@
-"""Who may have a text understood by whom: policies of subscriptions, consents of owners."""
+"""Which tier may process a channel's texts: policies of subscriptions, consents of owners."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
@@ -19,11 +19,11 @@ class AiPolicies:
         self._transactions = transactions
 
     async def of_channel(self, channel_id: ChannelId) -> Allowed:
-        """Among all active subscribers. `provider` without the owner's consent is `local`."""
+        """The policy among all active subscribers. `provider` without the owner's consent counts as `local`."""
         return (await self.of_channels([channel_id]))[channel_id]
 
     async def of_channels(self, channel_ids: Collection[ChannelId]) -> Mapping[ChannelId, Allowed]:
-        """The same for many; a channel that nobody follows is `off`."""
+        """Like `of_channel` for many channels; a channel that nobody follows is `off`."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
@@ -39,20 +39,20 @@ class AiPolicies:
         return {channel_id: followed.get(channel_id, Allowed(AiPolicy.OFF)) for channel_id in channel_ids}
 
     async def of_tenant(self, tenant_id: TenantId) -> Allowed:
-        """For a person's own question."""
+        """The policy for a person's own question."""
         async with self._transactions.begin() as connection:
             agreed = await connection.fetchval("SELECT EXISTS (SELECT 1 FROM ai_consents WHERE tenant_id = $1)", tenant_id)
         return Allowed(AiPolicy.PROVIDER, (tenant_id,)) if agreed else Allowed(AiPolicy.LOCAL)
 
     async def consent(self, tenant_id: TenantId, *, given_by: str) -> None:
-        """The first word stays on record."""
+        """Records the consent; the first record stays."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "INSERT INTO ai_consents (tenant_id, given_by) VALUES ($1, $2) ON CONFLICT (tenant_id) DO NOTHING", tenant_id, given_by
             )
 
     async def withdraw(self, tenant_id: TenantId) -> bool:
-        """False when there was none."""
+        """Withdraws the consent. Returns False if there was none."""
         async with self._transactions.begin() as connection:
             return bool(await connection.execute("DELETE FROM ai_consents WHERE tenant_id = $1", tenant_id) == "DELETE 1")
 

@@ -1,4 +1,4 @@
-"""What providers answered, by the hash of what they were asked: nothing is paid for twice."""
+"""Cache of providers' answers, keyed by the hash of the request: nothing is paid for twice."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
 class AiResults:
-    """A system store. An answer is JSON, or None where the provider refused to speak about it."""
+    """A system store. An answer is JSON, or None if the provider refused to answer."""
 
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
@@ -17,19 +17,20 @@ class AiResults:
             rows = await connection.fetch("SELECT key, data::text FROM ai_results WHERE key = ANY($1::bytea[])", list(keys))
         return {row["key"]: row["data"] for row in rows}
 
-    async def keep(self, asked: ProviderRequest, answers: Mapping[bytes, str | None]) -> None:
-        """The first answer stays: who asked the same at the same time gets no other one."""
+    async def keep(self, request: ProviderRequest, answers: Mapping[bytes, str | None]) -> None:
+        """Stores the answers. The first answer stays: concurrent equal requests get the same one."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 """
+                -- $1 keys, $2 answers, $3 work, $4 provider, $5 model, $6 prompt version
                 INSERT INTO ai_results (key, data, work, provider, model, prompt_version)
                 SELECT key, data::jsonb, $3, $4, $5, $6 FROM unnest($1::bytea[], $2::text[]) AS a (key, data) ORDER BY key
                 ON CONFLICT (key) DO NOTHING
                 """,
                 list(answers),
                 list(answers.values()),
-                asked.work.value,
-                asked.provider,
-                asked.model,
-                asked.prompt_version,
+                request.work.value,
+                request.provider,
+                request.model,
+                request.prompt_version,
             )

@@ -1,4 +1,4 @@
-"""What was understood about posts, one row for each post, kind and tier: a local result and a provider's lie side by side."""
+"""Enrichments of posts, one row per post, kind and tier: a local result and a provider's stand side by side."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from telegram_assistant.stores.postgres.database import SystemTransactions, Tena
 
 
 class Kind(StrEnum):
-    """What a row is about."""
+    """The kind of a result."""
 
     TAGS = "tags"
     VISION = "vision"
@@ -42,12 +42,12 @@ class Enrichments:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def save(self, made: Sequence[Enrichment]) -> None:
-        """Where the post still is at that revision; what was thought about an older one, or one that was deleted, is passed over.
+    async def save(self, enrichments: Sequence[Enrichment]) -> None:
+        """Saves results about the current revision of each post; skips results about older revisions and deleted posts.
 
-        The same again changes nothing, of two for one place the last is kept.
+        Saving the same again changes nothing. Of two results for the same post, kind and tier, the last one counts.
         """
-        rows = {(one.post_id, one.kind, one.tier): one for one in made}
+        rows = {(one.post_id, one.kind, one.tier): one for one in enrichments}
         if not rows:
             return
         ordered = [rows[key] for key in sorted(rows)]
@@ -66,7 +66,7 @@ class Enrichments:
             )
 
     async def load(self, post_ids: Sequence[PostId], kind: Kind) -> tuple[Enrichment, ...]:
-        """All tiers of those that have one, in no particular order."""
+        """The results of this kind about these posts, in all tiers, in no particular order."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 LOAD, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind.value
@@ -75,15 +75,15 @@ class Enrichments:
 
 
 class PostEnrichments:
-    """A tenant store: what was understood about the posts that this tenant sees."""
+    """A tenant store: the enrichments of the posts that this tenant sees."""
 
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
     async def of(self, post_ids: Sequence[PostId], kind: Kind) -> Mapping[PostId, Enrichment]:
-        """The best that the tenant's policies allow: a provider's result, else the local one. Row-level security decides what exists.
+        """The best result that the tenant's policies allow: a provider's, otherwise the local one. Row-level security selects the rows.
 
-        Tags are called as the tenant calls them, without those that it hides.
+        Tags have the names that the tenant has chosen; hidden tags are left out.
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
@@ -94,7 +94,7 @@ class PostEnrichments:
         return {one.post_id: _as_chosen(one, choices) if choices else one for one in _best_last(rows)}
 
     async def all_of(self, post_id: PostId) -> Mapping[Kind, Enrichment]:
-        """The same for every kind of result about one post."""
+        """Like `of`, for every kind of result about one post."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(LOAD_ALL, post_id.channel_id, post_id.message_id, [kind.value for kind in Kind])
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
@@ -117,7 +117,7 @@ def _as_chosen(one: Enrichment, choices: Mapping[str, str | None]) -> Enrichment
 
 
 def enrichment_in(row: asyncpg.Record) -> Enrichment:
-    """Read a row selected with COLUMNS."""
+    """Reads a row selected with COLUMNS."""
     return Enrichment(
         post_id=PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])),
         revision=row["revision"],
@@ -130,10 +130,19 @@ def enrichment_in(row: asyncpg.Record) -> Enrichment:
     )
 
 
-COLUMNS = "channel_id, message_id, revision, kind, tier, data, provider, model, prompt_version"
+# A tenant counts the revisions of a result like those of the post.
+_OWN_REVISION = "CASE WHEN revision > 1 THEN greatest(1, revision - revisions_before(channel_id, message_id)) ELSE revision END AS revision"
 
-# In the order of the key, so that two that save the same posts do not wait for each other in a circle.
+
+def _columns(revision: str) -> str:
+    return f"channel_id, message_id, {revision}, kind, tier, data, provider, model, prompt_version"
+
+
+COLUMNS, OWN_COLUMNS = _columns("revision"), _columns(_OWN_REVISION)
+
+# Rows are written in the order of the key, so that two processes that save the same posts cannot deadlock.
 SAVE = """
+-- arrays, one element per result: $1 channel, $2 message, $3 revision, $4 kind, $5 tier, $6 provider, $7 model, $8 prompt version, $9 data
 INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, content_hash, revision, data)
 SELECT p.channel_id, p.message_id, n.kind, n.tier, n.provider, n.model, n.prompt_version, p.content_hash, n.revision, n.data
 FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::jsonb[])
@@ -149,9 +158,6 @@ WHERE post_enrichment.revision < excluded.revision
           IS DISTINCT FROM (excluded.data, excluded.provider, excluded.model, excluded.prompt_version)
 """
 
-# A revision is counted as the tenant counts those of the post.
-_OWN_REVISION = "CASE WHEN revision > 1 THEN greatest(1, revision - revisions_before(channel_id, message_id)) ELSE revision END AS revision"
-OWN_COLUMNS = COLUMNS.replace("revision", _OWN_REVISION, 1)
 LOAD_ALL = f"SELECT {OWN_COLUMNS} FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = ANY($3)"
 
 _LOAD = """

@@ -1,4 +1,4 @@
-"""Texts that a provider was asked about, in brief: a copy of one of them needs no answer of its own."""
+"""Sketches of texts that a provider has processed: a near copy of one of them needs no call of its own."""
 
 import asyncio
 from array import array
@@ -9,7 +9,7 @@ from telegram_assistant.domain.posts.near_copies import Sketch, original_of, ske
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 MAX_PER_BUCKET = 20
-"""So many different texts with the same names and numbers are looked at; the newest."""
+"""The number of different texts with the same names and numbers that are compared, the newest first."""
 
 
 class NearTexts:
@@ -20,16 +20,16 @@ class NearTexts:
         self._key: bytes | None = None
 
     async def originals(self, texts: Sequence[str]) -> list[bytes]:
-        """For each the content that it is a copy of; its own where it is new, and from then on it is known."""
+        """For each text the content hash of its original; a new text is its own original and is stored."""
         key = await self._secret()
         sketches = []
         for text in texts:
             sketches.append(sketch_of(text, key))
-            await asyncio.sleep(0)  # each takes up to a millisecond, a hundred would be noticed
+            await asyncio.sleep(0)  # each takes up to a millisecond; a hundred would block the event loop noticeably
         return await self._originals(sketches)
 
     async def _secret(self) -> bytes:
-        """Made once for the installation, so that all processes compare alike and nobody outside can."""
+        """The installation's key, created once: all processes compute the same sketches, and nobody else can."""
         if self._key is None:
             async with self._transactions.begin() as connection:
                 self._key = bytes(await connection.fetchval("SELECT key FROM installation_keys WHERE name = 'near_texts'"))
@@ -57,7 +57,7 @@ class NearTexts:
         return originals
 
     async def forget(self, before: datetime) -> int:
-        """A copy of what is older is asked about once more."""
+        """Deletes older sketches; a copy of one of them is sent to the provider again. Returns how many."""
         async with self._transactions.begin() as connection:
             done = await connection.execute("DELETE FROM near_texts WHERE seen_at < $1", before)
         return int(done.rpartition(" ")[2])

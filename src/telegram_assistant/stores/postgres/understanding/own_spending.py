@@ -1,4 +1,4 @@
-"""What a tenant may spend on providers, and what it has spent: its own share of every call."""
+"""A tenant's budget for providers, and its own share of every call."""
 
 from datetime import datetime
 
@@ -8,19 +8,19 @@ from telegram_assistant.stores.postgres.understanding.spending import BUDGETS, U
 
 
 class OwnSpending:
-    """A tenant store. Row-level security leaves of each ledger only what is the tenant's."""
+    """A tenant store. Row-level security limits each ledger to the tenant's rows."""
 
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
     async def budget(self) -> SpendingBudget | None:
-        """None: none was set, so nothing is paid for."""
+        """The tenant's budget. None: no budget is set, so nothing is paid for."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(BUDGETS)
         return SpendingBudget(**dict(row)) if row else None
 
     async def usage(self, since: datetime) -> tuple[UsageLine, ...]:
-        """By day and model, the newest day first."""
+        """Usage by day and model, the newest day first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(USAGE, since, None)
         return tuple(UsageLine(**dict(row)) for row in rows)

@@ -1,4 +1,4 @@
-"""Linked pages: read once for everybody, under a lease while they are read; and what each post gains from them."""
+"""Linked pages: each is read once for all tenants, under a lease, and its facts are stored with the posts that link to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ KIND, TIER = "crawl", "local"
 
 @dataclass(frozen=True, slots=True)
 class PageClaim:
-    """Who reads a page: we do, or it is known, or else somebody else reads it now."""
+    """The result of a claim: `ours` to read, or `known`; with neither, another process is reading it."""
 
     ours: bool
     attempts: int = 0
-    """How often in a row it could not be had."""
+    """Failed attempts in a row."""
     known: LinkedPage | None = None
 
 
@@ -34,7 +34,7 @@ class LinkedPages:
         self._transactions = transactions
 
     async def claim(self, urls: Sequence[str], *, owner: str, lease: timedelta) -> Mapping[str, PageClaim]:
-        """Take those that nobody knows and nobody reads. Whoever takes one calls finish() or release()."""
+        """Claims the pages that are neither known nor being read. The caller calls finish() or release() for each of its own."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CLAIM, [_hash(url) for url in urls], list(urls), owner, lease)
         return {
@@ -42,13 +42,13 @@ class LinkedPages:
         }
 
     async def known(self, urls: Sequence[str]) -> Mapping[str, LinkedPage]:
-        """Those whose answer still holds."""
+        """The pages whose stored result has not expired."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(KNOWN, [_hash(url) for url in urls], list(urls))
         return {row["asked_url"]: _page(row) for row in rows}
 
     async def finish(self, url: str, page: LinkedPage, *, owner: str, attempts: int) -> None:
-        """Remember how it ended, if the lease is still ours; also under the address where the page was found in the end."""
+        """Stores the result if the lease is still ours, also under the final URL after redirects."""
         failed = page.status in {PageStatus.FAILED, PageStatus.TOO_SLOW}
         now_attempts = attempts + 1 if failed else 0
         values = (
@@ -73,12 +73,12 @@ class LinkedPages:
                 await connection.execute(ALSO_AT, _hash(found_at), found_at, *values)
 
     async def release(self, urls: Sequence[str], *, owner: str) -> None:
-        """Let somebody else read them; nothing was learnt."""
+        """Ends the leases without a result, so that another process may read the pages."""
         async with self._transactions.begin() as connection:
             await connection.execute(RELEASE, [_hash(url) for url in urls], owner)
 
     async def note(self, noted: Sequence[tuple[PostId, int, Mapping[str, Json]]]) -> None:
-        """Add facts to what posts of that revision have from their links; an older revision never overwrites a newer one."""
+        """Adds facts from links to posts of these revisions; an older revision never overwrites a newer one."""
         posts = [post_id for post_id, _, _ in noted]
         async with self._transactions.begin() as connection:
             await connection.execute(
@@ -90,7 +90,7 @@ class LinkedPages:
             )
 
     async def read_for(self, posts: Sequence[tuple[PostId, int]]) -> set[PostId]:
-        """Those whose links were read for this very revision."""
+        """The posts whose links were read for exactly this revision."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 READ_FOR, [post.channel_id for post, _ in posts], [post.message_id for post, _ in posts], [revision for _, revision in posts]
@@ -98,7 +98,7 @@ class LinkedPages:
         return {PostId(row["channel_id"], row["message_id"]) for row in rows}
 
     async def forget(self, before: datetime) -> int:
-        """Drop pages whose answer has not held since then; posts keep their excerpts."""
+        """Deletes pages that expired before then; posts keep their excerpts. Returns how many."""
         async with self._transactions.begin() as connection:
             done = await connection.execute("DELETE FROM pages WHERE expires_at < $1", before)
         return int(done.rpartition(" ")[2])
@@ -124,7 +124,7 @@ def _page(row: asyncpg.Record) -> LinkedPage:
     )
 
 
-# The rows are locked in one order, so that two posts with the same links do not wait for each other in a circle.
+# Rows are locked in one order, so that two posts with the same links cannot deadlock.
 CLAIM = """
 WITH wanted AS (SELECT DISTINCT ON (url_hash) * FROM unnest($1::bytea[], $2::text[]) AS w(url_hash, asked_url) ORDER BY url_hash),
 taken AS (
@@ -142,6 +142,9 @@ KNOWN = """
 SELECT w.asked_url, p.* FROM unnest($1::bytea[], $2::text[]) AS w(url_hash, asked_url) JOIN pages p USING (url_hash) WHERE p.expires_at > now()
 """
 
+# $3 final URL, $4 canonical URL, $5 status, $6 reason, $7 title, $8 author, $9 published at, $10 language, $11 text, $12 image URL,
+# $13 whether a browser read it, $14 failed attempts, $15 how long the result holds. FINISH: $1 URL hash, $2 lease owner.
+# ALSO_AT: $1 URL hash, $2 URL.
 _SET = """
     found_at = $3, canonical_url = $4, status = $5, why = $6, title = $7, author = $8, published_at = $9, lang = $10, text = $11,
     image_url = $12, by_browser = $13, attempts = $14, fetched_at = now(), expires_at = now() + $15::interval,

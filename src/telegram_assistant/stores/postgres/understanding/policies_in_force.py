@@ -1,4 +1,4 @@
-"""What a tenant follows as it holds now: what may understand each channel, and where the tenant's window of it begins."""
+"""The policies in force of a tenant's channels, and where the tenant's window of each channel begins."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ FROM subscriptions WHERE active
 
 @dataclass(frozen=True, slots=True)
 class PoliciesInForce:
-    """Of every channel that is followed."""
+    """The state of every followed channel."""
 
     policies: Mapping[ChannelId, AiPolicy]
-    """`provider` without the owner's consent is `local`."""
+    """The policy of each channel; `provider` without the owner's consent counts as `local`."""
     since: Mapping[ChannelId, datetime]
-    """Where the window of a channel begins; without one it is seen from its beginning."""
+    """Where the window of a channel begins; a channel without an entry is visible from its beginning."""
 
 
 async def in_force(connection: Connection) -> PoliciesInForce:
-    """Inside a tenant's transaction."""
+    """Loads the policies inside a tenant's transaction."""
     rows = await connection.fetch(IN_FORCE)
     policies = {ChannelId(row["channel_id"]): AiPolicy(row["policy"]) for row in rows}
     return PoliciesInForce(policies, {ChannelId(row["channel_id"]): row["since"] for row in rows if row["since"] is not None})

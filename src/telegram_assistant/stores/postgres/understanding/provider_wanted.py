@@ -1,4 +1,4 @@
-"""Posts that went on with a local result while a provider was wanted: worked off later, news before history and the newest first."""
+"""Posts that continued with a local result although a provider was wanted: processed later, news before history, newest first."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -11,7 +11,7 @@ from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice, wr
 
 MAX_ATTEMPTS = 7
 HOLDS_UP = 5
-"""History waits for news that have failed less often than this."""
+"""History waits for news with fewer failed attempts than this."""
 
 
 class ProviderWanted:
@@ -21,15 +21,15 @@ class ProviderWanted:
         self._transactions = transactions
 
     async def add(self, *wanted: PendingImprovement) -> None:
-        """Once, however often it is wanted."""
+        """Adds the entries; an existing entry stays as it is."""
         ordered = sorted(wanted, key=lambda one: (one.post_id, one.work))
         async with self._transactions.begin() as connection:
             await connection.execute(ADD, *_columns(ordered))
 
     async def take(self, work: str, *, limit: int, lease: timedelta) -> tuple[PendingImprovement, ...]:
-        """The newest that nobody else works on; history only when no news are left, in whoever's hands.
+        """Leases the newest free entries; history only when no news are left, leased ones included.
 
-        What is not done when the lease is over is given out again, seven times in all.
+        An entry that is not done when its lease ends is leased again, seven times in all.
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(TAKE, work, limit, lease, MAX_ATTEMPTS, NEWS)
@@ -37,20 +37,20 @@ class ProviderWanted:
         return tuple(PendingImprovement(PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])), row["work"]) for row in newest_first)
 
     async def put_back(self, wanted: Sequence[PendingImprovement], *, pause: timedelta, was_tried: bool = False, is_set_aside: bool = False) -> None:
-        """It is given out again after the pause. Who has tried in vain uses up an attempt, and the next pause is three times as long.
+        """Returns entries; they are leased again after the pause. A failed try uses up an attempt and triples the next pause.
 
-        History waits for it, unless it is set aside.
+        History waits for them, unless they are set aside.
         """
         if not wanted:
             return
         async with self._transactions.begin() as connection:
             await connection.execute(PUT_BACK, *_columns(wanted), pause, was_tried, is_set_aside, HOLDS_UP)
 
-    async def done(self, finished: Sequence[PendingImprovement], told: Sequence[QueuedNotice] = ()) -> None:
-        """Forget them, and tell what has come of it."""
+    async def done(self, finished: Sequence[PendingImprovement], notices: Sequence[QueuedNotice] = ()) -> None:
+        """Deletes finished entries and writes the notices about their results."""
         async with self._transactions.begin() as connection:
-            if told:
-                await write_notices(connection, told)
+            if notices:
+                await write_notices(connection, notices)
             await connection.execute(DONE, *_columns(finished))
 
     async def waiting(self) -> int:
@@ -72,8 +72,8 @@ LEFT JOIN LATERAL (SELECT posted_at FROM posts WHERE channel_id = d.channel_id A
 ON CONFLICT DO NOTHING
 """
 
-# In which lane a post is follows from when it was published (domain.lane), so the newest first is news first. The rest sees to it that
-# history does not slip past news that somebody works on, or that wait for a provider which is away.
+# A post's lane follows from its publication time (`domain.lane`), so newest first means news first. The NOT EXISTS keeps history
+# from overtaking news that are leased or that wait for an unavailable provider.
 TAKE = f"""
 WITH next AS (
     SELECT channel_id, message_id, work FROM provider_wanted
@@ -87,6 +87,7 @@ RETURNING w.channel_id, w.message_id, w.work, w.posted_at
 """
 
 PUT_BACK = f"""
+-- arrays, one element per entry: $1 channel, $2 message, $3 work; $4 pause, $5 was tried, $6 is set aside, $7 attempts that hold up history
 UPDATE provider_wanted w SET is_set_aside = $6 OR w.attempts >= $7,
     attempts = CASE WHEN $5 THEN w.attempts ELSE greatest(0, w.attempts - 1) END,
     taken_until = now() + $4::interval * CASE WHEN $5 THEN 3 ^ w.attempts ELSE 1 END

@@ -1,7 +1,7 @@
-"""Budgets, what is reserved of them, and the ledger of what was used.
+"""Budgets, reservations, and the usage ledger.
 
-A call reserves its highest price from every payer before it is sent, and is settled to the real price afterwards. What is
-reserved counts as used at once, so a call that nobody settles (its process died) is simply spent.
+A call reserves its highest price from every payer before it is sent, and is settled to the real price afterwards. A reservation
+counts as used at once, so a call that is never settled (its process died) counts as spent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,15 +14,16 @@ from telegram_assistant.stores.postgres.database import ApiTransactions, SystemT
 
 THIS_MONTH = "date_trunc('month', now() AT TIME ZONE 'UTC')::date"
 NOTHING_LEFT = Balance(0, None)
-"""Of a tenant that was given no budget: what costs nothing it may have."""
+"""The balance of a tenant without a budget: it may only make free calls."""
 
-# Rows are locked in the order of tenants, so that two calls with the same payers wait for each other and never for ever.
+# Rows are locked in the order of tenants, so that two calls with the same payers cannot deadlock.
 BALANCES = f"""
 SELECT tenant_id, money_micro - CASE WHEN month = {THIS_MONTH} THEN used_micro ELSE 0 END AS micro,
        tokens - CASE WHEN month = {THIS_MONTH} THEN used_tokens ELSE 0 END AS tokens
 FROM budgets WHERE tenant_id = ANY($1::bigint[]) ORDER BY tenant_id FOR UPDATE
 """
 RESERVE = f"""
+-- arrays, one element per payer: $1 tenant, $2 money in millionths, $3 tokens; $4 call, $5 work, $6 purpose, $7 provider, $8 model, $9 lifetime
 WITH owed AS (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS o (tenant_id, micro, tokens)),
 taken AS (
     UPDATE budgets b SET month = {THIS_MONTH}, used_micro = CASE WHEN b.month = {THIS_MONTH} THEN b.used_micro ELSE 0 END + o.micro,
@@ -37,8 +38,10 @@ UPDATE budgets b SET used_micro = b.used_micro - r.micro, used_tokens = b.used_t
 FROM unnest($1::bigint[], $2::date[], $3::bigint[], $4::bigint[]) AS r (tenant_id, month, micro, tokens)
 WHERE b.tenant_id = r.tenant_id AND b.month = r.month
 """
-"""What was reserved in a month that is over stays there."""
+"""A reservation of a past month stays in that month."""
 NOTE = """
+-- $1 call; arrays, one element per payer: $2 tenant, $3 money in millionths, $4 tokens; $5 work, $6 purpose, $7 provider, $8 model, $9 status,
+-- $10 tokens sent, $11 tokens received, $12 price of the whole call, $13 latency in ms
 INSERT INTO usage (call_id, tenant_id, micro, tokens, work, purpose, provider, model, status, call_sent_tokens, call_received_tokens, call_micro,
                    payers, latency_ms)
 SELECT $1, tenant_id, micro, tokens, $5, $6, $7, $8, $9, $10, $11, $12, cardinality($2::bigint[]), $13
@@ -59,13 +62,13 @@ GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY day DESC, tenant_id, provider, model, purpose
 
 
 class QuestionLedger:
-    """Pays for questions of tenants out of their own budgets: one payer for each call."""
+    """Pays for a tenant's questions out of its own budget: one payer per call."""
 
     def __init__(self, transactions: ApiTransactions) -> None:
         self._transactions = transactions
 
     async def reserve(self, call: Call, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]:
-        """The highest price, now taken from the payer's budget. Empty when it cannot pay."""
+        """Reserves the highest price from the payer's budget. Empty if the payer cannot pay."""
         (payer,) = payers
         async with self._transactions.begin() as connection:
             is_reserved = await connection.fetchval(
@@ -83,7 +86,7 @@ class QuestionLedger:
         return {payer: highest} if is_reserved else {}
 
     async def settle(self, call: Call, outcome: Outcome) -> None:
-        """As in Spending."""
+        """Like `Spending.settle`."""
         await self._settle(
             call.call_id,
             outcome.status,
@@ -95,10 +98,11 @@ class QuestionLedger:
         )
 
     async def release(self, call_id: UUID) -> None:
-        """As in Spending."""
+        """Like `Spending.release`."""
         await self._settle(call_id, None, 0, 0, 0, 0, 0)
 
     async def _settle(self, *values: object) -> None:
+        """Takes the call, status (None: release), money in millionths, tokens, tokens sent, tokens received and latency in ms."""
         async with self._transactions.begin() as connection:
             await connection.execute("SELECT settle_question($1, $2, $3, $4, $5, $6, $7)", *values)
 
@@ -110,7 +114,7 @@ class Spending:
         self._transactions = transactions
 
     async def reserve(self, call: Call, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]:
-        """Each payer's share of the highest price, now taken from its budget. Empty when nobody can pay."""
+        """Reserves each payer's share of the highest price from its budget. Empty if nobody can pay."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(BALANCES, list(payers))
             known = {row["tenant_id"]: Balance(row["micro"], row["tokens"]) for row in rows}
@@ -131,7 +135,7 @@ class Spending:
         return owed
 
     async def settle(self, call: Call, outcome: Outcome) -> None:
-        """The real price takes the place of the reserved one. A second time, and after the reservation expired, nothing happens."""
+        """Replaces the reserved price by the real one. Does nothing the second time, or after the reservation expired."""
         async with self._transactions.begin() as connection:
             reserved = await connection.fetch(
                 "DELETE FROM budget_reservations WHERE call_id = $1 RETURNING tenant_id, month, micro, tokens", call.call_id
@@ -165,14 +169,14 @@ class Spending:
             )
 
     async def release(self, call_id: UUID) -> None:
-        """Nothing was sent: the whole reservation goes back, and the ledger hears nothing of it."""
+        """Returns the whole reservation of a call that was not sent; the ledger gets no row."""
         async with self._transactions.begin() as connection:
             reserved = await connection.fetch("DELETE FROM budget_reservations WHERE call_id = $1 RETURNING tenant_id, month, micro, tokens", call_id)
             rows = sorted(tuple(row) for row in reserved)
             await connection.execute(GIVE_BACK, *([row[place] for row in rows] for place in range(4)))
 
     async def expire(self) -> int:
-        """Write calls that nobody settled into the ledger, at the price that was reserved. How many there were."""
+        """Writes unsettled calls into the ledger at their reserved price; returns how many."""
         async with self._transactions.begin() as connection:
             calls = await connection.fetchval(
                 """
@@ -190,7 +194,7 @@ class Spending:
         return int(calls)
 
     async def set_budget(self, tenant_id: TenantId, *, micro: int, tokens: int | None) -> None:
-        """From now on; what this month has used stays used."""
+        """Sets the budget from now on; this month's usage stays."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 f"""
@@ -208,7 +212,7 @@ class Spending:
         return tuple(SpendingBudget(**dict(row)) for row in rows)
 
     async def usage(self, since: datetime, *, tenant_id: TenantId | None = None) -> tuple[UsageLine, ...]:
-        """By tenant, day and model, the newest day first."""
+        """Usage by tenant, day and model, the newest day first."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(USAGE, since, tenant_id)
         return tuple(UsageLine(**dict(row)) for row in rows)

@@ -1,4 +1,4 @@
-"""Tags as one tenant meets them: the vocabulary, how often its posts carry them, and which posts do."""
+"""Tags for one tenant: the vocabulary, how many of its posts have each tag, and which posts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ class KnownTag:
     tag: str
     topic: str
     is_retired: bool = False
-    """It is given to no post any more."""
+    """No new post gets this tag."""
 
 
 @dataclass(frozen=True, slots=True)
 class TagCount:
-    """In how many posts of how many channels a tag stands, among those that the tenant sees."""
+    """The number of posts and channels with a tag, among those that the tenant sees."""
 
     tag: str
     posts: int
@@ -30,6 +30,7 @@ class TagCount:
 
 
 CARRYING = f"""
+-- $1 tags, $2 since, $3-$5 cursor: posted at, channel, message (NULL: the first page), $6 page size
 SELECT p.* FROM posts_with_tags($1, $2, $3, $4, $5, $6) f CROSS JOIN LATERAL (
     SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = f.channel_id AND message_id = f.message_id LIMIT 1) p
 ORDER BY p.posted_at DESC, p.channel_id DESC, p.message_id DESC
@@ -43,19 +44,19 @@ class TagUse:
         self._transactions = transactions
 
     async def vocabulary(self) -> tuple[KnownTag, ...]:
-        """By language, topic and name."""
+        """The tags by language, topic and name."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT lang, tag, topic, is_retired FROM vocabulary_tags() ORDER BY lang, topic, tag")
         return tuple(KnownTag(row["lang"], row["tag"], row["topic"], row["is_retired"]) for row in rows)
 
     async def most_used(self, since: datetime, until: datetime, *, limit: int) -> tuple[TagCount, ...]:
-        """Of posts from `since` to before `until`, under the vocabulary's own names."""
+        """The most used tags of posts from `since` to before `until`, under the vocabulary's own names."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch("SELECT tag, posts, channels FROM tags_in_use($1, $2, $3) ORDER BY posts DESC, tag", since, until, limit)
         return tuple(TagCount(**dict(row)) for row in rows)
 
     async def posts(self, tags: Sequence[str], *, since: datetime, limit: int, before: Cursor | None = None) -> tuple[StoredPost, ...]:
-        """Those that carry any of these tags, the newest first; `before` is the cursor of the page above."""
+        """Posts with any of these tags, the newest first; `before` is the cursor of the previous page."""
         place = (None, None, None) if before is None else (before.posted_at, before.channel_id, before.message_id)
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(CARRYING, list(tags), since, *place, limit)

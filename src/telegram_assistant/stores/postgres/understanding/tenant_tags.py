@@ -1,4 +1,4 @@
-"""How a tenant wants tags shown: some hidden, some under another name. Everybody else's stay as they are."""
+"""A tenant's choices about tags: hidden or renamed. Other tenants' tags stay unchanged."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from telegram_assistant.stores.postgres.database import TenantTransactions
 
 @dataclass(frozen=True, slots=True)
 class TagChoice:
-    """What a tenant has decided about a tag."""
+    """A tenant's choice about one tag."""
 
     language: str
     tag: str
@@ -27,7 +27,7 @@ class TenantTags:
         return tuple(TagChoice(row["lang"], row["tag"], row["shown_as"], row["hidden"]) for row in rows)
 
     async def choose(self, choice: TagChoice) -> None:
-        """A choice without a name that hides nothing takes an earlier one back."""
+        """Saves a choice. One that neither renames nor hides the tag deletes the earlier choice."""
         async with self._transactions.begin() as connection:
             if choice.shown_as is None and not choice.hidden:
                 await connection.execute("DELETE FROM tenant_tags WHERE lang = $1 AND tag = $2", choice.language, choice.tag)

@@ -1,4 +1,4 @@
-"""The installation's vocabulary: what it began with, what channels have proposed since, and what is retired."""
+"""The installation's vocabulary of tags: packaged, proposed by posts, and retired ones."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ KEPT_SECONDS = 60.0
 
 
 class TagState(StrEnum):
-    """What a tag is to us."""
+    """The state of a tag."""
 
     ACTIVE = "active"
     PROPOSED = "proposed"
@@ -24,14 +24,14 @@ class TagState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A tag that the vocabulary lacks, as a post of some channel speaks of it."""
+    """A tag that the vocabulary lacks, proposed by a post of some channel."""
 
     language: str
     tag: str
     topic: str
     channel_id: ChannelId
     text: bytes
-    """A hash: what is printed in many channels counts once."""
+    """Hash of the text: a text copied to many channels counts once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class TagLine:
 
 
 class Vocabularies:
-    """A system store. Begins with the packaged vocabulary, which may have grown since the last start."""
+    """A system store, seeded with the packaged vocabulary, which may have grown since the last start."""
 
     def __init__(self, transactions: SystemTransactions, *, kept_seconds: float = KEPT_SECONDS) -> None:
         self._transactions = transactions
@@ -56,14 +56,14 @@ class Vocabularies:
         self._reading = asyncio.Lock()
 
     async def seed(self, packaged: Vocabulary) -> None:
-        """What was retired here stays retired."""
+        """Adds the packaged tags; retired tags stay retired."""
         rows = [(language, tag, topic) for language, tags in packaged.tags.items() for tag, topic in tags.items()]
         async with self._transactions.begin() as connection:
             await connection.execute(SEED, [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
         self._kept = None
 
     async def current(self) -> Vocabulary:
-        """The active tags; a minute old at most. The same object as long as nothing has changed."""
+        """The active tags, at most a minute old. Returns the same object as long as nothing has changed."""
         async with self._reading:
             if self._kept is None or time.monotonic() - self._kept[0] > self._kept_seconds:
                 async with self._transactions.begin() as connection:
@@ -76,7 +76,7 @@ class Vocabularies:
             return self._kept[1]
 
     async def propose(self, proposals: Sequence[Proposal]) -> tuple[str, ...]:
-        """Count them; the tags that have become active by it. What private channels speak of stays there."""
+        """Counts proposals; returns the tags that became active. Proposals of private channels are ignored."""
         if not proposals:
             return ()
         rows = sorted({(one.language, one.tag, one.channel_id, one.text): one.topic for one in proposals}.items())
@@ -103,14 +103,14 @@ class Vocabularies:
         return tuple(TagLine(row["lang"], row["tag"], row["topic"], TagState(row["state"]), row["posts"], row["channels"]) for row in rows)
 
     async def set_state(self, language: str, tag: str, state: TagState) -> bool:
-        """False where there is no such tag."""
+        """Returns False if there is no such tag."""
         async with self._transactions.begin() as connection:
             done = await connection.execute("UPDATE vocabulary SET state = $3 WHERE lang = $1 AND tag = $2", language, tag, state.value)
         self._kept = None
         return bool(done == "UPDATE 1")
 
     async def forget(self, before: datetime) -> int:
-        """Proposals that found no support."""
+        """Deletes proposals that found no support; returns how many."""
         async with self._transactions.begin() as connection:
             done = await connection.execute("DELETE FROM tag_proposals WHERE proposed_at < $1", before)
             await connection.execute(
@@ -148,6 +148,7 @@ SELECT lang, tag, topic, state, posts, channels FROM vocabulary WHERE $1::text I
 """
 
 NOTE = """
+-- arrays, one element per tag: $1 language, $2 tag, $3 topic, $4 texts, $5 channels; $6 state
 INSERT INTO vocabulary (lang, tag, topic, posts, channels, state)
 SELECT lang, tag, topic, texts, channels, $6
 FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[]) AS w(lang, tag, topic, texts, channels)

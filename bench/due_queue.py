@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from telegram_assistant.domain.channels.rhythm import after_posts, begun
+from telegram_assistant.domain.channels.rhythm import after_posts, new_rhythm
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.stores.postgres.channels.schedule import DueChannel, Empty
 from telegram_assistant.stores.postgres.database import Pool, open_pool
@@ -94,7 +94,7 @@ class Worker:
         first = (due.known.top.high if due.known else 0) + 1
         posts = tuple(posts_of(self.writer, due.channel_id, first_id=first, count=POSTS, newest=now, span=timedelta(minutes=4)))
         moments = [post.posted_at.timestamp() for post in posts]
-        rhythm = after_posts(due.rhythm, moments, now.timestamp()) if due.rhythm else begun(moments, now.timestamp(), since=moments[0])
+        rhythm = after_posts(due.rhythm, moments, now.timestamp()) if due.rhythm else new_rhythm(moments, now.timestamp(), since=moments[0])
         ends = RunEnds(started_at=now, next_poll_at=now + timedelta(minutes=5), rhythm=rhythm)
         await self.system.landing.land(page_of(posts), Claim(ChannelId(due.channel_id), 1), ends=ends)
 

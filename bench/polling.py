@@ -118,7 +118,7 @@ class Plan:
         if now >= self.hour_at:
             bases = map(rhythm.base, self.rhythms, self.profiles, [now] * len(self.rhythms))
             self.roots, self.hour_at = sum(map(math.sqrt, bases)), now - now % HOUR + HOUR
-        self.trim, self.late = rhythm.trimmed(self.trim, self.late, channels=len(self.rhythms)), []
+        self.trim, self.late = rhythm.adjust_trim(self.trim, self.late, channels=len(self.rhythms)), []
         self.price = rhythm.price(self.roots, self.per_second, self.trim)
         self.tick_at = now - now % TICK_SECONDS + TICK_SECONDS
 
@@ -147,7 +147,7 @@ def fresh(world: World, budget: Budget, begin: float, *, max_seconds: float) -> 
 
 def first_page(posts: Sequence[float], now: float, channel_began: float) -> Rhythm:
     page = posts[-PAGE:]
-    return rhythm.begun(page, now, since=page[0] if len(page) == PAGE else channel_began)
+    return rhythm.new_rhythm(page, now, since=page[0] if len(page) == PAGE else channel_began)
 
 
 def learned_profiles(reader: Reader, now: float) -> list[Profile]:

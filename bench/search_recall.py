@@ -15,7 +15,7 @@ from bench.tagging import NOW, written
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
-from telegram_assistant.domain.search.fusion import fused
+from telegram_assistant.domain.search.fusion import fuse_rankings
 from telegram_assistant.domain.understanding.policy import FallbackReason
 from telegram_assistant.features.search.meaning import MIN_SCORE, NEAREST
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
@@ -106,4 +106,4 @@ async def ranked(app: App, tenant_id: TenantId, question: str) -> dict[str, Sequ
     hits = await app.meaning_search.nearest(question, VectorQuery(reach=reach, limit=NEAREST, without_ads=True), tenant_id=tenant_id)
     assert not isinstance(hits, FallbackReason)
     near = [hit.post_id for hit in hits if hit.score >= MIN_SCORE]
-    return {"fused": fused(by_words, near), "fulltext": by_words, "vectors": near}
+    return {"fused": fuse_rankings(by_words, near), "fulltext": by_words, "vectors": near}

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.accounts.account import AccountRefused, AccountState, Lease, masked
+from telegram_assistant.domain.accounts.account import AccountRefused, AccountState, Lease, mask_phone
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.posts.history import HistoryReader
 from telegram_assistant.errors import Rejected
@@ -117,7 +117,7 @@ async def _identify(account_id: AccountId, client: AccountClient, *, vault: Vaul
     """Store whose session was adopted, so that the account is found again when the same number logs in."""
     me = await whoami(client)
     try:
-        await logins.identify(account_id, Owner(me.user_id, masked(me.phone), vault.prints(me.phone)[0]))
+        await logins.identify(account_id, Owner(me.user_id, mask_phone(me.phone), vault.prints(me.phone)[0]))
     except Rejected as error:
         raise AccountRefused(str(error), state=AccountState.QUARANTINED) from error
 

@@ -4,14 +4,14 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.domain.accounts.account_risk import Allowance, MethodUse, Risk, RiskAssessment, verdict_on
+from telegram_assistant.domain.accounts.account_risk import Allowance, MethodUse, Risk, RiskAssessment, assess_risk
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def verdict(*methods: MethodUse, state: AccountState = AccountState.ACTIVE, **more: Any) -> RiskAssessment:
     values = {"state_reason": None, "is_held": True, "overdue": 0, **more}
-    return verdict_on(state, methods=methods, now=NOW, **values)
+    return assess_risk(state, methods=methods, now=NOW, **values)
 
 
 def use(*, blocked_seconds: float = 0, pace: float = 1.0, allowances: tuple[Allowance, ...] = ()) -> MethodUse:

@@ -20,14 +20,14 @@ from telegram_assistant.domain.channels.rhythm import (
     TRIM_LOWEST,
     Profile,
     Rhythm,
+    adjust_trim,
     after_posts,
     base,
-    begun,
     hour_of_week,
+    new_rhythm,
     price,
     profile_of,
     rate,
-    trimmed,
     wait_seconds,
 )
 
@@ -48,7 +48,7 @@ def usual(posts_a_day: float, now: float = MONDAY) -> Rhythm:
 
 
 def followed(posted: list[float], now: float) -> Rhythm:
-    return begun(posted, now, since=now - 20 * DAY)
+    return new_rhythm(posted, now, since=now - 20 * DAY)
 
 
 @pytest.mark.parametrize("posts_a_day", [0.5, 3.0, 40.0, 300.0])
@@ -135,10 +135,10 @@ def test_a_poll_without_posts_has_nothing_to_write(posted: list[float], empty: f
 
 
 def test_of_an_unknown_channel_one_post_a_day_is_expected_and_soon_what_is_seen() -> None:
-    assert rate(begun((), MONDAY, since=MONDAY), MONDAY) * DAY == 1.0
+    assert rate(new_rhythm((), MONDAY, since=MONDAY), MONDAY) * DAY == 1.0
     for posts_a_day, expected in ((24, 23.5), (1, 1.0)):
         month = [MONDAY - number * DAY / posts_a_day for number in range(30 * posts_a_day)]
-        assert rate(begun(month, MONDAY, since=MONDAY - 30 * DAY), MONDAY) * DAY == pytest.approx(expected, rel=0.1)
+        assert rate(new_rhythm(month, MONDAY, since=MONDAY - 30 * DAY), MONDAY) * DAY == pytest.approx(expected, rel=0.1)
 
 
 def test_a_channel_that_fell_silent_is_forgotten_slowly() -> None:
@@ -159,15 +159,15 @@ def test_the_price_makes_the_polls_of_steady_channels_fit_into_the_requests(days
 
 
 def test_late_polls_raise_the_price_early_ones_lower_it_and_an_outage_says_nothing() -> None:
-    assert trimmed(1.0, [0.1] * 50, channels=100) > 1.0
-    assert trimmed(1.0, [-0.1] * 50, channels=100) < 1.0
-    assert trimmed(1.0, [8.0] * 1000, channels=100) == 1.0
-    assert trimmed(1.0, (), channels=100) == 1.0
+    assert adjust_trim(1.0, [0.1] * 50, channels=100) > 1.0
+    assert adjust_trim(1.0, [-0.1] * 50, channels=100) < 1.0
+    assert adjust_trim(1.0, [8.0] * 1000, channels=100) == 1.0
+    assert adjust_trim(1.0, (), channels=100) == 1.0
 
 
 @given(trim=st.floats(TRIM_LOWEST, TRIM_HIGHEST), late=st.lists(st.floats(-1.0, 100.0)), channels=st.integers(1, 1000))
 def test_the_correction_of_the_price_stays_within_its_bounds(trim: float, late: list[float], channels: int) -> None:
-    assert TRIM_LOWEST <= trimmed(trim, late, channels=channels) <= TRIM_HIGHEST
+    assert TRIM_LOWEST <= adjust_trim(trim, late, channels=channels) <= TRIM_HIGHEST
 
 
 @given(own=counts, together=counts)

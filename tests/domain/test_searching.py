@@ -8,21 +8,21 @@ from hypothesis import strategies as st
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.search.facets import Counted, Facet, facets_of
-from telegram_assistant.domain.search.fusion import fused
+from telegram_assistant.domain.search.fusion import fuse_rankings
 from telegram_assistant.domain.search.snippets import LENGTH, snippet_of
 
 
 def test_what_both_rankings_know_comes_first() -> None:
-    assert fused(["a", "b", "c"], ["d", "c"]) == ("c", "a", "d", "b")
+    assert fuse_rankings(["a", "b", "c"], ["d", "c"]) == ("c", "a", "d", "b")
 
 
 def test_one_ranking_alone_stays_as_it_is() -> None:
-    assert fused([3, 1, 2], []) == (3, 1, 2)
+    assert fuse_rankings([3, 1, 2], []) == (3, 1, 2)
 
 
 @given(st.lists(st.integers(), unique=True), st.lists(st.integers(), unique=True))
 def test_nothing_is_lost_and_nothing_comes_twice(one: list[int], other: list[int]) -> None:
-    assert sorted(fused(one, other)) == sorted({*one, *other})
+    assert sorted(fuse_rankings(one, other)) == sorted({*one, *other})
 
 
 def test_a_snippet_shows_the_words_where_they_are_near_each_other() -> None:

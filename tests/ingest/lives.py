@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from telegram_assistant.domain.channels.coverage import IdRange, Known, closes, is_unread, proven_by, without
+from telegram_assistant.domain.channels.coverage import IdRange, Known, closes, is_unread, proven_by, subtract_range
 from telegram_assistant.domain.channels.parsing import FIXED_OVERLAP, MAX_OVERLAP, Mode, choose_mode, start_of
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.settings import ParserSettings
@@ -156,7 +156,7 @@ class Reader:
         if proven.high > self.top:
             self.unproven = (IdRange(MessageId(self.top + 1), proven.high), *self.unproven)
             self.top = proven.high
-        self.unproven = without(self.unproven, proven)
+        self.unproven = subtract_range(self.unproven, proven)
         self.stored |= set(posts)
         self.seen |= set(range(proven.low, proven.high + 1))
 

@@ -14,7 +14,7 @@ _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
 
 
 def days_in(said: str, today: date) -> tuple[date, date]:
-    """The first and the last day of what was written; Rejected where it is no date."""
+    """The first and the last day of the written period. Raises Rejected if it is no date."""
     try:
         first, last = _span(said.lower(), today)
     except ValueError as error:

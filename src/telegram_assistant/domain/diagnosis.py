@@ -1,11 +1,11 @@
-"""What a check found, in words for a person: what is, and what to do."""
+"""Findings of checks, for people: the state, and what to do about it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """How serious a finding is."""
 
     OK = "ok"
     OFF = "off"
@@ -44,7 +44,7 @@ MAX_SKEW_SECONDS = 5.0
 
 
 def clock_skew(subject: str, skew_seconds: float) -> list[Finding]:
-    """A complaint when the server's clock and ours are too far apart for leases and delays to mean anything."""
+    """A finding if the server's clock differs from ours by more than leases and delays tolerate."""
     if abs(skew_seconds) <= MAX_SKEW_SECONDS:
         return []
     direction = "ahead of" if skew_seconds > 0 else "behind"

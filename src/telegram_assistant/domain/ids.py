@@ -1,4 +1,4 @@
-"""Names of things. A channel is Telegram's own positive id; a post is (channel, message)."""
+"""Identifiers. A channel has Telegram's own positive id; a post is (channel, message)."""
 
 from dataclasses import dataclass
 from typing import NewType
@@ -23,7 +23,7 @@ class PostId:
 
     @classmethod
     def parse(cls, text: str) -> "PostId":
-        """Read `channel_id/message_id`; ValueError when it is something else."""
+        """Parses `channel_id/message_id`; raises ValueError for anything else."""
         channel, slash, message = text.partition("/")
         if not (slash and channel.isascii() and channel.isdecimal() and message.isascii() and message.isdecimal()):
             raise ValueError(f"a post is written channel_id/message_id, not {text!r}")
@@ -31,5 +31,5 @@ class PostId:
 
     @property
     def uuid(self) -> UUID:
-        """Its id in the vector and graph stores."""
+        """The post's id in the vector and graph stores."""
         return UUID(int=self.channel_id << 64 | self.message_id)

@@ -1,4 +1,4 @@
-"""Moments as whole numbers, exact to the microsecond."""
+"""Times as whole microseconds since 1970."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from telegram_assistant.domain.accounts.account_risk import Allowance, MethodUse, RiskAssessment, verdict_on
+from telegram_assistant.domain.accounts.account_risk import Allowance, MethodUse, RiskAssessment, assess_risk
 from telegram_assistant.domain.accounts.budget import BUDGETS, HOUR, MethodBudget, meter_of
 from telegram_assistant.errors import Missing
 from telegram_assistant.stores.postgres.accounts.own_accounts import MethodLimit, OwnAccount
@@ -52,7 +52,7 @@ def _health(account: OwnAccount, now: datetime) -> AccountHealth:
     budgets = {one.method: one for one in BUDGETS.values()}  # several methods may share one
     budgets |= {method: MethodBudget(method, ()) for method in kept if method not in budgets}
     methods = tuple(_use(budgets[method], kept.get(method)) for method in sorted(budgets))
-    verdict = verdict_on(
+    verdict = assess_risk(
         account.state,
         state_reason=account.state_reason,
         is_held=account.lease_owner is not None,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
-from telegram_assistant.domain.graph.graph_facts import SIGHTS, Appearance, Forwarding, Visible
+from telegram_assistant.domain.graph.graph_facts import VISIBILITIES_OF, Appearance, Forwarding, Visible
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.domain.understanding.policy import Tier
@@ -76,8 +76,8 @@ class GraphQuestions:
             since=self._days(since),
             local=sorted(seen.local),
             provider=sorted(seen.provider),
-            local_sights=[one.value for one in SIGHTS[Tier.LOCAL]],
-            provider_sights=[one.value for one in SIGHTS[Tier.PROVIDER]],
+            local_sights=[one.value for one in VISIBILITIES_OF[Tier.LOCAL]],
+            provider_sights=[one.value for one in VISIBILITIES_OF[Tier.PROVIDER]],
             most=MAX_SHARED,
             examples=EXAMPLES,
             limit=limit,

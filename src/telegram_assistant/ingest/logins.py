@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from uuid import UUID
 
-from telegram_assistant.domain.accounts.account import AccountRefused, AccountState, masked
+from telegram_assistant.domain.accounts.account import AccountRefused, AccountState, mask_phone
 from telegram_assistant.domain.accounts.login import LoginState, LoginWay
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Busy, CannotStart, Rejected
@@ -102,7 +102,7 @@ class LoginWorker:
                 mistake = "that is no phone number; write it with + and the country code"
                 continue
             prints = self._vault.prints(phone)
-            account_id = await self._logins.account_for(questions.attempt_id, prints=prints, phone_masked=masked(phone))
+            account_id = await self._logins.account_for(questions.attempt_id, prints=prints, phone_masked=mask_phone(phone))
             try:
                 await self._log_in_to(account_id, phone, prints[0], questions)
             except WrongAnswer as error:
@@ -118,7 +118,7 @@ class LoginWorker:
                 me = await questions.ask_until_right(LoginState.CODE_SENT, login.submit_code)
                 if me is None:
                     me = await questions.ask_until_right(LoginState.PASSWORD_WANTED, login.submit_password)
-                await self._save_session(account_id, login, Owner(me.user_id, masked(phone), phone_print))
+                await self._save_session(account_id, login, Owner(me.user_id, mask_phone(phone), phone_print))
         except AccountRefused as error:
             await self._accounts.set_state(account_id, error.state, str(error))
             raise
@@ -147,7 +147,7 @@ class LoginWorker:
         except Rejected:
             await login.undo()
             raise
-        await self._save_session(account_id, login, Owner(me.user_id, masked(me.phone), prints[0]))
+        await self._save_session(account_id, login, Owner(me.user_id, mask_phone(me.phone), prints[0]))
         return account_id
 
     async def _save_session(self, account_id: AccountId, login: LoginDialog, owner: Owner) -> None:

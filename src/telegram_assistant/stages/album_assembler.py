@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.media.vision_results import album_in_sum
+from telegram_assistant.domain.media.vision_results import summarize_album
 from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.events import AlbumAssembled, AlbumParsed, PostVisionAnalyzed
@@ -53,4 +53,4 @@ async def _rebuilt(
 
 
 def _in_sum(album: KnownAlbum) -> Mapping[Tier, Mapping[str, Json]]:
-    return album_in_sum(album.items, album.seen)
+    return summarize_album(album.items, album.seen)

@@ -11,7 +11,7 @@ from telegram_assistant.ai.outputs import PictureFacts
 from telegram_assistant.ai.picture_readers import OpenedPicture, PictureReaders
 from telegram_assistant.domain.lane import NEWS
 from telegram_assistant.domain.media.vision import MAX_BYTES, VisionDecision, VisionFile, decide, is_too_small
-from telegram_assistant.domain.media.vision_results import FileVision, Seen, post_in_sum
+from telegram_assistant.domain.media.vision_results import FileVision, Seen, summarize_post
 from telegram_assistant.domain.understanding.policy import FallbackReason, ProviderFailed, Tier, Urgency, VisionModel
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.files import Files
@@ -151,8 +151,8 @@ async def _bytes(sha256: bytes, files: Files | None) -> bytes:
 
 def _rows(stored: StoredPost, sights: list[FileVision], eye: VisionModel | None) -> list[Enrichment]:
     """What was seen here, or why nothing was; and beside it what a provider saw."""
-    made = [Enrichment(stored.post.id, stored.revision, Kind.VISION, Tier.LOCAL, post_in_sum(sights, Tier.LOCAL))]
+    made = [Enrichment(stored.post.id, stored.revision, Kind.VISION, Tier.LOCAL, summarize_post(sights, Tier.LOCAL))]
     if eye is not None:
-        data = post_in_sum(sights, Tier.PROVIDER)
+        data = summarize_post(sights, Tier.PROVIDER)
         made.append(Enrichment(stored.post.id, stored.revision, Kind.VISION, Tier.PROVIDER, data, eye.provider, eye.model, eye.prompt_version))
     return made

@@ -14,7 +14,7 @@ from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import ALL, print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
-from telegram_assistant.domain.tenants.access import SCOPES_OF, KeyScope, MemberRole, allowed, new_operator_key
+from telegram_assistant.domain.tenants.access import SCOPES_OF, KeyScope, MemberRole, effective_scopes, new_operator_key
 from telegram_assistant.features.keys import CreatedKey, KeyMaker, list_keys, make_key, revoke_key
 from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from telegram_assistant.stores.postgres.tenants.keys import ApiKey
@@ -43,7 +43,7 @@ def create(
         known = await tenant_named(assembled, tenant)
         member = await assembled.system.users.join(known.tenant_id, user, role=role) if user else None
         stores, now = assembled.tenant(known.tenant_id), datetime.now(UTC)
-        within = allowed(SCOPES_OF[MemberRole.OWNER], role=member.role if member else None, is_operator=known.is_operator)
+        within = effective_scopes(SCOPES_OF[MemberRole.OWNER], role=member.role if member else None, is_operator=known.is_operator)
         maker = KeyMaker(actor=ACTOR, scopes=within, user_id=member.user_id if member else None)
         made = await make_key(name, wanted, maker=maker, keys=stores.keys, now=now, expires_at=now + timedelta(days=days) if days else None)
         if role is not None:

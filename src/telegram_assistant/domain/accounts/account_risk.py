@@ -1,4 +1,4 @@
-"""Is an account at risk? A verdict with its reasons, from what is known of the account and nothing else."""
+"""Assesses whether an account is at risk, with the reasons, from the account's own facts alone."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from enum import StrEnum
 from telegram_assistant.domain.accounts.account import AccountState
 
 SERIOUS_SECONDS = 300.0
-"""A wait that Telegram gives only to those who ask too much."""
+"""Telegram imposes a longer wait only on accounts that send too many requests."""
 SLOW = 0.5
 NEARLY_EMPTY = 0.1
-"""So little of a budget that fills up over a day."""
+"""The share of a daily budget below which it counts as nearly used up."""
 SLOWLY_SECONDS = 3600.0
 NO_SIGNS_OF_RISK = "no signs of trouble"
 
 
 class Risk(StrEnum):
-    """How worried one should be, the least first."""
+    """The degree of risk, the lowest first."""
 
     SAFE = "safe"
     CAREFUL = "careful"
@@ -30,12 +30,12 @@ WORST_LAST = tuple(Risk)
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """One limit of a method: how much may be asked at once, how much of it is left now, and when it is full again."""
+    """One limit of a method: the largest burst, how much of it is left now, and when it is full again."""
 
     at_once: float
     per_hour: float
     left: float | None
-    """None: only the process that uses the account knows."""
+    """None: only the process that uses the account knows it."""
     full_in_seconds: float | None
 
 
@@ -46,13 +46,13 @@ class MethodUse:
     method: str
     blocked_until: datetime | None
     pace: float
-    """1 is full speed; slower after Telegram has asked to wait."""
+    """1 is full speed; lower after Telegram has asked to wait."""
     allowances: tuple[Allowance, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RiskReason:
-    """Why, and what to do about it."""
+    """A reason for the assessment, with what to do about it."""
 
     risk: Risk
     why: str
@@ -60,7 +60,7 @@ class RiskReason:
 
 @dataclass(frozen=True, slots=True)
 class RiskAssessment:
-    """The answer, with the gravest reasons first."""
+    """The assessed risk, with the gravest reasons first."""
 
     risk: Risk
     reasons: tuple[RiskReason, ...]
@@ -78,10 +78,10 @@ STATES = {
 }
 
 
-def verdict_on(
+def assess_risk(
     state: AccountState, *, state_reason: str | None, is_held: bool, overdue: int, methods: Sequence[MethodUse], now: datetime
 ) -> RiskAssessment:
-    """Being told to wait is what precedes worse, so waits weigh most."""
+    """Assesses an account. Waits imposed by Telegram weigh most, because they precede bans."""
     found = [*_of_state(state, state_reason, is_held=is_held, overdue=overdue), *(reason for one in methods for reason in _of_method(one, now))]
     reasons = tuple(sorted(found, key=lambda one: -WORST_LAST.index(one.risk))) or (RiskReason(Risk.SAFE, NO_SIGNS_OF_RISK),)
     return RiskAssessment(reasons[0].risk, reasons)
@@ -102,7 +102,7 @@ def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
     if left > 0:
         risk = Risk.AT_RISK if left > SERIOUS_SECONDS else Risk.CAREFUL
         yield RiskReason(
-            risk, f"Telegram asks to leave {use.method} alone for {_long(left)}; the wait is kept, do not use the account elsewhere meanwhile"
+            risk, f"Telegram asks to leave {use.method} alone for {_duration(left)}; the wait is kept, do not use the account elsewhere meanwhile"
         )
     if use.pace < SLOW:
         yield RiskReason(Risk.AT_RISK, f"{use.method} was told to wait again and again: it goes at {use.pace:.0%} of its speed, and recovers slowly")
@@ -114,5 +114,5 @@ def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
             yield RiskReason(Risk.CAREFUL, f"nearly all of {use.method} that may be used today is used")
 
 
-def _long(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     return f"{seconds / 3600:.0f} h" if seconds > 2 * 3600 else f"{max(1, seconds / 60):.0f} min"

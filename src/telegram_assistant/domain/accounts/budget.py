@@ -1,7 +1,7 @@
-"""How often an account may ask Telegram: token buckets per method, as pure values.
+"""How often an account may send requests to Telegram: token buckets per method, as pure values.
 
-Telegram publishes no limits. These are what others have observed, with a margin. A method may have several limits, for a
-minute, an hour and a day; a request needs a token of each. Moments are seconds of any one clock.
+Telegram publishes no limits. These are limits that others have observed, with a margin. A method may have several limits, for
+a minute, an hour and a day; a request needs a token of each. Times are seconds of any one clock.
 """
 
 from dataclasses import dataclass, replace
@@ -10,34 +10,34 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 
 SLOWDOWN, SLOWEST = 0.7, 0.1
 RECOVERY_PER_HOUR = 0.02
-"""Who was told to wait goes slower for a long while: Telegram's own memory is long."""
+"""After a flood wait an account stays slower for a long time, because Telegram remembers for a long time."""
 ROUNDING = 1e-6
-"""So much of a token may be missing: sums of fractions are never quite whole."""
+"""The part of a token that may be missing, because sums of fractions are never exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Never more than `burst + per_second * t` in any t seconds."""
+    """At most `burst + per_second * t` requests in any t seconds."""
 
     burst: float
     per_second: float
     only_first_pages: bool = False
-    """Counts lists that are begun, however many pages they have."""
+    """Counts only the first page of each list."""
 
 
 def at_most(calls: float, seconds: float, *, at_once: float) -> Limit:
-    """Never more than so many calls in any stretch of so many seconds."""
+    """The limit of at most `calls` in any `seconds`, with a burst of `at_once`."""
     return Limit(at_once, (calls - at_once) / seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class MethodBudget:
-    """What one method may cost an account. Several methods that Telegram counts together share one."""
+    """The limits of one method for an account. Methods that Telegram counts together share a budget."""
 
     method: str
     limits: tuple[Limit, ...]
     is_kept: bool = True
-    """Written down before each request. One that is not begins empty instead: it is full again within seconds."""
+    """Whether it is stored before each request. A budget that is not stored starts empty instead; it refills within seconds."""
     slows_down: bool = False
 
 
@@ -65,13 +65,13 @@ BUDGETS = _budgets(
 
 
 def budget_of(method: str) -> MethodBudget:
-    """The budget of a method, by its name in Telegram's documentation. Methods that are not listed are cheap."""
+    """The budget of a method, by its name in Telegram's documentation. Unlisted methods are cheap."""
     return BUDGETS.get(method) or MethodBudget(method, (Limit(5, 1.0),), is_kept=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one request takes of its budget."""
+    """What one request takes from its budget."""
 
     units: float = 1.0
     is_first_page: bool = True
@@ -82,7 +82,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class SavedMeter:
-    """What is written down of a meter, in seconds from the present moment: the clocks of two machines differ."""
+    """The stored state of a meter, in seconds relative to now, because the clocks of two machines differ."""
 
     blocked_seconds: float = 0.0
     tokens: tuple[float, ...] | None = None
@@ -93,7 +93,7 @@ class SavedMeter:
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """One account's use of one budget: what is left of it, how fast it refills, and until when Telegram wants to be left alone."""
+    """One account's use of one budget: the tokens left, how fast they refill, and until when Telegram blocks the method."""
 
     budget: MethodBudget
     tokens: tuple[float, ...]
@@ -103,30 +103,30 @@ class Meter:
     paced_at: float = 0.0
 
     def seconds_until(self, now: float, *costs: Cost) -> float:
-        """How long until the last of these requests may be sent, as far as the budget goes."""
+        """How long until the budget allows the last of these requests."""
         have, pace = self._refilled(now), self.pace_at(now)
         needs = (sum(cost.of(limit) for cost in costs) for limit in self.budget.limits)
         missing = (max(0.0, need - left - ROUNDING) for need, left in zip(needs, have, strict=True))
         return max(tokens / (limit.per_second * pace) for tokens, limit in zip(missing, self.budget.limits, strict=True))
 
     def take(self, now: float, cost: Cost) -> "Meter":
-        """After a request. It must have waited for its turn."""
+        """The meter after a request, which must have waited for its turn."""
         left = tuple(have - cost.of(limit) for have, limit in zip(self._refilled(now), self.budget.limits, strict=True))
         return replace(self, tokens=left, at=now)
 
     def give_back(self, cost: Cost) -> "Meter":
-        """The request was not counted after all."""
+        """The meter after a request that turned out not to count."""
         return replace(self, tokens=tuple(left + cost.of(limit) for left, limit in zip(self.tokens, self.budget.limits, strict=True)))
 
     def left(self, now: float) -> tuple[float, ...]:
-        """What may be asked at once, of each limit."""
+        """The tokens left of each limit."""
         return self._refilled(now)
 
     def blocked_seconds(self, now: float) -> float:
         return max(0.0, self.blocked_until - now)
 
     def block(self, now: float, seconds: float) -> "Meter":
-        """Telegram has asked to wait so long."""
+        """The meter after Telegram has asked to wait so long."""
         slower = max(SLOWEST, self.pace_at(now) * SLOWDOWN) if self.budget.slows_down else 1.0
         return replace(self, tokens=self._refilled(now), at=now, blocked_until=max(self.blocked_until, now + seconds), pace=slower, paced_at=now)
 
@@ -144,7 +144,7 @@ class Meter:
 
 
 def meter_of(budget: MethodBudget, kept: SavedMeter | None, now: float) -> Meter:
-    """A meter as it was written down. What is not known counts as used up, so that a crash never gives a token back."""
+    """Restores a meter. Unknown tokens count as used, so that a crash never gives a token back."""
     if kept is None:
         tokens = tuple(limit.burst if budget.is_kept else 0.0 for limit in budget.limits)
         return Meter(budget, tokens, now)

@@ -1,26 +1,26 @@
-"""A login in progress: a person at a door answers, and ingest, which alone may keep a session, asks."""
+"""A login in progress: ingest, which alone may store a session, asks; a person answers through the API or the CLI."""
 
 from enum import StrEnum
 
 
 class LoginWay(StrEnum):
-    """How somebody wants to log in."""
+    """How a person logs in."""
 
     PHONE = "phone"
     QR = "qr"
-    """By a code that an app of theirs scans, which is logged in already."""
+    """With a QR code, scanned by an app that is already logged in."""
 
 
 class LoginState(StrEnum):
-    """What the login waits for."""
+    """What a login waits for."""
 
     WANTED = "wanted"
-    """For an ingest role to take it on."""
+    """Waits for an ingest role to claim it."""
     PHONE_WANTED = "phone_wanted"
     CODE_SENT = "code_sent"
-    """For the code that Telegram has sent to the person."""
+    """Waits for the code that Telegram has sent to the person."""
     QR_SHOWN = "qr_shown"
-    """For the person to scan what is shown."""
+    """Waits for the person to scan the code."""
     PASSWORD_WANTED = "password_wanted"  # noqa: S105 -- no password
     DONE = "done"
     FAILED = "failed"

@@ -1,4 +1,4 @@
-"""How far an account has seen what Telegram tells it by itself."""
+"""The last update that an account has processed."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class SeenUpdates:
-    """The account's own counters. Channels have theirs, and need none kept: what was missed in one is read from its history."""
+    """The account's own counters. Channels' counters need not be stored: posts missed in a channel are read from its history."""
 
     pts: int
     qts: int

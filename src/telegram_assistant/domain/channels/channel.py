@@ -1,4 +1,4 @@
-"""A channel as Telegram describes it, and how people name it."""
+"""A channel as Telegram describes it, and the references by which people name it."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from telegram_assistant.errors import Rejected
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channel:
-    """Its identity. It belongs to nobody here."""
+    """The identity of a channel. Channels belong to no tenant."""
 
     channel_id: ChannelId
     title: str
@@ -31,13 +31,13 @@ class FoundChannel:
 
 
 class ReferenceKind(StrEnum):
-    """How channels are named."""
+    """How a reference names channels."""
 
     NAME = "name"
     INVITE = "invite"
-    """The secret of an invitation."""
+    """The secret part of an invitation link."""
     LIST = "list"
-    """The last part of a link by which somebody shares a folder."""
+    """The secret part of a link to a shared folder."""
 
 
 ADDRESSES = {ReferenceKind.NAME: "@", ReferenceKind.INVITE: "https://t.me/+", ReferenceKind.LIST: "https://t.me/addlist/"}
@@ -45,7 +45,7 @@ ADDRESSES = {ReferenceKind.NAME: "@", ReferenceKind.INVITE: "https://t.me/+", Re
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a person wrote to name a channel, or several."""
+    """A person's reference to one or several channels."""
 
     name: str
     kind: ReferenceKind
@@ -55,21 +55,21 @@ class Reference:
 
     @property
     def shown(self) -> str:
-        """Invitations and links to folders are keys to channels: they are not printed in full."""
+        """The reference for display. Invitations and folder links give access to channels, so they are shortened."""
         return str(self) if self.kind is ReferenceKind.NAME else f"{ADDRESSES[self.kind]}{self.name[:4]}…"
 
 
 LINK = re.compile(r"^(?:https?://)?(?:www\.)?(?:t\.me|telegram\.me|telegram\.dog)/(?:s/)?(?P<path>[^?#]+)", re.IGNORECASE)
 USERNAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]{3,31}$")
 INVITE = re.compile(r"^(?!\d+$)[A-Za-z0-9_-]{5,64}$")
-"""Digits alone are a phone number: t.me/+79990000000 opens a chat with a person."""
+"""Digits alone are excluded as a phone number: t.me/+79990000000 opens a chat with a person."""
 APP_LINK = re.compile(r"^tg:(?://)?(?P<action>[a-z]+)/?\?(?P<query>.*)$", re.IGNORECASE)
 APP_LINKS = {"resolve": ("domain", ""), "join": ("invite", "+"), "addlist": ("slug", "addlist/")}
-"""Links that open Telegram itself, like tg://join?invite=…: the parameter that names the channel, and how t.me writes it."""
+"""Links that open the Telegram app, like tg://join?invite=…: the parameter that names the channel, and its prefix on t.me."""
 
 
 def parse_reference(text: str) -> Reference:
-    """Reads `@name`, `name`, links to t.me (name, name/123, +secret, joinchat/secret, addlist/secret) and tg:// links; else Rejected."""
+    """Parses `@name`, `name`, t.me links (name, name/123, +secret, joinchat/secret, addlist/secret) and tg:// links, or raises Rejected."""
     written = text.strip()
     path = _path_of(written).strip("/")
     secret = path.removeprefix("joinchat/").removeprefix("+") if path.startswith(("joinchat/", "+")) else None
@@ -84,7 +84,7 @@ def parse_reference(text: str) -> Reference:
 
 
 def _path_of(written: str) -> str:
-    """What a link to t.me has after the host, for every spelling."""
+    """The path of the equivalent t.me link, for every spelling."""
     if link := LINK.match(written):
         return str(link["path"])
     if app := APP_LINK.match(written):

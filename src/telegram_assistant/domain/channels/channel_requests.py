@@ -1,4 +1,4 @@
-"""Requests to follow channels: what they name, how far they have come, and when their turn is expected."""
+"""Requests to follow channels: their kinds and states, and when each is expected to be served."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,26 +9,26 @@ from math import ceil
 from telegram_assistant.domain.accounts.budget import DAY, Cost, SavedMeter, budget_of, meter_of
 
 MAX_OPEN_REQUESTS = 10_000
-"""Of one tenant."""
+"""The most open requests of one tenant."""
 PREVIEW_SECONDS = 3.0
-"""Between two public preview pages. Nobody has published a limit; one page a second was answered for as long as anybody has tried."""
+"""Pause between two public preview pages. No limit is published; one page a second was served for as long as it was tried."""
 SHORT_WAIT_SECONDS = 10.0
-"""An account sits out a wait of this length by itself."""
+"""An account waits so long by itself."""
 
 
 class RequestKind(StrEnum):
-    """How a request names its channels. Each kind is another method of Telegram, with a budget of its own."""
+    """How a request names its channels. Each kind uses another Telegram method, with a budget of its own."""
 
     USERNAME = "username"
     INVITE = "invite"
     DIALOGS = "dialogs"
     """All channels that the account has joined."""
     LIST = "list"
-    """The channels of a folder that somebody shares by a link."""
+    """The channels of a folder shared by a link."""
     FOLDER = "folder"
     """The channels of a folder of the account, now and later."""
     ACCESS = "access"
-    """A followed channel that this account shall look up, because it cannot open it yet. Belongs to no tenant."""
+    """A followed channel that this account resolves because it cannot open it yet. Belongs to no tenant."""
 
 
 METHODS = {
@@ -39,9 +39,9 @@ METHODS = {
     RequestKind.FOLDER: "messages.getDialogFilters",
     RequestKind.ACCESS: "contacts.resolveUsername",
 }
-"""The method of Telegram whose budget each kind spends."""
+"""The Telegram method whose budget each kind uses."""
 LOOK_UPS_PER_DAY = round(min(limit.per_second for limit in budget_of(METHODS[RequestKind.USERNAME]).limits) * DAY)
-"""What an account may look up in the long run."""
+"""How many names an account may resolve per day in the long run."""
 SPENDS = {
     RequestKind.USERNAME: "name look-ups",
     RequestKind.INVITE: "joins",
@@ -61,7 +61,7 @@ NEXT = "it is next"
 
 
 class RequestState(StrEnum):
-    """How far a request has come."""
+    """The state of a request."""
 
     OPEN = "open"
     DONE = "done"
@@ -70,14 +70,14 @@ class RequestState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServingAccount:
-    """An account that may serve a tenant's requests. `limits` are its budgets by method, as they were written down."""
+    """An account that may serve a tenant's requests. `limits` are its stored meters by method."""
 
     is_own: bool
     is_running: bool
     limits: Mapping[str, SavedMeter]
 
     def seconds_until(self, kind: RequestKind, requests: int) -> float:
-        """When the account can have sent so many requests of a kind, as far as floods and its budget go."""
+        """How long until floods and the budget allow so many requests of a kind."""
         budget = budget_of(METHODS[kind])
         meter = meter_of(budget, self.limits.get(budget.method), 0.0)
         return max(meter.blocked_seconds(0.0), meter.seconds_until(0.0, Cost(units=requests)))
@@ -89,18 +89,18 @@ class ServingAccount:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Everything that a tenant's open requests wait for."""
+    """The accounts and previews that serve a tenant's open requests."""
 
     accounts: Sequence[ServingAccount]
     sharing_tenants: int
-    """Others whose names wait for the same accounts, in fair turns."""
+    """Other tenants whose names wait for the same accounts, served in turn."""
     has_previews: bool
-    """Whether public names are looked up by their preview pages, where no account can."""
+    """Whether preview pages resolve public names if no account can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """Why a request waits, when it is tried next, and when it is estimated to be answered. None: nobody can say."""
+    """Why a request waits, when it is tried next, and its estimated end. None: unknown."""
 
     reason: str
     next_try_at: datetime | None = None
@@ -108,7 +108,7 @@ class Expectation:
 
 
 def expect(kind: RequestKind, position: int, capacity: Capacity, *, now: datetime) -> Expectation:
-    """What to expect of the tenant's open request of a kind at a position, which counts from 1, if nothing changes."""
+    """The expectation for the tenant's open request of a kind at a position, counted from 1, if nothing changes."""
     is_name = kind is RequestKind.USERNAME
     accounts = [one for one in capacity.accounts if one.is_own or is_name]
     turns = position * (1 + capacity.sharing_tenants) if is_name else position
@@ -129,7 +129,7 @@ def expect(kind: RequestKind, position: int, capacity: Capacity, *, now: datetim
 
 
 def _seconds_together(kind: RequestKind, requests: int, accounts: Sequence[ServingAccount]) -> float:
-    """The accounts share the requests; those that would take longest are left out where the others are done sooner without them."""
+    """The time in which the accounts share the requests, leaving out the slowest accounts if the others finish sooner without them."""
 
     def among(count: int) -> float:
         return sorted(one.seconds_until(kind, ceil(requests / count)) for one in accounts)[count - 1]

@@ -1,6 +1,6 @@
-"""What is proven to be read of a channel, as ranges of message ids.
+"""Coverage of a channel: the ranges of message ids that are proven to be read.
 
-A page of history, asked for below some id, proves every id between its lowest message and that id: what the
+A page of history, requested below some id, proves every id between its lowest message and that id: an id that the
 page does not contain does not exist. Ids between two messages of a page are deletions, not gaps.
 """
 
@@ -36,9 +36,9 @@ class IdRange:
 def proven_by(ids: Sequence[MessageId], *, below: MessageId | None = None) -> IdRange | None:
     """The ids that one page proves.
 
-    `ids` are the page's messages; `below` is the offset it was asked with (None: from the newest). An empty
-    page below an id proves that nothing is left beneath; an empty page of the newest proves nothing, because
-    it cannot be told from a channel that hides its history.
+    `ids` are the page's messages; `below` is the offset of the request (None: from the newest). An empty page
+    below an id proves that no older message exists. An empty newest page proves nothing, because a channel
+    that hides its history looks the same.
     """
     if below is not None and below <= 1:
         return None
@@ -50,32 +50,32 @@ def proven_by(ids: Sequence[MessageId], *, below: MessageId | None = None) -> Id
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the ledger knew when a run began: where it begins, and its highest range, which has no hole inside."""
+    """The ledger's state at the start of a run: its floor, and its highest range, which has no gap inside."""
 
     floor_id: MessageId
     top: IdRange
 
     def meets(self, page: IdRange) -> bool:
-        """Whether no id lies unseen between the newest page and what is proven."""
+        """Whether no unproven id lies between the newest page and the highest range."""
         return page.low <= self.top.high + 1
 
     def edge(self, stored: MessageId | None) -> MessageId:
-        """Above which id a run reads; `stored` is the newest stored post that is older than the run's window."""
+        """The id above which a run reads; `stored` is the newest stored post older than the run's window."""
         return MessageId(min(self.top.high, self.floor_id - 1 if stored is None else stored))
 
 
 def is_unread(message_id: MessageId, known: Known | None) -> bool:
-    """Whether nothing proves that it is stored. A page may reach below the highest range: a run that died left a hole there."""
+    """Whether the id is outside the highest range. A page may reach below that range: a run that died left a gap there."""
     return known is None or message_id not in known.top
 
 
 def closes(page: IdRange, edge: MessageId) -> bool:
-    """Whether nothing is left to read between an edge and a page above it."""
+    """Whether no unread id lies between an edge and a page above it."""
     return page.low <= edge + 1
 
 
-def without(gaps: Sequence[IdRange], proven: IdRange | None) -> tuple[IdRange, ...]:
-    """What is left of the gaps, in their order, once more is proven."""
+def subtract_range(gaps: Sequence[IdRange], proven: IdRange | None) -> tuple[IdRange, ...]:
+    """The gaps without the proven range, in their order."""
     if proven is None:
         return tuple(gaps)
     left = []
@@ -88,19 +88,19 @@ def without(gaps: Sequence[IdRange], proven: IdRange | None) -> tuple[IdRange, .
 
 
 class CoverageState(StrEnum):
-    """How complete a channel is, for a person."""
+    """How complete a channel is, as people see it."""
 
     COMPLETE = "complete"
     """Everything since the floor is stored."""
     FILLING = "filling"
     MISSING = "missing"
-    """Something is known to be missing, and nobody can fetch it at this moment."""
+    """Posts are known to be missing, and no account can fetch them at this moment."""
     WAITING = "waiting"
-    """Nothing was read so far."""
+    """No page was read yet."""
     UNREADABLE = "unreadable"
     """No account can open the channel."""
     PREVIEW = "preview"
-    """No account can open it, and its newest posts are read by its public preview."""
+    """No account can open the channel; its public preview shows the newest posts."""
 
 
 PREVIEW_SEES = "read by public preview: no service details, rounded counts, no media originals; deleted and restricted posts are not seen"
@@ -108,13 +108,13 @@ PREVIEW_SEES = "read by public preview: no service details, rounded counts, no m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageFacts:
-    """What is known about a channel's completeness, in numbers and moments."""
+    """The facts about a channel's completeness, as numbers and times."""
 
     has_account: bool
     was_read: bool
     missing_ids: int
     is_in_reach: bool = True
-    """Whether what was read goes back as far as is wanted; what lies below is not counted among the missing ids yet."""
+    """Whether the ledger reaches back as far as wanted; ids below it do not count as missing yet."""
     lost_reason: str | None = None
     lost_at: datetime | None = None
     parked_reason: str | None = None
@@ -124,19 +124,19 @@ class CoverageFacts:
     fill_again_at: datetime | None = None
     blocked_until: datetime | None = None
     by_preview: bool = False
-    """Whether previews are read at present, and this channel may have one."""
+    """Whether previews are enabled now, and this channel may have one."""
     was_previewed: bool = False
     previews_blocked_until: datetime | None = None
 
     @property
     def is_wanting(self) -> bool:
-        """Whether something is missing of what the follower wants. What others want besides is no matter here."""
+        """Whether something is missing that the follower wants. History that only others want does not count."""
         return bool(self.missing_ids) or not self.is_in_reach
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageStatus:
-    """The state, and why it is so; `until` is when it may change by itself, or since when it holds for what is unreadable."""
+    """The state and its reason. `until` is when it may change by itself; for an unreadable channel, since when it holds."""
 
     state: CoverageState
     why: str = ""
@@ -144,7 +144,7 @@ class CoverageStatus:
 
 
 def status_of(facts: CoverageFacts) -> CoverageStatus:
-    """In the order in which a person would want to know."""
+    """The status of a channel; obstacles are checked in the order in which a person would want to know them."""
     if not facts.has_account and facts.by_preview:
         return _preview_status(facts)
     if not facts.has_account:

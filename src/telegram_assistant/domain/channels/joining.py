@@ -1,4 +1,4 @@
-"""Which channel an account should join, so that Telegram tells of its posts at once instead of being asked for them."""
+"""Which channel an account should join, so that Telegram pushes its posts instead of waiting for a poll."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from telegram_assistant.domain.accounts.budget import DAY, HOUR, Limit, MethodBu
 from telegram_assistant.domain.ids import ChannelId
 
 PLACES, PREMIUM_PLACES = 500, 1000
-"""Channels and groups that Telegram lets an account join."""
+"""The most channels and groups that Telegram lets an account join."""
 SPARE_PLACES = 50
-"""The account's owner wants to join something too."""
+"""Places left for the account's owner."""
 MIN_PER_SECOND = 1 / HOUR
-"""Weighted posts; for fewer a place is too good."""
+"""The lowest rate of weighted posts that justifies a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class Candidate:
 
     @property
     def worth(self) -> float:
-        """Posts that wait to be found, by how much they are wanted."""
+        """The rate of posts, weighted by how much they are wanted."""
         return self.weight * self.posts_per_second
 
 
 def worth_joining(candidates: Iterable[Candidate], *, joined: int, is_premium: bool) -> Candidate | None:
-    """The one that gains most by it; None when none gains enough or there is no place."""
+    """The channel that gains most from joining; None if none gains enough or no place is left."""
     if joined >= (PREMIUM_PLACES if is_premium else PLACES) - SPARE_PLACES:
         return None
     best = max(candidates, key=lambda one: (one.worth, -one.channel_id), default=None)
@@ -38,5 +38,5 @@ def worth_joining(candidates: Iterable[Candidate], *, joined: int, is_premium: b
 
 
 def joins_budget(per_day: int) -> MethodBudget:
-    """So many a day, evenly spread: a token of its own beside what Telegram allows."""
+    """A budget of so many joins a day, evenly spread, in addition to Telegram's own limits."""
     return MethodBudget("joins for push", (Limit(1, per_day / DAY),))

@@ -1,6 +1,6 @@
-"""How a channel is read: in which mode, from when on, and what silence means.
+"""How a channel is read: the mode, the start of the window, and how long silence is normal.
 
-Dates choose the mode and the window; message ids and the coverage ledger decide what is read.
+Times choose the mode and the window; message ids and the coverage ledger decide which posts are read.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ FIRST_PAUSE = timedelta(minutes=1)
 
 
 class Mode(StrEnum):
-    """Incremental reads what is new; historical reads its whole window again."""
+    """Incremental reads new posts; historical reads its whole window again."""
 
     INCREMENTAL = "incremental"
     HISTORICAL = "historical"
@@ -33,7 +33,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How long a channel is silent between two posts, in seconds. An album is one post."""
+    """Statistics of the intervals between two posts, in seconds. An album is one post."""
 
     median: float
     p95: float
@@ -44,12 +44,12 @@ class Statistics:
 
     @property
     def thin(self) -> bool:
-        """Too few posts to learn from."""
+        """Whether there are too few posts to learn from."""
         return self.sample_count < THIN_BELOW_POSTS
 
 
 def choose_mode(settings: ParserSettings, *, last_parsed_at: datetime | None, last_polled_at: datetime | None, now: datetime) -> tuple[Mode, bool]:
-    """The mode, and whether it was forced because nothing was read for too long."""
+    """The mode, and whether it was forced because the channel was not read for too long."""
     if settings.mode is not ModeOverride.AUTO:
         return Mode(settings.mode.value), False
     if not settings.incremental or last_polled_at is None or last_parsed_at is None:
@@ -60,14 +60,14 @@ def choose_mode(settings: ParserSettings, *, last_parsed_at: datetime | None, la
 
 
 def overlap_of(statistics: Statistics | None) -> timedelta:
-    """How far before the last success a run begins, because a post may become visible late."""
+    """How far before the last success a run starts, because a post may become visible late."""
     if statistics is None or statistics.thin:
         return FIXED_OVERLAP
     return min(max(timedelta(seconds=0.5 * statistics.p95), timedelta(minutes=2)), MAX_OVERLAP)
 
 
 def start_of(mode: Mode, *, mark: datetime | None, last_parsed_at: datetime | None, overlap: timedelta, now: datetime, window: timedelta) -> datetime:
-    """Since when a run reads. The historical window is a minimum, never a cut: what is older and unread is read too."""
+    """The time from which a run reads. The historical window is a minimum: older unread posts are read too."""
     known = mark or last_parsed_at
     if known is None:
         return now - window
@@ -93,7 +93,7 @@ def _is_night(local: datetime) -> bool:
 
 
 def threshold_of(statistics: Statistics | None, now: datetime, zone: ZoneInfo) -> timedelta:
-    """How long silence may last before it is worth a look."""
+    """How long silence may last before the channel is checked."""
     if statistics is None or statistics.thin:
         return FALLBACK_THRESHOLD
     usual = min(max(timedelta(seconds=1.5 * statistics.p95), timedelta(minutes=30)), timedelta(hours=12))
@@ -104,7 +104,7 @@ def threshold_of(statistics: Statistics | None, now: datetime, zone: ZoneInfo) -
 
 
 def ewma_of(intervals: Sequence[float]) -> float:
-    """The average that forgets: oldest interval first."""
+    """The exponentially weighted moving average of the intervals, the oldest first."""
     average = intervals[0] if intervals else 0.0
     for interval in intervals[1:]:
         average += EWMA_WEIGHT * (interval - average)
@@ -112,7 +112,7 @@ def ewma_of(intervals: Sequence[float]) -> float:
 
 
 def pause_after(failures: int) -> tuple[timedelta, bool]:
-    """How long a channel rests after so many failed runs in a row, and whether it is parked."""
+    """How long a channel pauses after so many failed runs in a row, and whether it is parked."""
     if failures < PARKED_AFTER_FAILURES:
         return FIRST_PAUSE * 2 ** (failures - 1), False
     return min(SHORTEST_PARKING * 2 ** min(failures - PARKED_AFTER_FAILURES, 10), MAX_PARKING), True

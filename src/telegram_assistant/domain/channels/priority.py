@@ -1,10 +1,10 @@
-"""How soon news are wanted. A channel's tier is the highest priority among its subscribers."""
+"""How soon new posts are wanted. A channel's tier is the highest priority among its subscribers."""
 
 from enum import StrEnum
 
 
 class Priority(StrEnum):
-    """Of a subscription, and of a channel as its tier."""
+    """The priority of a subscription, or the tier of a channel."""
 
     HIGH = "high"
     NORMAL = "normal"

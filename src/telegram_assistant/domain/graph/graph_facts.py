@@ -1,4 +1,4 @@
-"""What a post adds to the graph: where it comes from, where it leads, and what it speaks of."""
+"""The contribution of a post to the graph: its source, its links, its names and tags."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,26 +13,26 @@ from telegram_assistant.domain.understanding.policy import Tier
 
 DAYS_KEPT = 90
 MAX_NAME_LENGTH = 200
-"""What is longer is no name; strangers write these, and an index takes only so much."""
+"""A longer text is no name. Strangers write these texts, and the length of an index entry is limited."""
 
 
 class Visibility(StrEnum):
-    """Who sees what was understood: who may see a provider's result sees that where there is one, and the local one elsewhere."""
+    """Who sees an enrichment: tenants with access to providers see the provider's result if there is one, otherwise the local one."""
 
     ALL = "all"
-    """The local result of a post that no provider has understood."""
+    """The local result of a post without a provider's result."""
     LOCAL = "local"
-    """The local result of a post that has a provider's too: for those who may not see that."""
+    """The local result of a post that also has a provider's, for tenants that may not see the latter."""
     PROVIDER = "provider"
 
 
-SIGHTS = {Tier.LOCAL: (Visibility.ALL, Visibility.LOCAL), Tier.PROVIDER: (Visibility.ALL, Visibility.PROVIDER)}
-"""What is seen by whom: everything of a post exactly once."""
+VISIBILITIES_OF = {Tier.LOCAL: (Visibility.ALL, Visibility.LOCAL), Tier.PROVIDER: (Visibility.ALL, Visibility.PROVIDER)}
+"""The visibilities that each tier sees: every fact of a post exactly once."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Name:
-    """A person, a place, an organisation, as the post writes it."""
+    """A person, place or organisation as the post writes it."""
 
     kind: str
     text: str
@@ -40,13 +40,13 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """All that the graph knows of one post."""
+    """Everything that the graph stores about one post."""
 
     post_id: PostId
     posted_at: datetime
     source: ChannelId | None = None
     origin: PostId | None = None
-    """None also where the source hides which message it was."""
+    """None also if the source hides which message it was."""
     reply_to: PostId | None = None
     pages: tuple[str, ...] = ()
     names: tuple[tuple[Visibility, Name], ...] = ()
@@ -62,7 +62,7 @@ class Contribution:
 
     @property
     def has_node(self) -> bool:
-        """Most posts have none: they are numbers on the edges of their channel's day."""
+        """Whether the post has a node of its own. Most have none: they are numbers on the edges of their channel's day."""
         return self.origin is not None or self.reply_to is not None
 
 
@@ -82,7 +82,7 @@ def contribution_of(post: Post, learnt: PostFacts) -> Contribution:
 
 
 def page_of(url: str) -> str:
-    """The page that an address leads to; one that would be too long without what only counts stays as it was written."""
+    """The canonical URL of a link; the link itself if the canonical URL is too long."""
     page = canonical_url(url)
     return page if len(page) <= MAX_URL_LENGTH else url
 
@@ -107,7 +107,7 @@ def _list(data: Data, name: str) -> list[object]:
 
 
 def oldest_day(now: datetime) -> date:
-    """What is older is not kept."""
+    """The oldest day that the graph keeps."""
     return day_before(now, DAYS_KEPT)
 
 
@@ -117,18 +117,18 @@ def day_before(now: datetime, days: int) -> date:
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """The channels that somebody sees, and where what was understood is theirs to see: by this machine, or by a provider too."""
+    """The channels that a tenant sees, and those whose local or provider results it may see."""
 
     channels: frozenset[ChannelId] = frozenset()
     local: frozenset[ChannelId] = frozenset()
     provider: frozenset[ChannelId] = frozenset()
     since: Mapping[ChannelId, date] = field(default_factory=dict)
-    """The day on which the window of a channel begins; one that is not named here is seen from its beginning."""
+    """The day on which the window of a channel begins; a channel without an entry is visible from its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forwarding:
-    """How often a channel has forwarded another."""
+    """How often one channel has forwarded another."""
 
     channel_id: ChannelId
     source_id: ChannelId
@@ -139,7 +139,7 @@ class Forwarding:
 
 @dataclass(frozen=True, slots=True)
 class Appearance:
-    """A post that shows what was asked for."""
+    """A post in which the requested item appears."""
 
     post_id: PostId
     posted_at: datetime

@@ -1,4 +1,4 @@
-"""Files of posts: which a post shows, which of them are wanted, and why the others are not."""
+"""Files of posts: the files of a post, which of them are wanted, and why the others are skipped."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,11 +8,11 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.posts.post import Json, Post
 
 MAX_ATTEMPTS = 4
-"""Then a file is given up."""
+"""After so many attempts a file is given up."""
 
 
 class MediaKind(StrEnum):
-    """What a file is, as Telegram says it."""
+    """The kind of a file, as Telegram reports it."""
 
     PHOTO = "photo"
     VIDEO = "video"
@@ -25,7 +25,7 @@ class MediaKind(StrEnum):
 
 
 class MediaState(StrEnum):
-    """What became of a file."""
+    """The state of a file."""
 
     WANTED = "wanted"
     STORED = "stored"
@@ -34,7 +34,7 @@ class MediaState(StrEnum):
 
 
 class SkipReason(StrEnum):
-    """Why a file is not fetched. All but the first three may change, and are looked at again."""
+    """Why a file is not fetched. All reasons but the first three may change, and are checked again."""
 
     KIND = "kind"
     VANISHES = "vanishes"
@@ -47,7 +47,7 @@ class SkipReason(StrEnum):
 
     @property
     def words(self) -> str:
-        """For people, with what to do."""
+        """The reason for people, with what to do about it."""
         return _WORDS[self]
 
 
@@ -65,7 +65,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaFile:
-    """One file of a post. Its name is the sender's, and is never a path here."""
+    """One file of a post. The sender chose its name, which is never used as a path."""
 
     ordinal: int
     media_id: int
@@ -81,12 +81,12 @@ class MediaFile:
 
     @property
     def is_photo(self) -> bool:
-        """Telegram numbers photos and documents apart."""
+        """Telegram numbers photos and documents separately."""
         return self.kind is MediaKind.PHOTO
 
 
 def files_of(post: Post) -> tuple[MediaFile, ...]:
-    """What a post shows. The pictures of link previews are not its own."""
+    """The files of a post, without the pictures of link previews."""
     media = post.facts.get("media")
     shown = media if isinstance(media, Mapping) else {}
     items = shown.get("items")
@@ -123,17 +123,17 @@ def _number(facts: Mapping[str, Json], name: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class MediaRules:
-    """What an installation keeps at all."""
+    """The installation's rules for storing files."""
 
     has_place: bool
     max_bytes: int
     quota_bytes: int
-    """For tenants without a quota of their own; 0 is no limit."""
+    """The quota of tenants without one of their own; 0 means no limit."""
 
 
 @dataclass(slots=True)
 class MediaSubscriber:
-    """A tenant whose subscription wants the media of a channel, and how many bytes it may still keep; None is no limit."""
+    """A tenant whose subscription wants the media of a channel. `room_bytes` is what is left of its quota; None means no limit."""
 
     tenant_id: TenantId
     keeps_protected: bool
@@ -142,15 +142,15 @@ class MediaSubscriber:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What decides about the files of one channel."""
+    """The terms for the files of one channel."""
 
     is_closed: bool
-    """Private, or its content is protected."""
+    """Whether the channel is private or protects its content."""
     wanting: tuple[MediaSubscriber, ...] = field(default=())
 
 
 def decide(file: MediaFile, *, is_protected: bool, terms: Terms, rules: MediaRules) -> SkipReason | None:
-    """None: the file is wanted, by one who has room for it; then it counts in full for each tenant whose subscription wants it."""
+    """Returns None if the file is wanted and fits into a tenant's quota; it then counts in full for every tenant that wants it."""
     reason = _skip_reason(file, is_protected=is_protected, terms=terms, rules=rules)
     if reason is None:
         for one in terms.wanting:
@@ -160,7 +160,7 @@ def decide(file: MediaFile, *, is_protected: bool, terms: Terms, rules: MediaRul
 
 
 NOBODY = Terms(is_closed=True)
-"""Of a channel that is not known."""
+"""The terms of an unknown channel."""
 
 
 def _skip_reason(file: MediaFile, *, is_protected: bool, terms: Terms, rules: MediaRules) -> SkipReason | None:
@@ -176,7 +176,7 @@ def _skip_reason(file: MediaFile, *, is_protected: bool, terms: Terms, rules: Me
 
 
 def _by_itself(file: MediaFile, rules: MediaRules) -> SkipReason | None:
-    """Whoever asks for it."""
+    """A reason that holds for every tenant."""
     if file.kind is MediaKind.STICKER:
         return SkipReason.KIND
     if file.vanishes:

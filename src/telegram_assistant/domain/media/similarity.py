@@ -1,7 +1,7 @@
-"""Whether two files show the same picture: saved again, made smaller, with a mark in its corner.
+"""Whether two files show the same picture, perhaps saved again, scaled down or with a watermark.
 
-A hash of its looks finds pictures that are near. It does not see that a date on a notice is another one, so what is written
-in them must be the same too: the numbers exactly, the words nearly.
+A perceptual hash finds similar pictures. It does not notice a changed date on a notice, so the text in both pictures must
+match too: the numbers exactly, the words nearly.
 """
 
 import re
@@ -10,11 +10,11 @@ from difflib import SequenceMatcher
 
 COARSE_BITS = 64
 NEAR = 7
-"""So many of the 64 coarse bits may differ; `probes` depends on it."""
+"""The most coarse bits of 64 that may differ; `probes` depends on it."""
 FINE_NEAR = 16
-"""Of the 256 fine bits. What is saved again or marked differs in up to 15, what is cropped in more: that is another picture here."""
+"""The most fine bits of 256 that may differ. Saved or watermarked copies differ in up to 15, cropped ones in more: those count as different."""
 PLAIN_BITS = 4
-"""A picture with fewer edges than that is nearly one colour, and like every other of that kind."""
+"""A picture with fewer set (or unset) bits is nearly one colour and would match every other such picture."""
 SAME_WORDS = 0.8
 BANDS = 4
 _BAND = COARSE_BITS // BANDS
@@ -24,7 +24,7 @@ _WORD = re.compile(r"(?<![@\w])[^\W\d_]{3,}")
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Two hashes of what a picture looks like: which of two neighbouring points is brighter, on a coarse and on a fine grid."""
+    """Two perceptual hashes of a picture: which of two neighbouring points is brighter, on a coarse and on a fine grid."""
 
     coarse: int
     fine: int
@@ -35,7 +35,7 @@ class Look:
 
 
 def is_same_picture(one: Look, other: Look, *, words: str, other_words: str) -> bool:
-    """`words` is what was read in each of them, by the same reader."""
+    """Compares two pictures. `words` and `other_words` are their texts, read by the same OCR."""
     is_near = (one.coarse ^ other.coarse).bit_count() <= NEAR and (one.fine ^ other.fine).bit_count() <= FINE_NEAR
     if one.is_plain or other.is_plain or not is_near:
         return False
@@ -46,10 +46,10 @@ def is_same_picture(one: Look, other: Look, *, words: str, other_words: str) -> 
 
 
 def bands(coarse: int) -> tuple[int, ...]:
-    """The hash in four pieces, the lowest first."""
+    """Splits the hash into four pieces, the lowest first."""
     return tuple(coarse >> (_BAND * band) & ((1 << _BAND) - 1) for band in range(BANDS))
 
 
 def probes(coarse: int) -> tuple[tuple[int, ...], ...]:
-    """What to look for in each piece: hashes that differ in at most seven bits have a piece that differs in at most one."""
+    """The values to look up for each piece: hashes that differ in at most seven bits have a piece that differs in at most one."""
     return tuple((piece, *(piece ^ (1 << bit) for bit in range(_BAND))) for piece in bands(coarse))

@@ -1,4 +1,4 @@
-"""Which files of a post are looked at, and whether they may leave this machine: rules that a person can read."""
+"""Rules that decide which files of a post are analysed, and whether a provider may see them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,11 +12,11 @@ FILMS = frozenset({MediaKind.VIDEO, MediaKind.ROUND, MediaKind.ANIMATION})
 SOUNDS = frozenset({MediaKind.AUDIO, MediaKind.VOICE})
 MAX_BYTES = 20_000_000
 MIN_SIDE = 48
-"""Of a picture in pixels; what is smaller is an icon or a dot that counts readers."""
+"""The shortest side of a picture in pixels; smaller ones are icons or tracking pixels."""
 
 
 class VisionDecision(StrEnum):
-    """What becomes of a file, and why; stored, and shown to people as it is."""
+    """The decision about a file, with its reason; stored, and shown to people verbatim."""
 
     LOOK = "it is looked at"
     HERE_ONLY = "it is read on this machine only: nobody who follows the channel lets it go to a provider"
@@ -33,13 +33,13 @@ class VisionDecision(StrEnum):
 
     @property
     def is_seen(self) -> bool:
-        """Here at least."""
+        """Whether the file is analysed, at least locally."""
         return self in {VisionDecision.LOOK, VisionDecision.HERE_ONLY, VisionDecision.PROTECTED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisionFile:
-    """A file of a post. No hash: its bytes are not kept."""
+    """A file of a post. `sha256` None: its bytes are not stored."""
 
     ordinal: int
     kind: MediaKind
@@ -51,7 +51,7 @@ class VisionFile:
 
 
 def decide(file: VisionFile, *, policy: AiPolicy, is_protected: bool, has_place: bool) -> VisionDecision:
-    """What people have forbidden comes first, then what the file is, then who may see it."""
+    """Decides about one file: first prohibitions by people, then the kind of file, then who may see it."""
     objections = (
         (policy is AiPolicy.OFF, VisionDecision.OFF),
         (file.kind in SOUNDS, VisionDecision.SOUND),
@@ -69,5 +69,5 @@ def decide(file: VisionFile, *, policy: AiPolicy, is_protected: bool, has_place:
 
 
 def is_too_small(width: int | None, height: int | None) -> bool:
-    """Telegram does not always say how large a picture is."""
+    """Whether a known side is too short. Telegram does not always report the size of a picture."""
     return any(side is not None and 0 < side < MIN_SIDE for side in (width, height))

@@ -1,4 +1,4 @@
-"""What was seen in files, and what a post or an album shows in sum."""
+"""Vision results of files, and the summaries of posts and albums."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ ANALYZED, SKIPPED, FAILED = "analyzed", "skipped", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a picture shows, and what is written in it."""
+    """The vision result of a picture: a description, and the text in it."""
 
     description: str = ""
     text: str = ""
@@ -24,13 +24,13 @@ class Seen:
 
     @classmethod
     def of(cls, data: Mapping[str, Json]) -> "Seen":
-        """What is missing is not so."""
+        """Reads a stored result; missing values are empty or False."""
         return cls(str(data.get("description") or ""), str(data.get("text") or ""), bool(data.get("is_meme")), bool(data.get("is_document")))
 
 
 @dataclass(frozen=True, slots=True)
 class FileVision:
-    """One file of a post: what became of it and why, and what was seen in it by whom."""
+    """One file of a post: the decision about it, and its local and provider results."""
 
     ordinal: int
     why: str
@@ -38,24 +38,24 @@ class FileVision:
     local: Seen | None = None
     provider: Seen | None = None
     withheld: str = ""
-    """Why no provider has seen it, where one might have: a Reason."""
+    """Why no provider has analysed it although one might have: a `FallbackReason`."""
     is_failed: bool = False
     is_document: bool = False
 
     def seen(self, tier: Tier) -> Seen | None:
-        """The local result stands in where a provider has none."""
+        """The result for a tier; the local result stands in for a missing provider's."""
         return self.local if tier is Tier.LOCAL else self.provider or self.local
 
 
 def status_of(sights: Sequence[FileVision]) -> str:
-    """One picture that was seen is enough."""
+    """The status of a post: one analysed picture is enough for `analyzed`."""
     if any(one.local or one.provider for one in sights):
         return ANALYZED
     return FAILED if any(one.is_failed for one in sights) else SKIPPED
 
 
-def post_in_sum(sights: Sequence[FileVision], tier: Tier) -> dict[str, Json]:
-    """A post's row of that tier: its files one by one, and together."""
+def summarize_post(sights: Sequence[FileVision], tier: Tier) -> dict[str, Json]:
+    """A post's row of a tier: the results of its files, and their summary."""
     ordered = sorted(sights, key=lambda one: one.ordinal)
     seen = [one.seen(tier) or Seen(is_document=one.is_document) for one in ordered]
     files = [
@@ -65,8 +65,8 @@ def post_in_sum(sights: Sequence[FileVision], tier: Tier) -> dict[str, Json]:
     return {"status": status_of(sights), **_together(seen).as_json(), "files": files}
 
 
-def album_in_sum(items: Sequence[int], seen: Mapping[int, Mapping[Tier, Mapping[str, Json]]]) -> dict[Tier, Mapping[str, Json]]:
-    """An album out of the rows of its items: for each tier that one of them has, and locally in any case."""
+def summarize_album(items: Sequence[int], seen: Mapping[int, Mapping[Tier, Mapping[str, Json]]]) -> dict[Tier, Mapping[str, Json]]:
+    """An album's summary from the rows of its items, for the local tier and every other tier that an item has."""
     tiers = {Tier.LOCAL, *(tier for rows in seen.values() for tier in rows)}
     return {tier: _album(items, {item: rows.get(tier) or rows.get(Tier.LOCAL, {}) for item, rows in seen.items()}) for tier in tiers}
 
@@ -80,7 +80,7 @@ def _album(items: Sequence[int], rows: Mapping[int, Mapping[str, Json]]) -> dict
 
 
 def _together(seen: Iterable[Seen]) -> Seen:
-    """Nothing is said twice."""
+    """Joins results without repetitions."""
     shown = list(seen)
     return Seen(
         description=" ".join(dict.fromkeys(one.description for one in shown if one.description))[:MAX_CHARACTERS],

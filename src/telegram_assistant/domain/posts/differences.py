@@ -1,7 +1,7 @@
-"""What changed between two versions of a text, word by word, at a bounded cost.
+"""The difference between two versions of a text, word by word, at a bounded cost.
 
-Whoever edits a post chooses both texts, so the work has a bound whatever they are: a patience diff in a few passes, and beyond
-a number of words everything between the common ends counts as one replacement.
+The author of a post chooses both texts, so the work is bounded for any input: a patience diff in a few passes, and beyond a
+number of words everything between the common ends counts as one replacement.
 """
 
 import re
@@ -15,18 +15,18 @@ from itertools import batched, pairwise
 _WORDS = re.compile(r"\s+|\d+(?:[.,:]\d+)+|\w+|[^\w\s]")
 """A number is one word, with its decimals: 2.1 became 10.8, not 2 → 10 and 1 → 8."""
 MAX_WORDS = 2000
-"""Words of each text between their common ends. Comparing so many takes a few milliseconds."""
+"""The most words of each text between the common ends. Comparing so many takes a few milliseconds."""
 MAX_CHARACTERS = 50_000
-"""Longer texts, which no post has, are replaced as a whole."""
+"""Longer texts, which no post has, count as replaced as a whole."""
 MAX_CHANGES = 100
-"""Of one edit. Nobody reads more, and a page of edits with a thousand each would hold up other requests."""
+"""The most changes of one edit. Nobody reads more, and a page of edits with a thousand each would delay other requests."""
 MAX_DEPTH = 4
-"""Passes over the same words."""
+"""The most passes over the same words."""
 STEP_SIZE = 3
 
 
 class PieceChange(StrEnum):
-    """What became of a piece of text."""
+    """Whether a piece of text was kept, removed or added."""
 
     SAME = "same"
     REMOVED = "removed"
@@ -35,17 +35,17 @@ class PieceChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of text that was kept, taken out or put in."""
+    """A piece of text that was kept, removed or added."""
 
     change: PieceChange
     text: str
 
 
 type Difference = tuple[int, ...]
-"""Characters kept, removed and added, in turn. With both texts at hand it says everything, and it is small enough to store."""
+"""The number of characters kept, removed and added, in turn. Together with both texts it is complete, and it is small enough to store."""
 
 type _Run = tuple[int, int, int]
-"""Equal words: their place in the old text, in the new text, and how many."""
+"""A run of equal words: their position in the old text, in the new text, and how many."""
 
 
 def difference(before: str, after: str) -> Difference:
@@ -62,7 +62,7 @@ def replacement(before: str, after: str) -> Difference:
 def pieces_of(found: Difference | None, before: str, after: str) -> tuple[Piece, ...]:
     """The pieces in reading order: those kept and removed make the old text, those kept and added the new one.
 
-    Falls back to `replacement` where there is no difference yet, or one between other texts.
+    Falls back to `replacement` if there is no difference yet, or it belongs to other texts.
     """
     pieces = tuple(_pieces(found or (), before, after))
     if (_without(PieceChange.ADDED, pieces), _without(PieceChange.REMOVED, pieces)) != (before, after):
@@ -86,7 +86,7 @@ def _compared(before: str, after: str, *, max_words: int) -> Difference:
 
 
 def _runs(old: Sequence[str], new: Sequence[str], at_old: int, at_new: int, *, max_words: int, depth: int) -> Iterator[_Run]:
-    """Common ends; between them the words that stand once in each text and in the same order; between those the same again."""
+    """Yields the common ends; between them the words that occur once in each text, in the same order; between those recursively."""
     start, end = _common_ends(old, new)
     yield at_old, at_new, start
     old_middle, new_middle = old[start : len(old) - end], new[start : len(new) - end]
@@ -102,7 +102,7 @@ def _runs(old: Sequence[str], new: Sequence[str], at_old: int, at_new: int, *, m
 
 
 def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """The longest rising sequence of places of words that both texts have once."""
+    """The longest increasing sequence of positions of words that occur once in both texts."""
     counts, places = Counter(old), {word: place for place, word in enumerate(new)}
     once = {word for word, count in Counter(new).items() if count == 1 and counts[word] == 1}
     pairs = [(place, places[word]) for place, word in enumerate(old) if word in once]
@@ -119,7 +119,7 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """How many words both texts begin with, and how many of the rest both end with."""
+    """The number of words that both texts begin with, and the number of the rest that both end with."""
     shorter = min(len(old), len(new))
     start = next((place for place in range(shorter) if old[place] != new[place]), shorter)
     rest = shorter - start

@@ -1,4 +1,4 @@
-"""A page of a channel's history, whoever has read it."""
+"""A page of a channel's history, read by an account or from a preview."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from telegram_assistant.domain.posts.post import Post
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """A channel as a reader may address it: an account by its own access hash, a preview by the public name."""
+    """How a reader addresses a channel: an account by its own access hash, a preview by the public name."""
 
     channel_id: ChannelId
     access_hash: int = 0
@@ -26,7 +26,7 @@ class HistoryPage:
     posts: tuple[Post, ...]
     proven: IdRange | None
     pack: Callable[[Sequence[MessageId]], bytes] | None = None
-    """Makes of these messages what is kept of them as they came; None where nothing is kept."""
+    """Packs these messages as they were received, for the raw archive; None if nothing is archived."""
 
     @property
     def oldest_at(self) -> datetime | None:
@@ -34,7 +34,7 @@ class HistoryPage:
 
 
 class HistoryReader(Protocol):
-    """Reads channels page by page. AccessLost where it may not look, Busy for whatever passes."""
+    """Reads channels page by page. Raises AccessLost without access, and Busy for passing errors."""
 
     async def newest(self, channel: Readable) -> HistoryPage: ...
     async def below(self, channel: Readable, message_id: MessageId) -> HistoryPage: ...

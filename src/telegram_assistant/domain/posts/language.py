@@ -1,4 +1,4 @@
-"""Which language a text is in, as far as letters and a few small words can tell."""
+"""Detects the language of a text from its letters and a few common words."""
 
 import re
 
@@ -7,11 +7,11 @@ _UKRAINIAN = re.compile(r"[іїєґІЇЄҐ]")
 _ENGLISH = re.compile(r"\b(the|and|of|to|in|is|for|that|with|on|are|was|it|by|as|at|from)\b", re.IGNORECASE)
 MIN_LETTERS = 3
 ENOUGH = 200
-"""So many characters tell the language as well as all of them."""
+"""The number of characters that suffices to detect the language."""
 
 
 def language_of(text: str) -> str | None:
-    """`ru`, `uk`, `en`, or None where it cannot be told."""
+    """`ru`, `uk`, `en`, or None if it cannot be detected."""
     beginning = text[:ENOUGH]
     letters = sum(map(str.isalpha, beginning))
     if letters < MIN_LETTERS:

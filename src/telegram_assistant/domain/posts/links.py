@@ -8,12 +8,12 @@ from telegram_assistant.domain.posts.post import TextEntity
 
 MAX_URL_LENGTH = 2000
 USUAL_PORTS = {"http": ":80", "https": ":443"}
-WHO_SENT_YOU = frozenset({"fbclid", "gclid", "dclid", "yclid", "ysclid", "msclkid", "igshid", "mc_cid", "mc_eid", "_openstat", "twclid"})
-"""Parameters that say who sent a reader, and nothing about the page; and all that begin with utm_."""
+TRACKING_PARAMETERS = frozenset({"fbclid", "gclid", "dclid", "yclid", "ysclid", "msclkid", "igshid", "mc_cid", "mc_eid", "_openstat", "twclid"})
+"""Query parameters that identify the referrer and not the page; so do all that begin with utm_."""
 
 
 def urls_of(text: str, entities: Sequence[TextEntity]) -> tuple[str, ...]:
-    """Each address once, in the order of the text; only http and https, without fragments."""
+    """The distinct http and https links of a text, in its order, without fragments."""
     units = text.encode("utf-16-le", "surrogatepass")
     found: dict[str, None] = {}
     for entity in entities:
@@ -30,7 +30,7 @@ def urls_of(text: str, entities: Sequence[TextEntity]) -> tuple[str, ...]:
 
 
 def normal_url(address: str) -> str | None:
-    """The same page, the same address: a scheme, a lower-case host, no fragment. None where it is no web address."""
+    """Normalises a link: with a scheme, a lower-case host and no fragment. Returns None if it is no web address."""
     address = address.strip()
     if "://" not in address:
         address = f"http://{address}"
@@ -46,9 +46,9 @@ def normal_url(address: str) -> str | None:
 
 
 def canonical_url(url: str) -> str:
-    """The same page, whoever sent the reader there: without the usual port, and without parameters that only count.
+    """The link without the default port and without tracking parameters.
 
-    What leads to no host stays as it is.
+    A link without a host stays unchanged.
     """
     try:
         parts = urlsplit(url)
@@ -58,11 +58,11 @@ def canonical_url(url: str) -> str:
         return url
     if not host:
         return url
-    kept = [(name, value) for name, value in given if not name.lower().startswith("utm_") and name.lower() not in WHO_SENT_YOU]
+    kept = [(name, value) for name, value in given if not name.lower().startswith("utm_") and name.lower() not in TRACKING_PARAMETERS]
     query = parts.query if len(kept) == len(given) else urlencode(kept)
     return urlunsplit((parts.scheme, parts.netloc.removesuffix(USUAL_PORTS.get(parts.scheme, "")), parts.path or "/", query, ""))
 
 
 def link_to(post_id: PostId, username: str | None) -> str:
-    """Where Telegram itself shows the post."""
+    """The t.me link of the post."""
     return f"https://t.me/{username or f'c/{post_id.channel_id}'}/{post_id.message_id}"

@@ -1,9 +1,10 @@
-"""Whether two texts are the same piece of news, copied: what is understood about one then holds for the other.
+"""Whether one text is a near copy of another: the enrichment of one then holds for the other.
 
-A copy differs in what a channel puts around it: links, emoji, its signature, a word like `breaking`. And it may differ in a few
-words. It never differs in its numbers and names: two fires told in the same sentences are two fires.
+A copy differs in its surroundings: links, emoji, the channel's signature, a word like `breaking`. It may also differ in a few
+words. It never differs in its numbers and names: two fires reported in the same sentences are two fires.
 
-Whoever writes a copy must not choose what the sample sees of it. So words are hashed with a secret key, and lengths count too.
+The author of a copy must not be able to choose which words are sampled. So words are hashed with a secret key, and lengths
+count too.
 """
 
 import re
@@ -19,43 +20,43 @@ _SENTENCE = re.compile(r"[.!?…:\n]+\s*")
 SIGNATURE_LINES = 3
 SIGNATURE_WORDS = 8
 MIN_WORDS = 8
-"""Below that every word counts, and only the same words are the same text."""
+"""Shorter texts are copies only if all words are equal."""
 SHINGLE = 2
 SKETCH_SIZE = 64
 SAME_SHARE = 0.8
-"""Of word pairs: one word in twenty may differ."""
+"""The share of equal word pairs: one word in twenty may differ."""
 SAME_LENGTH = 0.9
-"""Of words: a copy adds or leaves out no more than one in ten."""
+"""The ratio of lengths in words: a copy adds or omits no more than one word in ten."""
 HASH_BYTES = 4
 MAX_CHARACTERS = 5_000
 MAX_WORDS = 1_000
-"""More of a text, which few posts have, counts only by its length."""
+"""Words beyond this, which few posts have, count only for the length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """A text in brief: the same bucket for the same names and numbers, and a sample of its word pairs."""
+    """A sketch of a text: a bucket, equal for equal names and numbers, and a sample of its word pairs."""
 
     content: bytes
-    """Of the words as they are: equal for copies that differ in nothing but their surroundings."""
+    """Hash of the words: equal for copies that differ only in their surroundings."""
     bucket: bytes
     sample: tuple[int, ...]
     length: int
-    """In words."""
+    """Length in words."""
 
 
 def folded(text: str) -> str:
-    """The words of a text without what a channel puts around them."""
+    """The words of a text without its surroundings."""
     return " ".join(_words_of(_bare(text)))
 
 
 def content_of(text: str) -> bytes:
-    """Equal for copies that differ in nothing but their surroundings."""
+    """Hash of the words: equal for copies that differ only in their surroundings."""
     return _content(_words_of(_bare(text)) or [text])
 
 
 def sketch_of(text: str, key: bytes) -> Sketch:
-    """Sketches of the same key, up to 64 bytes, can be compared."""
+    """The sketch of a text. Only sketches with the same key, of up to 64 bytes, are comparable."""
     bare = _bare(text)
     words = _words_of(bare) or [text]
     content = _content(words)
@@ -69,7 +70,7 @@ def sketch_of(text: str, key: bytes) -> Sketch:
 
 
 def is_copy(one: Sketch, other: Sketch) -> bool:
-    """Whether both tell the same, with the same names and numbers."""
+    """Whether both texts say the same, with the same names and numbers."""
     if one.content == other.content:
         return True
     if one.bucket != other.bucket or not one.sample or not other.sample:
@@ -81,7 +82,7 @@ def is_copy(one: Sketch, other: Sketch) -> bool:
 
 
 def original_of(text: Sketch, known: Iterable[Sketch]) -> Sketch:
-    """The first of the known texts that it copies; itself where there is none."""
+    """The first known text of which this is a copy; the text itself if there is none."""
     return next((other for other in known if is_copy(text, other)), text)
 
 
@@ -110,7 +111,7 @@ def _is_signature(line: str) -> bool:
 
 
 def _facts(bare: str) -> set[str]:
-    """Numbers, and words that are written large within a sentence."""
+    """Numbers, and capitalised words within a sentence."""
     found = set()
     for sentence in _SENTENCE.split(bare):
         for place, word in enumerate(_WORD.findall(sentence)):

@@ -1,4 +1,4 @@
-"""A post as we keep it, and the fingerprint that tells a real edit from a counter that moved."""
+"""A post as it is stored, and the fingerprint that distinguishes a real edit from a changed counter."""
 
 import hashlib
 import unicodedata
@@ -16,7 +16,7 @@ type Facts = dict[str, Json]
 
 
 class PostKind(StrEnum):
-    """What a post is at first sight."""
+    """The kind of a post, by its main content."""
 
     TEXT = "text"
     PHOTO = "photo"
@@ -33,9 +33,9 @@ class PostKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TextEntity:
-    """A marked piece of text: a link, bold words, a mention. Offsets count UTF-16 units, as Telegram does.
+    """A formatted piece of text: a link, bold words, a mention. Offsets count UTF-16 units, as Telegram does.
 
-    `detail` is what else its kind says: whom a name mentions, which custom emoji, the language of code.
+    `detail` depends on the kind: the mentioned user, the custom emoji, the language of code.
     """
 
     kind: str
@@ -55,7 +55,7 @@ class TextEntity:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a forwarded post comes from; the message is unknown when the channel hides it."""
+    """The source of a forwarded post; `message_id` is None if the channel hides it."""
 
     channel_id: ChannelId
     message_id: MessageId | None = None
@@ -86,9 +86,9 @@ class Post:
 
 
 def fingerprint(text: str, entities: Sequence[TextEntity] = (), media_ids: Sequence[int] = ()) -> bytes:
-    """SHA-256 of what a reader sees. Views, reactions and the edit date are left out on purpose: they are no edit.
+    """SHA-256 of what a reader sees. Views, reactions and the edit date are excluded on purpose: they are no edit.
 
-    An entity's detail is left out too: posts stored before it was kept would all look edited. The text must be storable.
+    An entity's detail is excluded too: posts stored before it was kept would all look edited. The text must be storable.
     """
     seen = [unicodedata.normalize("NFC", text), [[e.kind, e.offset, e.length, e.url] for e in entities], list(media_ids)]
     return hashlib.sha256(to_json(seen)).digest()

@@ -1,7 +1,7 @@
-"""When posts are read once more after they were stored: often while they are young, ever more rarely later.
+"""When stored posts are read again: often while they are young, less and less often later.
 
-Most deletions and corrections come soon. A level says how often a channel is read again, and how far back; levels of
-different channels do not fall due together.
+Most deletions and corrections come soon. A level defines how often a channel is read again, and how far back; levels of
+different channels are not due at the same time.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -10,20 +10,20 @@ from typing import NamedTuple
 from telegram_assistant.domain.ids import ChannelId
 
 SECOND_LOOK = timedelta(minutes=10)
-"""So long after the first look, what was missed by many at once is missed for good."""
+"""Posts missed in large numbers count as deleted if a look so long after the first one misses them too."""
 MAX_GONE, MAX_GONE_SHARE = 20, 0.2
-"""More than that gone at once waits for a second look: it may be Telegram's trouble and not an editor's."""
+"""More missing posts at once await a second look: the cause may be a fault at Telegram and not an editor."""
 
 
 class Level(NamedTuple):
-    """Everything younger than `depth` is read again once per `period`."""
+    """Posts younger than `depth` are read again once per `period`."""
 
     period: timedelta
     depth: timedelta
 
 
 FRESH = timedelta(hours=1)
-"""Posts so young are looked at by every poll of a channel that the account has not joined: the page is there anyway."""
+"""Every poll of a channel that the account has not joined rechecks posts so young: the poll has fetched their page anyway."""
 LEVELS = (
     Level(timedelta(hours=1), timedelta(hours=6)),
     Level(timedelta(hours=6), timedelta(days=2)),
@@ -35,7 +35,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def depth_due(channel_id: ChannelId, rechecked_at: datetime, now: datetime) -> timedelta | None:
-    """How far back the channel is to be read again now; None when it need not be."""
+    """How far back the channel is due to be read again now; None if it is not due."""
     due = [level.depth for level in LEVELS if _turn(channel_id, level.period, now) > _turn(channel_id, level.period, rechecked_at)]
     return max(due, default=None)
 

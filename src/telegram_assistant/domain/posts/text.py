@@ -1,10 +1,10 @@
-"""Text of strangers, as every store takes it."""
+"""Makes strangers' text storable in every store."""
 
 
 def storable(text: str) -> str:
-    """The same text, with U+FFFD for what PostgreSQL refuses: NUL, and halves of surrogate pairs.
+    """The text with U+FFFD in place of what PostgreSQL refuses: NUL and unpaired surrogates.
 
-    One UTF-16 unit stands for one, so that the offsets of entities hold.
+    Each replacement is one UTF-16 unit, so that the offsets of entities stay valid.
     """
     if "\x00" in text:
         text = text.replace("\x00", "\ufffd")

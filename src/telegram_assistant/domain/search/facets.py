@@ -1,4 +1,4 @@
-"""What was found, counted: in which channels, languages and days, of which kind, with which tags."""
+"""Facets of a search: counts of the matches by channel, language, day, kind and tag."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ MAX_DAYS = 31
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """One of the posts that were found."""
+    """A matching post, with the values it is counted by."""
 
     channel_id: ChannelId
     day: date
@@ -29,7 +29,7 @@ class Facet[T]:
     value: T
     posts: int
     name: str = ""
-    """Of a channel: its title."""
+    """The title of a channel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,6 @@ def facets_of(found: Iterable[Counted]) -> Facets:
 
 
 def _most[T: (str, ChannelId)](values: Iterable[T]) -> tuple[Facet[T], ...]:
-    """Equal ones in the order of their names, so that the same posts give the same answer."""
+    """The most frequent values; equal ones by value, so that the same posts give the same result."""
     counts = Counter(values)
     return tuple(Facet(value, counts[value]) for value in sorted(counts, key=lambda value: (-counts[value], value))[:MAX_VALUES])

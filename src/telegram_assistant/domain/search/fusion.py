@@ -1,13 +1,13 @@
-"""Several rankings made one: what stands high in any of them stands high, and higher where they agree."""
+"""Reciprocal rank fusion: an item that ranks high in any ranking ranks high, and higher if several rankings agree."""
 
 from collections.abc import Hashable, Sequence
 
 DAMPING = 60
-"""As in the paper that proposed it (Cormack, Clarke, Büttcher 2009): the first place is worth little more than the second."""
+"""The value of the original paper (Cormack, Clarke, Büttcher 2009): the first rank is worth little more than the second."""
 
 
-def fused[T: Hashable](*rankings: Sequence[T], damping: int = DAMPING) -> tuple[T, ...]:
-    """By the sum of reciprocal ranks; where it is equal, in the order of the first ranking that knows them."""
+def fuse_rankings[T: Hashable](*rankings: Sequence[T], damping: int = DAMPING) -> tuple[T, ...]:
+    """Items by the sum of their reciprocal ranks; ties keep the order of the first ranking that contains them."""
     scores: dict[T, float] = {}
     for ranking in rankings:
         for place, one in enumerate(ranking, start=1):

@@ -1,4 +1,4 @@
-"""What a person types into a search box, understood: words and what they are limited to.
+"""Parser of search queries: words and filters.
 
     снег метро            both words, in any form
     "снег в метро"        these words in this order
@@ -10,7 +10,7 @@
     since:2026-11-01  until:2026-11-30  on:yesterday    days, months, years; 7d is a week ago
     ads:yes               advertising too
 
-What looks like an operator and is none is a word.
+An unknown operator is an ordinary word.
 """
 
 import re
@@ -29,7 +29,7 @@ MAX_TERMS = 50
 
 
 class Has(StrEnum):
-    """What hangs on a post."""
+    """What a post contains besides text."""
 
     IMAGE = "image"
     VIDEO = "video"
@@ -38,7 +38,7 @@ class Has(StrEnum):
 
 
 def bits_of(has: Iterable[Has]) -> int:
-    """As it is kept beside the words of a post."""
+    """The bit mask that is stored beside the words of a post."""
     return sum(1 << _HAS.index(one) for one in {*has})
 
 
@@ -47,7 +47,7 @@ _HAS = tuple(Has)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word, or words in their order."""
+    """A word or a phrase."""
 
     text: str
     is_phrase: bool = False
@@ -58,17 +58,17 @@ class Term:
 
     @property
     def is_strict(self) -> bool:
-        """Whether a post that merely means the same will not do."""
+        """Whether a post must match the term literally, not only by meaning."""
         return self.is_phrase or self.is_excluded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """Of the alternatives one must hold; of the limits all. Days are those of the person who asks, both ends included."""
+    """A parsed query: one of the alternatives and all filters must match. Days are in the user's time zone, both ends included."""
 
     alternatives: tuple[tuple[Term, ...], ...] = ()
     channels: tuple[str, ...] = ()
-    """As they were written: @name, id or title."""
+    """Channels as typed: @name, id or title."""
     has: tuple[Has, ...] = ()
     languages: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -78,22 +78,22 @@ class Query:
     with_ads: bool = False
 
     def __str__(self) -> str:
-        """Typed again, it means the same."""
+        """The query in canonical form; parsing it gives the same query."""
         return " ".join((*filter(None, [self.words]), *self._limits()))
 
     @property
     def words(self) -> str:
-        """The words alone, with their quotes, exclusions and alternatives: what `websearch_to_tsquery` reads."""
+        """The words alone, with quotes, exclusions and alternatives, in the syntax of `websearch_to_tsquery`."""
         return " or ".join(" ".join(map(str, terms)) for terms in self.alternatives)
 
     @property
     def meaning(self) -> str:
-        """What a post should be about: no exclusions."""
+        """The words that a post should be about, without exclusions."""
         return " ".join(term.text for terms in self.alternatives for term in terms if not term.is_excluded)
 
     @property
     def strict_words(self) -> str:
-        """What even a post that means the same must fulfil; empty: nothing."""
+        """The words that even a semantic match must contain; empty: none."""
         strict = [" ".join(str(term) for term in terms if term.is_strict) for terms in self.alternatives]
         return " or ".join(strict) if all(strict) else ""
 
@@ -112,7 +112,7 @@ class Query:
 
 
 def parse_query(typed: str, *, today: date) -> Query:
-    """Rejected with what to write instead where an operator's value makes no sense, or there is nothing to look for."""
+    """Parses a query. Raises Rejected, with a correction, if an operator's value makes no sense or the query is too long."""
     if len(typed) > MAX_CHARACTERS:
         raise Rejected(f"that is more than {MAX_CHARACTERS} characters; ask with fewer words")
     reading = _Reading(today)
@@ -131,7 +131,7 @@ SAME_AS = {"photo": "image", "picture": "image", "url": "link", "document": "fil
 
 @dataclass(slots=True)
 class _Reading:
-    """A query while it is read."""
+    """The state of the parser."""
 
     today: date
     alternatives: list[list[Term]] = field(default_factory=lambda: [[]])

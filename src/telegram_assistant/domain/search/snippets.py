@@ -1,18 +1,18 @@
-"""A few lines of a post around the words that were looked for."""
+"""Snippets: a few lines of a post around the matched words."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 LENGTH = 240
 LEAD = 60
-"""Characters before the first mark that tell what it is about."""
+"""Characters of context before the first mark."""
 MAX_MARKS = 30
-"""Of one text. Comparing the places of all marks of a text that says one word a thousand times takes a second."""
+"""The most marks of one text. Comparing all marks of a text that repeats one word a thousand times takes a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Plain text, never markup. `marks` are where the words stand in it: from, to."""
+    """Plain text, never markup. `marks` are the positions (from, to) of the matched words."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
@@ -21,7 +21,7 @@ class Snippet:
 
 
 def snippet_of(marked: str, *, begins: str, ends: str) -> Snippet:
-    """Where most of the marked words are near each other; the beginning of a text without any."""
+    """The part of the text where most marked words are near each other; without marks, the beginning."""
     text, marks = _unmarked(" ".join(marked.split()), begins, ends)
     best = max(range(len(marks)), key=lambda place: _worth(text, marks, place), default=None)
     start = 0 if best is None else max(0, marks[best][0] - LEAD)
@@ -36,7 +36,7 @@ def snippet_of(marked: str, *, begins: str, ends: str) -> Snippet:
 
 
 def _worth(text: str, marks: list[tuple[int, int]], place: int) -> tuple[int, int]:
-    """Different words first, then how many; of equals the first wins."""
+    """The number of different words near this mark, then of all words; the first of equals wins."""
     near = [text[a:b].casefold() for a, b in marks[place:] if b <= marks[place][0] + LENGTH - LEAD]
     return len(set(near)), len(near)
 

@@ -1,4 +1,4 @@
-"""Who may do what: roles of people, scopes of keys, and keys themselves."""
+"""Access control: roles of people, scopes of keys, and the keys themselves."""
 
 import hashlib
 import secrets
@@ -12,14 +12,14 @@ from telegram_assistant.domain.ids import TenantId, UserId
 
 KEY_BEGINS = "tga_"
 SHOWN_LETTERS = 10
-"""So much of a key is kept in the clear, for people to tell their keys apart."""
+"""The number of leading letters of a key that are stored in the clear, so that people can tell their keys apart."""
 MIN_OPERATOR_KEY_LETTERS = 32
 MAX_KEY_GENERATIONS = 8
-"""So many keys, one made with the other; each use of the last one asks whether all of them are valid."""
+"""The longest chain of keys created with one another; each use of a key checks that all its ancestors are valid."""
 
 
 class MemberRole(StrEnum):
-    """What a person is in a tenant."""
+    """The role of a person in a tenant."""
 
     OWNER = "owner"
     EDITOR = "editor"
@@ -27,16 +27,16 @@ class MemberRole(StrEnum):
 
 
 class KeyScope(StrEnum):
-    """What a key opens."""
+    """What a key permits."""
 
     READ = "read"
-    """Everything that the tenant sees."""
+    """Reading everything that the tenant sees."""
     WRITE = "write"
-    """What is followed, and how."""
+    """Changing which channels are followed, and how."""
     ADMIN = "admin"
-    """Keys, policies, budgets, the audit log."""
+    """Managing keys, policies and budgets, and reading the audit log."""
     OPERATE = "operate"
-    """What concerns all tenants; only keys of the operator's own tenant have it."""
+    """Operations across all tenants; only keys of the operator's own tenant have it."""
 
 
 SCOPES_OF = {
@@ -46,15 +46,15 @@ SCOPES_OF = {
 }
 
 
-def allowed(scopes: frozenset[KeyScope], *, role: MemberRole | None, is_operator: bool) -> frozenset[KeyScope]:
-    """What a key opens at last: never more than the role of its person, and nothing of others but for the operator."""
+def effective_scopes(scopes: frozenset[KeyScope], *, role: MemberRole | None, is_operator: bool) -> frozenset[KeyScope]:
+    """The effective scopes of a key: never more than its person's role permits, and OPERATE only for the operator's tenant."""
     within = scopes if role is None else scopes & SCOPES_OF[role]
     return within if is_operator else within - {KeyScope.OPERATE}
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever asks, once their key is known. `key_id` is None for the operator's own key."""
+    """The authenticated sender of a request. `key_id` is None for the operator's own key."""
 
     tenant_id: TenantId
     tenant: UUID
@@ -70,22 +70,22 @@ class Caller:
 
     @property
     def counted_as(self) -> str:
-        """Whose requests are counted together."""
+        """The name under which requests are counted for rate limits."""
         return str(self.key_id or "operator")
 
 
 def new_key() -> str:
-    """256 random bits. It is shown once, and kept as its hash only."""
+    """A key of 256 random bits. It is shown once, and only its hash is stored."""
     return KEY_BEGINS + secrets.token_urlsafe(32)
 
 
 def new_operator_key() -> str:
-    """256 random bits, for OPERATOR_KEY."""
+    """A key of 256 random bits for OPERATOR_KEY."""
     return secrets.token_urlsafe(32)
 
 
 def weakness_of_operator_key(key: str) -> str:
-    """Why somebody could guess it; empty where nobody can."""
+    """Why the key could be guessed; empty if it is strong enough."""
     if len(key) < MIN_OPERATOR_KEY_LETTERS:
         return f"is shorter than {MIN_OPERATOR_KEY_LETTERS} letters"
     # Random text does not compress; repeated letters and words do.
@@ -93,5 +93,5 @@ def weakness_of_operator_key(key: str) -> str:
 
 
 def hash_of(key: str) -> bytes:
-    """What is kept of a key. A hash without salt will do: nobody guesses 256 random bits."""
+    """The stored hash of a key. It needs no salt, because nobody can guess 256 random bits."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()

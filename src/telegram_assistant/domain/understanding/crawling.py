@@ -1,4 +1,4 @@
-"""Which links of a post are worth reading: rules that a person can read."""
+"""Rules that decide which links of a post are read."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from telegram_assistant.domain.posts.links import canonical_url
 
 
 class CrawlDecision(StrEnum):
-    """Why a link is read or not; shown to people as it is."""
+    """Why a link is read or not; shown to people verbatim."""
 
     READ = "it is read"
     OFF = "reading pages is switched off (CRAWL_ENABLED)"
@@ -26,18 +26,18 @@ class CrawlDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CrawlRules:
-    """What an installation has chosen. A site on a list stands for all names below it."""
+    """The installation's rules. A site on a list includes all its subdomains."""
 
     enabled: bool = True
     allow: frozenset[str] = frozenset()
-    """Empty: every site that is not denied."""
+    """Empty: every site that is not denied is allowed."""
     deny: frozenset[str] = frozenset()
     max_links: int = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of one link."""
+    """The decision about one link."""
 
     url: str
     verdict: CrawlDecision
@@ -57,7 +57,7 @@ LOGIN_PATHS = ("/login", "/signin", "/sign-in", "/oauth", "/auth/", "/logout", "
 
 
 def decide(urls: Sequence[str], rules: CrawlRules) -> tuple[Decision, ...]:
-    """A decision for each page that a post links to; those to read are the first few that are worth it."""
+    """A decision for each page that a post links to; the first `max_links` suitable ones are read."""
     decisions: dict[str, Decision] = {}
     left = rules.max_links
     for url in urls:
@@ -73,7 +73,7 @@ def decide(urls: Sequence[str], rules: CrawlRules) -> tuple[Decision, ...]:
 
 
 def worth_reading(url: str, rules: CrawlRules) -> CrawlDecision:
-    """Judge one link by itself. What an operator says comes first, and a denial before a permission."""
+    """Judges one link by itself. The operator's lists come first, and a denial before a permission."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").removesuffix(".")
@@ -93,6 +93,6 @@ def worth_reading(url: str, rules: CrawlRules) -> CrawlDecision:
 
 
 def is_below(host: str, sites: frozenset[str]) -> bool:
-    """Whether a host is one of these sites, or below one."""
+    """Whether a host is one of these sites or a subdomain of one."""
     labels = host.split(".")
     return any(".".join(labels[place:]) in sites for place in range(len(labels)))

@@ -1,4 +1,4 @@
-"""What a post means to the index: the text that its vector is made of, and the facts that it is filtered by."""
+"""The text from which a post's vector is computed, and the facts by which searches filter it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from telegram_assistant.domain.search.query import Has
 from telegram_assistant.domain.understanding.policy import Tier
 
 MAX_CHARACTERS = 2000
-"""Sentence models read about 512 tokens, and providers are paid for all of them."""
+"""Sentence models read about 512 tokens, and providers charge for all of them."""
 MAX_BESIDE = 600
-"""Of that, what pictures and linked pages may take when the post itself is long."""
+"""The part of it that pictures and linked pages may take if the post itself is long."""
 
 BY_PROVIDER = "by_provider"
 FILMS = {MediaKind.VIDEO, MediaKind.ROUND}
@@ -24,19 +24,19 @@ type Facts = dict[str, int | str | list[str]]
 
 @dataclass(frozen=True, slots=True)
 class PostFacts:
-    """What was understood about the present text of a post, by tier."""
+    """The enrichments of a post's current text, by tier."""
 
     tags: Mapping[Tier, Data]
     seen: Data
-    """Pictures, as this machine has read them."""
+    """Local vision results of the pictures."""
     album: Data
     page_titles: tuple[str, ...]
 
 
 def text_of(post: Post, learnt: PostFacts) -> str:
-    """What a post is about: its own words, then what its pictures say and its links are called.
+    """The text of a post for its vector: its own words, then the text of its pictures and the titles of its links.
 
-    One vector serves everybody, so nothing of it may come from a provider that only some of them may see.
+    One vector serves all tenants, so nothing in it may come from a provider whose results only some of them may see.
     """
     pictures = learnt.album or learnt.seen
     beside = "\n".join(dict.fromkeys(_words(str(pictures.get("description") or ""), str(pictures.get("text") or ""), *learnt.page_titles)))
@@ -49,7 +49,7 @@ def _words(*texts: str) -> Iterable[str]:
 
 
 def facts_of(post: Post, learnt: PostFacts) -> Facts:
-    """What searches may ask for. Only what is so is written down."""
+    """The facts that searches filter by. Only facts that hold are included."""
     facts: Facts = {"channel": int(post.channel_id), "at": int(post.posted_at.timestamp())}
     if post.lang:
         facts["lang"] = post.lang
@@ -65,7 +65,7 @@ def facts_of(post: Post, learnt: PostFacts) -> Facts:
 
 
 def has_of(files: Sequence[MediaFile], urls: Sequence[str]) -> tuple[Has, ...]:
-    """What hangs on a post with these files and links."""
+    """The values of `Has` for a post with these files and links."""
     held = (
         (Has.IMAGE, any((file.mime or "").startswith("image/") for file in files)),
         (Has.VIDEO, any(file.kind in FILMS for file in files)),

@@ -1,4 +1,4 @@
-"""A page that posts link to, as far as it could be read."""
+"""Pages that posts link to, and how reading them ended."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.errors import AssistantError
 
 MAX_EXCERPT_LENGTH = 4000
-"""So much of a page's text is kept beside each post that links to it."""
+"""The length of the excerpt of a page's text that is stored with each post that links to it."""
 
 
 class PageStatus(StrEnum):
@@ -16,20 +16,20 @@ class PageStatus(StrEnum):
 
     READ = "read"
     EMPTY = "empty"
-    """It was there, and nothing on it could be read: often it is built by scripts, and no browser was at hand."""
+    """The page exists, but nothing on it could be read: often scripts build it, and no browser was available."""
     GONE = "gone"
     """The server does not have it, or does not show it to us."""
     BLOCKED = "blocked"
-    """The address is none of the public web."""
+    """The address is not on the public web."""
     ROBOTS = "robots"
     """The site asks programs to stay away."""
     NOT_A_PAGE = "not_a_page"
     TOO_LARGE = "too_large"
     TOO_SLOW = "too_slow"
     FAILED = "failed"
-    """The server did not answer, or not sensibly."""
+    """The server did not answer, or answered with an error."""
     WAITING = "waiting"
-    """Its site's turn, or whoever reads it now, would have taken longer than a post waits."""
+    """Waiting for the site's turn, or for another process that reads the page, would have taken longer than a post waits."""
 
 
 class Unreadable(AssistantError):
@@ -53,13 +53,13 @@ KEPT: dict[PageStatus, timedelta] = {
     PageStatus.FAILED: timedelta(minutes=10),
     PageStatus.WAITING: timedelta(0),
 }
-"""How long an answer holds, whoever asks; a page that cannot be had at the moment is asked for again sooner."""
+"""How long a result is valid, for all tenants; a page that cannot be read at the moment is retried sooner."""
 MAX_KEPT_LENGTH = 7 * _DAY
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What was found on a page when it was taken apart; everything but the text may be missing."""
+    """What was extracted from a page; everything but the text may be missing."""
 
     text: str = ""
     title: str | None = None
@@ -73,7 +73,7 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedPage:
-    """What is on a page. `url` is where it was found in the end; `canonical_url` is what the page calls itself, and only its own word."""
+    """A read page. `url` is the address after redirects; `canonical_url` is what the page claims, unverified."""
 
     url: str
     status: PageStatus
@@ -85,11 +85,11 @@ class LinkedPage:
     image_url: str | None = None
     canonical_url: str | None = None
     why: str = ""
-    """In words, when it was not read."""
+    """The reason if the page was not read."""
     by_browser: bool = False
 
     def as_json(self, asked_url: str) -> dict[str, Json]:
-        """For a post that links to it as `asked_url`."""
+        """The facts for a post that links to the page as `asked_url`."""
         found: dict[str, Json] = {"url": asked_url, "status": self.status.value}
         more: dict[str, Json] = {
             "found_at": self.url if self.url != asked_url else None,
@@ -105,6 +105,6 @@ class LinkedPage:
 
 
 def kept_for(status: PageStatus, attempts: int) -> timedelta:
-    """How long nobody needs to ask again; each failure in a row doubles it."""
+    """How long the result is valid; each failure in a row doubles it."""
     longer = KEPT[status] * 2 ** min(max(attempts - 1, 0), 16) if status in {PageStatus.FAILED, PageStatus.TOO_SLOW} else KEPT[status]
     return min(longer, MAX_KEPT_LENGTH)

@@ -1,4 +1,4 @@
-"""How posts and questions are understood: by whom, how urgently, and why not by a provider."""
+"""Policies for understanding posts and questions: which tier, how urgently, and why not a provider."""
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -8,7 +8,7 @@ from telegram_assistant.errors import AssistantError
 
 
 class AiPolicy(StrEnum):
-    """What may understand a channel's posts for a tenant."""
+    """What may process a channel's posts for a tenant."""
 
     OFF = "off"
     LOCAL = "local"
@@ -19,7 +19,7 @@ STRICTEST_FIRST = (AiPolicy.OFF, AiPolicy.LOCAL, AiPolicy.PROVIDER)
 
 
 class Urgency(IntEnum):
-    """Who is served first where a provider has few streams: the smaller number."""
+    """The order in which calls get a provider's streams, the smallest number first."""
 
     QUESTION = 0
     DIGEST = 1
@@ -29,14 +29,14 @@ class Urgency(IntEnum):
 
 
 class Tier(StrEnum):
-    """Two kinds of results are kept side by side: who pays for a provider sees its results, the others see the local ones."""
+    """Two results are stored side by side: tenants that pay for a provider see its result, the others the local one."""
 
     LOCAL = "local"
     PROVIDER = "provider"
 
 
 class ModelTask(StrEnum):
-    """What is asked of a model."""
+    """The task of a model."""
 
     CHAT = "chat"
     VISION = "vision"
@@ -44,7 +44,7 @@ class ModelTask(StrEnum):
 
 
 class PostSort(StrEnum):
-    """What a post is for its readers."""
+    """The genre of a post."""
 
     NEWS = "news"
     OPINION = "opinion"
@@ -53,19 +53,19 @@ class PostSort(StrEnum):
 
 
 class Failure(StrEnum):
-    """Why a provider gave no usable answer."""
+    """Why a provider returned no usable answer."""
 
     BLACKLIST = "blacklist"
-    """It does not speak about this, and will not tomorrow."""
+    """The provider refuses this content, and will refuse it again."""
     NO_MONEY = "no_money"
     RATE = "rate"
     OUTAGE = "outage"
     LATE = "late"
-    """No answer in time; it may have worked, and may be billed."""
+    """No answer in time; the call may have been processed, and may be billed."""
     UNUSABLE = "unusable"
-    """It answered, and not in the form that was asked for."""
+    """The answer does not have the requested form."""
     REFUSED = "refused"
-    """It does not accept the request or the key."""
+    """The provider does not accept the request or the key."""
 
 
 class ProviderFailed(AssistantError):
@@ -78,29 +78,29 @@ class ProviderFailed(AssistantError):
 
 
 class FallbackReason(StrEnum):
-    """Why a result is not a provider's."""
+    """Why a result does not come from a provider."""
 
     POLICY = "policy"
     HISTORY = "history"
-    """Nothing is paid for history until somebody asks for it."""
+    """Nothing is paid for history until somebody requests it."""
     NO_PROVIDER = "no_provider"
     NO_BUDGET = "no_budget"
     BUSY = "busy"
-    """All streams were taken for as long as this work may wait."""
+    """All streams were in use for as long as this work may wait."""
     BREAKER = "breaker"
-    """The provider has failed several times and is left alone for a while."""
+    """The provider has failed several times, and its circuit breaker is open."""
     BLACKLIST = "blacklist"
     AWAY = "away"
-    """No answer, none for now, or none without money: that says nothing about what was asked."""
+    """The provider is unavailable, rate-limited or unpaid; the reason is not the content."""
     FAILED = "failed"
 
 
 WORTH_TRYING_AGAIN = frozenset({FallbackReason.NO_BUDGET, FallbackReason.BUSY, FallbackReason.BREAKER, FallbackReason.AWAY, FallbackReason.FAILED})
-"""What a provider could not do now, it may do later."""
+"""Reasons for which a later call may succeed."""
 
 
 def reason_of(failure: str) -> FallbackReason:
-    """What a failure means for what was asked."""
+    """The fallback reason that a failure implies."""
     if failure == Failure.BLACKLIST:
         return FallbackReason.BLACKLIST
     return FallbackReason.AWAY if failure in {Failure.OUTAGE, Failure.LATE, Failure.RATE, Failure.NO_MONEY} else FallbackReason.FAILED
@@ -108,7 +108,7 @@ def reason_of(failure: str) -> FallbackReason:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What may be done with a text, and who pays for it."""
+    """The policy for a text, and the tenants that pay for it."""
 
     policy: AiPolicy
     payers: tuple[TenantId, ...] = ()
@@ -120,12 +120,12 @@ class PendingImprovement:
 
     post_id: PostId
     work: str
-    """The stage's word for it, like `tags`."""
+    """The stage's name for the work, like `tags`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderRequest:
-    """What a kept answer is an answer to."""
+    """The request that a cached answer belongs to."""
 
     work: ModelTask
     provider: str
@@ -135,7 +135,7 @@ class ProviderRequest:
 
 @dataclass(frozen=True, slots=True)
 class VisionModel:
-    """Who looks at pictures, and how."""
+    """A model that analyses pictures, with its prompt version."""
 
     provider: str
     model: str
@@ -143,7 +143,7 @@ class VisionModel:
 
 
 def policy_among(policies: tuple[AiPolicy, ...], *, is_private: bool, is_blocked: bool) -> AiPolicy:
-    """A public channel is understood as the most generous subscriber wishes, a private one as the strictest."""
+    """The policy of a channel: the most generous among the subscribers of a public one, the strictest of a private one."""
     if is_blocked or not policies:
         return AiPolicy.OFF
     by_strictness = sorted(policies, key=STRICTEST_FIRST.index)

@@ -1,4 +1,4 @@
-"""Money and tokens, in whole numbers: a micro-unit is a millionth of the unit that prices are written in."""
+"""Money and tokens as integers: a micro-unit is a millionth of the unit of prices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What went in and what came out."""
+    """Tokens sent to and received from a model."""
 
     sent: int = 0
     received: int = 0
@@ -25,19 +25,19 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of a million tokens, in micro-units."""
+    """The price of a million tokens, in micro-units."""
 
     sent_micro: int = 0
     received_micro: int = 0
 
     def of(self, tokens: Tokens) -> int:
-        """Rounded up: a price is never understated."""
+        """The price of these tokens, rounded up so that it is never understated."""
         return -(-(tokens.sent * self.sent_micro + tokens.received * self.received_micro) // MILLION)
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """What a call takes of a budget."""
+    """The cost of a call."""
 
     micro: int = 0
     tokens: int = 0
@@ -45,7 +45,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What a tenant has left this month. No limit on tokens is None."""
+    """What a tenant has left this month. `tokens` None: no limit."""
 
     micro: int
     tokens: int | None
@@ -56,7 +56,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class SpendingBudget:
-    """A tenant's limits for each month, and what this month has used; what is reserved counts as used."""
+    """A tenant's monthly limits, and this month's usage; reservations count as used."""
 
     tenant_id: TenantId
     micro: int
@@ -68,7 +68,7 @@ class SpendingBudget:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request to a provider, as the ledger knows it."""
+    """One call to a provider, as the ledger records it."""
 
     call_id: UUID
     work: ModelTask
@@ -79,7 +79,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a call ended, and what it really took."""
+    """How a call ended, and what it really cost."""
 
     status: str
     """`ok`, or a Failure."""
@@ -105,7 +105,7 @@ class UsageLine:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """An owner's word that texts may be sent to a provider."""
+    """An owner's consent to send texts to a provider."""
 
     tenant_id: TenantId
     given_by: str
@@ -113,20 +113,20 @@ class Consent:
 
 
 def shares(total: int, payers: int) -> tuple[int, ...]:
-    """Equal parts that add up to the total exactly; the first ones carry what does not divide."""
+    """Equal parts that add up to the total exactly; the first ones carry the remainder."""
     part, rest = divmod(total, payers)
     return tuple(part + (number < rest) for number in range(payers))
 
 
 def split(amount: Amount, payers: Sequence[TenantId]) -> dict[TenantId, Amount]:
-    """What each payer owes, in the order of their ids whatever order they come in."""
+    """What each payer owes, in the order of their ids."""
     ordered = sorted(payers)
     parts = zip(shares(amount.micro, len(ordered)), shares(amount.tokens, len(ordered)), strict=True)
     return {payer: Amount(micro, tokens) for payer, (micro, tokens) in zip(ordered, parts, strict=True)}
 
 
 def who_can_pay(amount: Amount, balances: Mapping[TenantId, Balance]) -> dict[TenantId, Amount]:
-    """Shares of those who can pay theirs; who cannot drops out and the others' shares grow. Empty when nobody is left."""
+    """The shares of the tenants that can pay; one that cannot drops out, and the other shares grow. Empty if nobody is left."""
     payers = sorted(balances)
     while payers:
         owed = split(amount, payers)

@@ -1,4 +1,4 @@
-"""The installation's tags: a controlled vocabulary for each language, which grows by what several channels speak of."""
+"""The installation's tags: a controlled vocabulary per language, which grows by tags that several channels propose."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 LANGUAGES = ("ru", "en")
 MAX_TAGS = 8
 MAX_PROPOSALS = 3
-"""Of one post."""
+"""The most proposals of one post."""
 CHANNELS_THAT_AGREE = 5
 TEXTS_THAT_AGREE = 5
 SHORTEST_TAG, MAX_TAG_LENGTH = 2, 40
@@ -33,26 +33,26 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Where a tag was proposed."""
+    """How widely a tag was proposed."""
 
     channels: int
     texts: int
-    """Different ones: an advertisement in fifty channels is one."""
+    """Number of different texts: an advertisement in fifty channels counts once."""
 
 
 def language_for(text: str) -> str:
-    """Whose vocabulary a text is tagged with: every text has one, whatever language it is in. Links make any text look more Latin than it is."""
+    """The language of the vocabulary for a text, whatever its own language. Links make any text look more Latin than it is."""
     beginning = text[:ENOUGH]
     cyrillic, latin = (sum(map(len, letters.findall(beginning))) for letters in (_CYRILLIC, _LATIN))
     return "ru" if cyrillic * 3 >= latin else "en"
 
 
 def tag_in(proposed: str) -> str | None:
-    """A tag as we spell it; None for what cannot be one: addresses, sentences, numbers."""
+    """The normalised tag; None for text that cannot be a tag: addresses, sentences, numbers."""
     plain = " ".join(proposed.removeprefix("#").replace("_", " ").split()).casefold()
     return plain if SHORTEST_TAG <= len(plain) <= MAX_TAG_LENGTH and _TAG.fullmatch(plain) else None
 
 
 def is_established(support: Support) -> bool:
-    """Whether a proposed tag has become one of ours. No channel can add a tag alone, nor one text that many channels print."""
+    """Whether a proposed tag becomes active. Neither one channel alone nor one text in many channels can add a tag."""
     return support.channels >= CHANNELS_THAT_AGREE and support.texts >= TEXTS_THAT_AGREE

@@ -17,7 +17,7 @@ from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.posts.links import link_to
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.domain.search.facets import Counted, Facets, facets_of
-from telegram_assistant.domain.search.fusion import fused
+from telegram_assistant.domain.search.fusion import fuse_rankings
 from telegram_assistant.domain.search.query import Query, parse_query
 from telegram_assistant.domain.search.snippets import Snippet, snippet_of
 from telegram_assistant.errors import Rejected
@@ -176,7 +176,7 @@ async def _page(asking: _SearchRequest, mark: Bookmark, *, limit: int) -> Search
     if mark.place is not None:  # the nearest were ranked with the newest matches, on the pages before
         shown = set(near)
         by_words, near = [one for one in by_words if one not in shown], ()
-    ranked = fused(by_words, near)
+    ranked = fuse_rankings(by_words, near)
     known = {one.post_id: replace(one, tags=asking.scope.shown(one.tags)) for one in matches.found}
     beside = [one for one in near if one not in known]
     reached = mark.offset + limit

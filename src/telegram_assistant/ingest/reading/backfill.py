@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.domain.accounts.account import AccountRefused
-from telegram_assistant.domain.channels.coverage import without
+from telegram_assistant.domain.channels.coverage import subtract_range
 from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.ids import AccountId, MessageId
 from telegram_assistant.domain.lane import Lane
@@ -130,7 +130,7 @@ class Backfiller:
         while gaps and step.pages < max_pages:
             page = await self._reader.below(_readable(job), MessageId(gaps[0].high + 1))
             await self._land(job, step, page, below=None)
-            gaps = without(gaps, page.proven)
+            gaps = subtract_range(gaps, page.proven)
         step.done = not gaps
 
     async def _find_floor(self, job: Backfill, step: Step, since: datetime, floor_id: MessageId) -> None:

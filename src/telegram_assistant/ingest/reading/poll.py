@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from telegram_assistant.domain.channels.coverage import IdRange, closes, is_unread
 from telegram_assistant.domain.channels.parsing import MAX_OVERLAP, Mode, start_of
-from telegram_assistant.domain.channels.rhythm import Rhythm, after_posts, begun
+from telegram_assistant.domain.channels.rhythm import Rhythm, after_posts, new_rhythm
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.posts.history import HistoryPage, HistoryReader, Readable
 from telegram_assistant.domain.posts.post import Post
@@ -273,5 +273,5 @@ def _is_news(run: PollRun, post: Post, edge: MessageId) -> bool:
 def _rhythm_after(run: PollRun, now: float) -> Rhythm:
     posted = sorted({post.posted_at.timestamp() for post in run.fresh})  # the items of an album count as one post
     if run.channel.rhythm is None:
-        return begun(posted, now, since=posted[0] if posted else now)
+        return new_rhythm(posted, now, since=posted[0] if posted else now)
     return after_posts(run.channel.rhythm, posted, now)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from telegram_assistant.domain.channels.rhythm import FLAT, Rhythm, trimmed, wait_seconds
+from telegram_assistant.domain.channels.rhythm import FLAT, Rhythm, adjust_trim, wait_seconds
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.ingest.reading.silence import Silence
 from telegram_assistant.settings import ParserSettings, SchedulerPolicy
@@ -34,7 +34,7 @@ class PollPacing:
         self._planned_at = now
         plan = await self._schedule.plan_of(self._account_id)
         if plan is not None and self._lateness:
-            trim = trimmed(plan.trim, self._lateness, channels=plan.channels)
+            trim = adjust_trim(plan.trim, self._lateness, channels=plan.channels)
             await self._schedule.trim_plan(self._account_id, trim)
             plan = replace(plan, trim=trim)
             self._lateness = []

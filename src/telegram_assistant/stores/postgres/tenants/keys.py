@@ -8,7 +8,7 @@ from uuid import UUID
 import asyncpg
 
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.domain.tenants.access import SHOWN_LETTERS, Caller, KeyScope, MemberRole, allowed, hash_of
+from telegram_assistant.domain.tenants.access import SHOWN_LETTERS, Caller, KeyScope, MemberRole, effective_scopes, hash_of
 from telegram_assistant.errors import Forbidden
 from telegram_assistant.stores.postgres.database import ApiTransactions, TenantTransactions
 
@@ -83,7 +83,7 @@ class KeyDirectory:
             tenant=row["public_id"],
             tenant_name=row["tenant_name"],
             is_operator=row["is_operator"],
-            scopes=allowed(frozenset(map(KeyScope, row["scopes"])), role=role, is_operator=row["is_operator"]),
+            scopes=effective_scopes(frozenset(map(KeyScope, row["scopes"])), role=role, is_operator=row["is_operator"]),
             actor=row["user_name"] or f"key {row['key_name']}",
             key_id=row["key_id"],
             user_id=row["user_id"],

@@ -17,7 +17,7 @@ from telegram_assistant.errors import Busy, Flooded, LeaseLost
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram.account_client import PATIENCE_SECONDS
 from telegram_assistant.telemetry.metrics import ACCOUNT_BLOCKED, REGISTRY
-from telegram_assistant.telemetry.waits import noting_waits
+from telegram_assistant.telemetry.waits import collect_waits
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
 from telegram_simulator.world.tiny import CITY
@@ -66,7 +66,7 @@ async def test_a_short_wait_is_kept_inside_the_request(
 ) -> None:
     async with lines() as line:
         control.fail(HISTORY, code=420, message=told)
-        with noting_waits() as waits:
+        with collect_waits() as waits:
             assert len((await line.ask(history)).messages) == 5
         assert (calls(sim, HISTORY), line.floods, waits.retries) == (2, 1, 1)
         assert least <= waits.seconds <= least + 3

@@ -1,4 +1,4 @@
-"""What the gate hands out, and what it needs of the stores."""
+"""Results of the gate, and the protocols of the stores that it needs."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from telegram_assistant.telemetry.metrics import AI_RESULTS
 
 
 class Policies(Protocol):
-    """stores.postgres.ai_policies."""
+    """Implemented by `AiPolicies`."""
 
     async def of_channel(self, channel_id: ChannelId) -> Allowed: ...
 
@@ -23,47 +23,47 @@ class Policies(Protocol):
 
 
 class Results(Protocol):
-    """stores.postgres.ai_results."""
+    """Implemented by `AiResults`."""
 
     async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, str | None]: ...
 
-    async def keep(self, asked: ProviderRequest, answers: Mapping[bytes, str | None]) -> None: ...
+    async def keep(self, request: ProviderRequest, answers: Mapping[bytes, str | None]) -> None: ...
 
 
 class ImprovementQueue(Protocol):
-    """stores.postgres.provider_wanted."""
+    """Implemented by `ProviderWanted`."""
 
     async def add(self, *wanted: PendingImprovement) -> None: ...
 
 
 class Copies(Protocol):
-    """stores.postgres.near_texts."""
+    """Implemented by `NearTexts`."""
 
     async def originals(self, texts: Sequence[str]) -> Sequence[bytes]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What is known of a post before it is tagged."""
+    """The input for tagging a post."""
 
     text: str
     channel_id: ChannelId
     post_id: PostId | None = None
     pictures: Mapping[Tier, str] = field(default_factory=dict)
-    """What its pictures show and say, by who looked."""
+    """Descriptions and texts of its pictures, by tier."""
     is_service: bool = False
     is_history: bool = False
-    """Nothing new is paid for it; what was paid for before is used."""
+    """No new call is paid for; answers paid for before are used."""
 
     def text_for(self, tier: Tier) -> str:
-        """A local result knows nothing that a provider has seen: who sees the one may not see the other."""
+        """The text for a tier. A local result uses nothing from a provider, because its readers may not see provider results."""
         seen = self.pictures.get(tier) or self.pictures.get(Tier.LOCAL, "")
         return f"{self.text}\n\n{seen}" if seen else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Understood[T]:
-    """A result and where it came from. No value: policy forbids it, or nobody could."""
+    """A result and its origin. `value` is None if the policy forbids it or nothing could produce it."""
 
     value: T | None
     tier: Tier | None
@@ -71,18 +71,18 @@ class Understood[T]:
     model: str
     prompt_version: str
     reason: FallbackReason | None = None
-    """Why it is no provider's."""
+    """Why it does not come from a provider."""
     is_cached: bool = False
     cost_micro: int = 0
     is_wanted: bool = False
-    """A provider may improve it later: a row was left."""
+    """Whether a `provider_wanted` row was written, so that a provider may improve it later."""
     local: T | None = None
-    """What this machine says, also where a provider has answered; for tags only."""
+    """The local result, also if a provider has answered; for tags only."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostVectors:
-    """Those that could be made, all by one model. A post that is missing has none: policy forbids it, or nobody could now."""
+    """The vectors that could be computed, all by one model. A missing post has none: the policy forbids it, or the model is unavailable."""
 
     model: str
     vectors: Mapping[PostId, Vector]
@@ -97,5 +97,5 @@ def count_result[T](purpose: str, result: Understood[T]) -> Understood[T]:
 
 
 def key_of(*parts: str) -> bytes:
-    """The same question has the same key, whatever stands at the border of two parts."""
+    """The cache key of a request; the parts are encoded so that moving text between them changes the key."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")).digest()

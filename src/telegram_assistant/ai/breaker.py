@@ -1,4 +1,4 @@
-"""A provider that fails again and again is left alone for a while, then tried with one call."""
+"""A circuit breaker: after repeated failures a provider gets no calls for a while, then one trial call."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ OPEN_SECONDS = 30.0
 
 
 class Breaker:
-    """Closed: calls go through. Open: none does. Half open, when its time is over: one does, and decides."""
+    """Closed: calls go through. Open: no call does. Half open, after OPEN_SECONDS: one call goes through and decides."""
 
     def __init__(self, *, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -22,11 +22,11 @@ class Breaker:
 
     @property
     def has_tripped(self) -> bool:
-        """Open or half open."""
+        """Whether the breaker is open or half open."""
         return self._failures >= FAILURES
 
     def begin(self) -> bool:
-        """Whether this call may go through; who gets True tells how it ended."""
+        """Whether this call may go through. After True the caller reports how it ended."""
         if self.is_open:
             return False
         self._trying = self.has_tripped
@@ -43,5 +43,5 @@ class Breaker:
             self._open_until = self._now() + OPEN_SECONDS
 
     def undecided(self) -> None:
-        """The call ended, and says nothing about the provider."""
+        """The call ended without evidence about the provider."""
         self._trying = False

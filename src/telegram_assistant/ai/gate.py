@@ -1,15 +1,15 @@
 """The gate in front of every call to a model.
 
-    policy -> cache -> breaker -> budget -> stream -> provider -> bill        and where that fails: the next provider, then local
+    policy -> cache -> breaker -> budget -> stream -> provider -> bill        on failure: the next provider, then the local result
 
-Stages and features ask here and nowhere else. They always get an answer in time; it says where it came from and why:
+Stages and features call models only through the gate. They always get a result in time, with its origin and reason:
 
     understood = await gate.picture(picture, sha256=file.sha256, channel_id=post.channel_id, post_id=post.id)
     if understood.value is not None:
         print(understood.value.description, understood.tier, understood.model)
 
-Live work waits eight seconds for a provider. Then the local result goes on, and where a post is named a `provider_wanted` row is
-left for later. Only our own stores raise (Busy); a provider never does.
+Live work waits eight seconds for a provider. Then it continues with the local result, and if `post_id` is given the gate writes a
+`provider_wanted` row for later. Only our own stores raise errors (Busy); a provider never does.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ PICTURE_TOKENS = 1000
 PICTURE_SHOWN = "Here is the picture."
 OCR = "tesseract"
 SEEN_TOKENS = 4000
-"""More than any model counts for one picture."""
+"""More tokens than any model counts for one picture."""
 
 
 class Gate:
@@ -82,7 +82,7 @@ class Gate:
         copies: Copies,
         wait_seconds: Mapping[Urgency, float] = WAIT_SECONDS,
     ) -> None:
-        """`local_model` makes the vectors; None when a provider does."""
+        """`local_model` computes the vectors; None if a provider does."""
         self.sources = tuple(sources)
         self._local = local
         self._policies = policies
@@ -105,9 +105,9 @@ class Gate:
         await self._flights.close()
 
     async def tags(self, materials: Sequence[Material], *, vocabulary: Vocabulary, urgency: Urgency = Urgency.LIVE) -> list[Understood[Tags]]:
-        """What posts are about, within the vocabulary: by a provider where one is wanted, and locally in any case.
+        """Tags posts within the vocabulary: by a provider if the policy wants one, and locally in any case.
 
-        All wait as long as one of them may. Copies of one text, here or asked about before, are one question.
+        All posts wait as long as one of them may. Copies of one text, in this call or an earlier one, are one question.
         """
         allowed = await self._policies.of_channels(list({one.channel_id for one in materials}))
         policies = [allowed[one.channel_id].policy for one in materials]
@@ -123,12 +123,12 @@ class Gate:
     async def _tags_by_provider(
         self, materials: Sequence[Material], allowed: Mapping[ChannelId, Allowed], vocabulary: Vocabulary, urgency: Urgency
     ) -> list[ProviderAnswer[Tags] | FallbackReason]:
-        """One look for copies and one for known answers, for all of them."""
+        """Asks providers about all materials, with one lookup of copies and one of cached answers."""
         texts = [one.text_for(Tier.PROVIDER) for one in materials]
         contents = await self._copies.originals(texts)
         listed = {language: listed_by_topic(vocabulary.of(language)) for language in set(map(language_for, texts))}
-        asked = zip(materials, texts, contents, strict=True)
-        questions = [about_tags(text, content, vocabulary, listed, channel_id=one.channel_id) for one, text, content in asked]
+        inputs = zip(materials, texts, contents, strict=True)
+        questions = [about_tags(text, content, vocabulary, listed, channel_id=one.channel_id) for one, text, content in inputs]
         chats = [source for source in self.sources if ModelTask.CHAT in source.models]
         kept = await self._results.find(list({question.key(source) for question in questions for source in chats})) if chats else {}
         asking = (
@@ -140,14 +140,14 @@ class Gate:
     async def picture(
         self, picture: Picture, *, sha256: bytes, channel_id: ChannelId, urgency: Urgency = Urgency.LIVE, post_id: PostId | None = None
     ) -> Understood[PictureFacts]:
-        """What a provider sees in a jpeg or png, once for each file whoever shows it. `sha256` is that of the file as it came.
+        """Analyses a JPEG or PNG with a provider, once per file whichever posts show it. `sha256` is that of the original file.
 
-        There is no local substitute: what can be read here is `text_in`. No value where nobody may be asked, or nobody answered.
+        There is no local substitute; `text_in` reads text locally. No value if no provider may be asked or none answered.
         """
         written = prompt(VISION)
 
-        async def look(source: ConfiguredProvider, told: Instruction, timeout_seconds: float) -> Reply:
-            return await source.provider.look(told, picture, model=source.models[ModelTask.VISION], timeout_seconds=timeout_seconds)
+        async def look(source: ConfiguredProvider, instruction: Instruction, timeout_seconds: float) -> Reply:
+            return await source.provider.look(instruction, picture, model=source.models[ModelTask.VISION], timeout_seconds=timeout_seconds)
 
         instruction = Instruction(written.text.format(), PICTURE_SHOWN, PICTURE_TOKENS)
         highest = highest_of(instruction, SEEN_TOKENS)
@@ -155,15 +155,15 @@ class Gate:
         return await self._understand(question, await self._policies.of_channel(channel_id), urgency, post_id)
 
     @property
-    def eyes(self) -> frozenset[VisionModel]:
-        """Those that `picture` looks with now."""
+    def vision_models(self) -> frozenset[VisionModel]:
+        """The models that `picture` uses now."""
         label = prompt(VISION).label
         return frozenset(
             VisionModel(source.name, source.models[ModelTask.VISION], label) for source in self.sources if ModelTask.VISION in source.models
         )
 
     async def text_in(self, picture: Picture, *, channel_id: ChannelId) -> Understood[PictureFacts]:
-        """What is written in a jpeg or png, read on this machine. No value where policy forbids it, or nothing here can read."""
+        """Reads the text in a JPEG or PNG locally. No value if the policy forbids it or no OCR is available."""
         found: Understood[PictureFacts] = Understood(None, None, "", "", "", reason=FallbackReason.POLICY)
         if (await self._policies.of_channel(channel_id)).policy is not AiPolicy.OFF:
             try:
@@ -176,7 +176,7 @@ class Gate:
     async def answer[T: Output](
         self, written: Prompt, data: str, shape: type[T], *, tenant_id: TenantId, urgency: Urgency, max_tokens: int = 1000, **blanks: str
     ) -> Understood[T]:
-        """A tenant's own question, at its own cost: digests, answers. There is no local answer; the feature does without."""
+        """Answers a tenant's own question at its own cost: digests, answers. There is no local substitute."""
         instruction = written.instruct(data, max_tokens=max_tokens, **blanks)
         question = Question(
             ModelTask.CHAT, written, instruction, instruction.system + harmless(data), shape, unchanged, unchanged, highest_of(instruction), chat
@@ -191,12 +191,12 @@ class Gate:
         urgency: Urgency = Urgency.LIVE,
         post_id: PostId | None = None,
     ) -> Understood[tuple[Vector, ...]]:
-        """By the one model of this installation. Where a provider makes them there is no local substitute: they could not be compared."""
+        """Vectors by the installation's one model. If a provider computes them there is no local substitute: they would not be comparable."""
         made = await self._vectors.make(texts, TextKind.DOCUMENT, await self._policies.of_channel(channel_id), urgency)
         return count_result(VECTORS, await self._left_for_later(made, VECTORS, post_id))
 
     async def post_vectors(self, texts: Mapping[PostId, str], *, urgency: Urgency = Urgency.LIVE) -> PostVectors:
-        """Of many posts at once, each as its own channel allows; what a provider may do later is left for later."""
+        """Vectors of many posts, each by the policy of its channel; posts that a provider may process later are queued."""
         allowed = await self._policies.of_channels({post_id.channel_id for post_id in texts})
         together: dict[Allowed, list[PostId]] = {}
         for post_id in texts:
@@ -220,10 +220,10 @@ class Gate:
             found = await self._asker.ask(question, allowed, urgency)
         if isinstance(found, ProviderAnswer):
             model = found.source.models[question.work]
-            told = Understood(found.value, Tier.PROVIDER, found.source.name, model, written, None, found.is_cached, found.cost_micro)
-            return count_result(purpose, told)
-        result: Understood[T] = Understood(None, None, "", "", written, reason=found)
-        return count_result(purpose, await self._left_for_later(result, purpose, post_id))
+            result = Understood(found.value, Tier.PROVIDER, found.source.name, model, written, None, found.is_cached, found.cost_micro)
+            return count_result(purpose, result)
+        nothing: Understood[T] = Understood(None, None, "", "", written, reason=found)
+        return count_result(purpose, await self._left_for_later(nothing, purpose, post_id))
 
     async def _left_for_later[T](self, result: Understood[T], purpose: str, post_id: PostId | None) -> Understood[T]:
         if post_id is None or result.reason not in WORTH_TRYING_AGAIN:
@@ -245,9 +245,9 @@ def _best(local: Tags | None, found: ProviderAnswer[Tags] | FallbackReason) -> U
     if isinstance(found, FallbackReason):
         by = ("local", LOCAL_MODEL) if local is not None else ("", "")
         return Understood(local, None if local is None else Tier.LOCAL, *by, written, found, local=local)
-    said = found.value
+    tags = found.value
     if local is not None:
-        said = said.model_copy(update={"is_ad": said.is_ad or local.is_ad, "kind": said.kind or local.kind})
+        tags = tags.model_copy(update={"is_ad": tags.is_ad or local.is_ad, "kind": tags.kind or local.kind})
     return Understood(
-        said, Tier.PROVIDER, found.source.name, found.source.models[ModelTask.CHAT], written, None, found.is_cached, found.cost_micro, local=local
+        tags, Tier.PROVIDER, found.source.name, found.source.models[ModelTask.CHAT], written, None, found.is_cached, found.cost_micro, local=local
     )

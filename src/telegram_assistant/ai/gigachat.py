@@ -1,4 +1,4 @@
-"""GigaChat: chat through GigaChain, files and vectors through the SDK below it, one token for all processes."""
+"""GigaChat: chat through GigaChain, files and vectors through its SDK, with one access token for all processes."""
 
 import asyncio
 import ssl
@@ -28,13 +28,13 @@ TOKEN_SECONDS = 20.0
 DELETION_SECONDS = 5.0
 EMBEDDED_AT_ONCE = 64
 TEMPERATURE = 0.01
-"""As near to always the same answer as GigaChat goes."""
+"""The most deterministic setting that GigaChat accepts."""
 QUERY_PREFIX = "Дано предложение, необходимо найти его парафраз \nпредложение: "
-"""What the models of the GigaR family want before a question."""
+"""The prefix that models of the GigaR family need before a query."""
 
 
 class GigaChatProvider:
-    """One per process. Its clients have no credentials: the token comes from outside, for each call."""
+    """One per process. Its clients have no credentials: each call gets the token from outside."""
 
     def __init__(self, settings: GigaChatSettings, *, token: SharedToken) -> None:
         self._settings = settings
@@ -49,7 +49,7 @@ class GigaChatProvider:
         return await self._spoken(lambda: self._ask(messages, model, instruction.max_tokens), timeout_seconds)
 
     async def look(self, instruction: Instruction, picture: Picture, *, model: str, timeout_seconds: float) -> Reply:
-        """Upload, ask, and delete the file again, whatever happened."""
+        """Uploads the picture, asks about it, and deletes the file in any case."""
         if picture.mime not in TAKEN or len(picture.data) > MAX_BYTES:
             raise ProviderFailed(Failure.REFUSED, "GigaChat takes jpeg and png of up to 15 MB")
 
@@ -92,12 +92,12 @@ class GigaChatProvider:
         used = answer.usage_metadata
         tokens = Tokens()
         if used is not None:
-            remembered = used.get("input_token_details", {}).get("cache_read", 0)  # from an earlier call, and not billed again
+            remembered = used.get("input_token_details", {}).get("cache_read", 0)  # cached from an earlier call, and not billed again
             tokens = Tokens(max(0, used["input_tokens"] - remembered), used["output_tokens"])
         return Reply(str(answer.text), tokens, is_blacklisted=answer.response_metadata.get("finish_reason") == "blacklist")
 
     async def _spoken[T](self, ask: Callable[[], Awaitable[T]], timeout_seconds: float) -> T:
-        """A token that the server no longer accepts is fetched anew, once."""
+        """Calls with a token; renews the token once if the server no longer accepts it."""
         with _translated():
             async with asyncio.timeout(timeout_seconds):
                 token = await self._token.current() or await self._token.renew(self._fetch, instead_of=None)
@@ -107,7 +107,7 @@ class GigaChatProvider:
                     return await self._with(await self._token.renew(self._fetch, instead_of=token), ask)
 
     async def _with[T](self, token: str, ask: Callable[[], Awaitable[T]]) -> T:
-        """The session makes GigaChat remember prompts that begin alike; LangChain's own tracing would send texts elsewhere."""
+        """Sets the session, which lets GigaChat cache common prompt prefixes, and disables LangChain's tracing, which would send texts elsewhere."""
         spoken, named = authorization_cvar.set(f"Bearer {token}"), session_id_cvar.set(self._session)
         try:
             with tracing_context(enabled=False):
@@ -124,7 +124,7 @@ class GigaChatProvider:
         return got.access_token, got.expires_at / 1000 - datetime.now(UTC).timestamp()
 
     def _connection(self) -> dict[str, Any]:
-        """Each named: what is left out the SDK reads from the environment, where somebody may have switched verification off."""
+        """Every option explicitly: the SDK reads missing ones from the environment, where verification may be switched off."""
         return {
             "base_url": self._settings.base_url,
             "ssl_context": self._tls,
@@ -139,7 +139,7 @@ class GigaChatProvider:
 
 
 def _certificates(settings: GigaChatSettings) -> ssl.SSLContext:
-    """The usual authorities, and those of the bundle."""
+    """Trusts the usual certificate authorities and those of the bundle."""
     context = httpx.create_ssl_context()
     if settings.ca_bundle_file is not None:
         context.load_verify_locations(cafile=settings.ca_bundle_file)
@@ -148,7 +148,7 @@ def _certificates(settings: GigaChatSettings) -> ssl.SSLContext:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Their errors in our words. What the server wrote is left out: it may repeat the text."""
+    """Translates the library's errors into ProviderFailed. Omits the server's message, because it may repeat the text."""
     try:
         yield
     except RateLimitError as error:

@@ -1,4 +1,4 @@
-"""Any server that speaks OpenAI's protocol: OpenAI, vLLM, Ollama, llama.cpp. Chat and pictures through LangChain."""
+"""Any server with OpenAI's API: OpenAI, vLLM, Ollama, llama.cpp. Chat and pictures go through LangChain."""
 
 import asyncio
 import base64
@@ -19,7 +19,7 @@ TAKEN = {"image/jpeg", "image/png"}
 NO_MONEY, FIRST_SERVER_ERROR = 402, 500
 OPENAI_ITSELF = "https://api.openai.com/v1"
 NO_KEY = "none"
-"""Servers of one's own want no key, the client wants one."""
+"""Self-hosted servers need no key, but the client requires one."""
 
 
 class OpenAiProvider:
@@ -45,7 +45,7 @@ class OpenAiProvider:
         return await self._ask(messages, model=model, max_tokens=instruction.max_tokens, timeout_seconds=timeout_seconds)
 
     async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
-        """Documents and questions alike: the protocol knows no difference."""
+        """Embeds documents and queries alike: the API has no distinction."""
         del kind
         with _translated():
             async with asyncio.timeout(timeout_seconds):
@@ -73,7 +73,7 @@ class OpenAiProvider:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Their errors in our words. What the server wrote is left out: it may repeat the text."""
+    """Translates the library's errors into ProviderFailed. Omits the server's message, because it may repeat the text."""
     try:
         yield
     except openai.RateLimitError as error:

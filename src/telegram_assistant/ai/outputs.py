@@ -1,4 +1,4 @@
-"""What models are asked to answer with, and checking that they did: JSON of a known shape, nothing else."""
+"""The expected outputs of models, and their validation: JSON of a known shape, nothing else."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from telegram_assistant.domain.understanding.vocabulary import MAX_PROPOSALS, MA
 
 MAX_CHARACTERS = 100_000
 LEAKED_WORDS = 8
-"""So many words of ours in a row are no accident."""
+"""This many words of the prompt in a row count as a leak."""
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
 _WORD = re.compile(r"\w+")
 
@@ -56,14 +56,14 @@ class Tags(Output):
     language: str | None = None
     is_ad: bool = False
     channel_id: SkipJsonSchema[int | None] = None
-    """For whose text a provider gave them; ours to say."""
+    """The channel whose text was sent to the provider; set by us, not by the model."""
 
     def without_sort(self) -> "Tags":
-        """For the copy of another channel: whoever copies a text first must not decide that the original is advertising."""
+        """The tags for a copy in another channel: the first channel to copy a text must not decide that the original is advertising."""
         return self.model_copy(update={"kind": None, "is_ad": False})
 
     def within(self, vocabulary: Vocabulary, text: str) -> "Tags":
-        """Tags and topics that exist, names that really stand in the text; the rest is dropped. Language is ours to say."""
+        """Keeps only existing tags and topics, and names that occur in the text. The language is detected here, not by the model."""
         language = language_for(text)
         ours = vocabulary.of(language)
         tags = tuple(dict.fromkeys(tag for said in self.tags if (tag := said.casefold()) in ours))[:MAX_TAGS]
@@ -83,7 +83,7 @@ class Tags(Output):
 
 
 def _storable(most: int) -> AfterValidator:
-    """No longer than that, and without characters that PostgreSQL cannot keep."""
+    """Truncates the text and removes characters that PostgreSQL cannot store."""
     return AfterValidator(lambda text: text.replace("\x00", "")[:most])
 
 
@@ -97,7 +97,7 @@ class PictureFacts(Output):
 
 
 def parse[T: Output](shape: type[T], said: str, *, ours: str) -> T:
-    """The answer as its shape. ProviderFailed(UNUSABLE) for anything else, and for an answer that repeats `ours`, the prompt."""
+    """Parses an answer. Raises ProviderFailed(UNUSABLE) for another shape, and for an answer that repeats `ours`, the prompt."""
     found = _JSON.search(said[:MAX_CHARACTERS])
     if found is None:
         raise ProviderFailed(Failure.UNUSABLE, "the answer holds no JSON object")
@@ -112,7 +112,7 @@ def parse[T: Output](shape: type[T], said: str, *, ours: str) -> T:
 
 
 def leaks(said: str, ours: str) -> bool:
-    """Whether eight words of the prompt stand in the answer in the same order."""
+    """Whether the answer contains eight consecutive words of the prompt."""
     secret = set(_runs(ours))
     return any(run in secret for run in _runs(said))
 

@@ -1,4 +1,4 @@
-"""One call to a provider that somebody pays for: breaker, budget, stream, call, bill."""
+"""One paid call to a provider: breaker, budget, stream, call, bill."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ log = get_logger()
 
 ANSWER_SECONDS = {Urgency.QUESTION: 45.0, Urgency.DIGEST: 90.0, Urgency.LIVE: 30.0, Urgency.RETAGGING: 30.0, Urgency.BACKFILL: 60.0}
 RESERVED_FOR = timedelta(minutes=10)
-"""Longer than any call waits and takes. Whatever is not settled then is spent."""
+"""Longer than any call waits and takes. A reservation that is not settled by then counts as spent."""
 RATE_PAUSE_SECONDS = 10.0
 MONEY_PAUSE_SECONDS = 600.0
 SHORT_PAUSE_SECONDS = 1.0
@@ -41,14 +41,14 @@ class Withheld(AssistantError):
 
 
 class HasTokens(Protocol):
-    """Whatever a provider answers says what it took."""
+    """An answer of a provider, with the tokens it used."""
 
     @property
     def tokens(self) -> Tokens: ...
 
 
 class Ledger(Protocol):
-    """Budgets and usage: stores.postgres.spending."""
+    """Budgets and usage. Implemented by `Spending` and `QuestionLedger`."""
 
     async def reserve(self, call: Call, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]: ...
 
@@ -58,7 +58,7 @@ class Ledger(Protocol):
 
 
 class Streams(Protocol):
-    """What all processes together may ask of a provider: stores.redis.ai_streams."""
+    """The limits of a provider, shared by all processes. Implemented by `AiStreams`."""
 
     def taken(self, name: str, *, urgency: Urgency, streams: int, per_minute: int) -> AbstractAsyncContextManager[None]: ...
 
@@ -69,7 +69,7 @@ class Streams(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallOrder:
-    """What is asked of whom, for whose money, and how much it can take at most."""
+    """A call to make: the provider, the task, the payers, and the most tokens it can use."""
 
     source: ConfiguredProvider
     work: ModelTask
@@ -85,14 +85,14 @@ class CallOrder:
 
 @dataclass(slots=True)
 class Progress:
-    """Whether the call has left this machine. Before that it can be called off at no cost."""
+    """Whether the call was sent. Before that it can be cancelled at no cost."""
 
     sent: bool = False
     cost_micro: int = 0
 
 
 class ProviderCaller:
-    """One per process: it remembers which providers are out."""
+    """One per process; it remembers which providers are unavailable."""
 
     def __init__(self, *, ledger: Ledger, streams: Streams, prices: Prices) -> None:
         self._ledger = ledger
@@ -102,13 +102,13 @@ class ProviderCaller:
         self._lines: dict[str, ProviderQueue] = {}
 
     def breaker(self, order: CallOrder) -> Breaker:
-        """Live work has its own: a provider that is too slow for it may do for a digest."""
+        """The breaker of a provider. Live work has its own: a provider that is too slow for it may be fast enough for a digest."""
         return self._breakers.setdefault((order.source.name, order.urgency is Urgency.LIVE), Breaker())
 
     async def call[A: HasTokens](
         self, order: CallOrder, send: Callable[[float], Awaitable[A]], *, progress: Progress, known: Callable[[], Awaitable[A | None]] | None = None
     ) -> A:
-        """Withheld when it was not made, ProviderFailed when it was in vain. `known` is looked at again when it is our turn."""
+        """Makes the call. Raises Withheld if it was not made, ProviderFailed if it failed. `known` is checked again at our turn."""
         async with self._lines.setdefault(order.source.name, ProviderQueue(order.source.streams)).turn(order.urgency):
             return await self._call(order, send, progress=progress, known=known)
 
@@ -179,11 +179,11 @@ class ProviderCaller:
             await self._streams.pause(name, MONEY_PAUSE_SECONDS, why="its account is empty")
 
     def late(self, order: CallOrder) -> None:
-        """Live work has given up on a call that was sent."""
+        """Records that live work gave up waiting for a call that was sent."""
         self._tell(order, self.breaker(order), is_well=False)
 
     def _tell(self, order: CallOrder, breaker: Breaker, *, is_well: bool) -> None:
-        """Log once when a provider goes away, and once when it returns."""
+        """Updates the breaker; logs once when a provider becomes unavailable, and once when it returns."""
         was_out = breaker.has_tripped
         breaker.succeeded() if is_well else breaker.failed()
         if breaker.has_tripped != was_out:

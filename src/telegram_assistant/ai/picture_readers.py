@@ -1,4 +1,4 @@
-"""Pictures are opened in processes of their own."""
+"""Opens pictures in separate sandboxed processes."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ MAX_PICTURES = 1000
 
 @dataclass(frozen=True, slots=True)
 class OpenedPicture:
-    """A picture as providers and readers take it, and what it looks like."""
+    """A picture in a format for providers and OCR, with its size and perceptual hashes."""
 
     picture: Picture
     width: int
@@ -30,17 +30,17 @@ class PictureReaders:
         self._isolated = Isolated("telegram_assistant.ai.pictures", at_once=at_once, max_seconds=max_seconds, max_uses=MAX_PICTURES)
 
     async def open(self, data: bytes) -> OpenedPicture:
-        """ProviderFailed for what is no picture, takes too long, or kills its reader."""
+        """Opens a picture. Raises ProviderFailed if it is no picture, takes too long, or kills its reader."""
         try:
-            told, made = await self._isolated.ask(str(len(data)), data)
+            header, body = await self._isolated.ask(str(len(data)), data)
         except TimeoutError as error:
             raise ProviderFailed(Failure.LATE, f"opening it takes longer than {self._max_seconds:g} s") from error
         except (OSError, EOFError, ValueError) as error:
             raise ProviderFailed(Failure.REFUSED, "its reader died over it") from error
-        if "why" in told:
-            raise ProviderFailed(Failure.REFUSED, str(told["why"]))
-        look = Look(int(told["coarse"]), int(told["fine"]))
-        return OpenedPicture(Picture(made, str(told["mime"])), int(told["width"]), int(told["height"]), look)
+        if "why" in header:
+            raise ProviderFailed(Failure.REFUSED, str(header["why"]))
+        look = Look(int(header["coarse"]), int(header["fine"]))
+        return OpenedPicture(Picture(body, str(header["mime"])), int(header["width"]), int(header["height"]), look)
 
     async def close(self) -> None:
         await self._isolated.close()

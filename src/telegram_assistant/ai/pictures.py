@@ -1,6 +1,6 @@
-"""Pictures of strangers, made harmless: what is too large or broken is refused, the rest becomes what providers and readers take.
+"""Sanitises strangers' pictures: refuses large or broken ones, and re-encodes the others for providers and OCR.
 
-Runs as a process of its own, which picture_readers starts and kills: a decoder that a picture takes down takes nothing else with it.
+Runs as a separate process, which `picture_readers` starts and kills: a decoder that crashes affects nothing else.
 """
 
 import io
@@ -16,7 +16,7 @@ from PIL import Image, ImageOps, ImageSequence
 MAX_PIXELS = 50_000_000
 MAX_MEMORY_BYTES = 1_000_000_000
 MAX_SIDE = 2000
-"""Nobody sees more in a larger one; it would only cost more."""
+"""Models see no more in a larger picture; it would only cost more."""
 MAX_FRAMES = 20
 QUALITY = 90
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
@@ -24,12 +24,12 @@ COARSE, FINE = 8, 16
 
 
 class NoPicture(Exception):
-    """The text says what is wrong with it."""
+    """The data is no usable picture; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class SanitizedPicture:
-    """Written anew, so that no block of the original is left in it. The size is that of the original."""
+    """A re-encoded picture, which contains no block of the original. `width` and `height` are those of the original."""
 
     width: int
     height: int
@@ -40,7 +40,7 @@ class SanitizedPicture:
 
 
 def make(data: bytes) -> SanitizedPicture:
-    """Its first good frame, upright, of a bearable size, without what cameras write about their owners."""
+    """The first good frame, upright, of a limited size and without metadata."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the limits are ours
@@ -73,7 +73,7 @@ def _sanitize(image: Image.Image) -> SanitizedPicture:
 
 
 def _first_good(image: Image.Image) -> Image.Image:
-    """The first that is not of one colour: films begin in the dark."""
+    """The first frame that is not of one colour, because films begin dark."""
     first: Image.Image | None = None
     for frame in _frames(image):
         first = first or frame
@@ -86,7 +86,7 @@ def _first_good(image: Image.Image) -> Image.Image:
 
 
 def _frames(image: Image.Image) -> Iterator[Image.Image]:
-    """Until one is broken: what came before it can be seen all the same."""
+    """Yields frames up to the first broken one; the frames before it are usable."""
     seen = 0
     frames = iter(ImageSequence.Iterator(image))
     while seen < MAX_FRAMES:
@@ -103,7 +103,7 @@ def _frames(image: Image.Image) -> Iterator[Image.Image]:
 
 
 def _opaque(image: Image.Image) -> Image.Image:
-    """On white, as readers see it."""
+    """The picture on a white background, as people see it."""
     if image.mode != "RGBA":
         return image.convert("RGB")
     ground = Image.new("RGBA", image.size, "white")
@@ -116,7 +116,7 @@ def _look(image: Image.Image) -> tuple[int, int]:
 
 
 def _brighter(grey: Image.Image, side: int) -> int:
-    """A bit for each point of a grid: whether its right neighbour is brighter."""
+    """A bit for each point of a grid: whether its right neighbour is brighter (a difference hash)."""
     points = grey.resize((side + 1, side), Image.Resampling.BOX).tobytes()
     bits = 0
     for row in range(0, len(points), side + 1):
@@ -126,7 +126,7 @@ def _brighter(grey: Image.Image, side: int) -> int:
 
 
 def main() -> None:
-    """Picture after picture from standard input: a line with its size, then its bytes. A line of JSON for each, then what was made."""
+    """Reads pictures from standard input, each a line with its size and then its bytes; writes a line of JSON and the result for each."""
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     Image.preinit()
@@ -136,13 +136,19 @@ def main() -> None:
     for line in sys.stdin.buffer:
         data = sys.stdin.buffer.read(int(line))
         try:
-            made = make(data)
+            sanitized = make(data)
         except NoPicture as error:
             out.write(json.dumps({"why": str(error)}).encode() + b"\n")
         else:
-            size = len(made.data)
-            told = {"width": made.width, "height": made.height, "coarse": made.coarse, "fine": str(made.fine), "mime": made.mime, "size": size}
-            out.write(json.dumps(told).encode() + b"\n" + made.data)
+            header = {
+                "width": sanitized.width,
+                "height": sanitized.height,
+                "coarse": sanitized.coarse,
+                "fine": str(sanitized.fine),
+                "mime": sanitized.mime,
+                "size": len(sanitized.data),
+            }
+            out.write(json.dumps(header).encode() + b"\n" + sanitized.data)
         out.flush()
 
 

@@ -1,4 +1,4 @@
-"""What models cost: a dated list, ours or the operator's."""
+"""Prices of models: a dated list, packaged or the operator's."""
 
 import tomllib
 from collections.abc import Mapping
@@ -33,28 +33,28 @@ class _File(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """By provider and model."""
+    """Prices by provider and model."""
 
     as_of: date
     unit: str
     lines: Mapping[str, Mapping[str, Price]]
 
     def of(self, provider: str, model: str) -> Price:
-        """What is not listed costs what the provider's `*` says, and nothing where there is none."""
+        """The price of a model; an unlisted model costs the provider's `*` price, or nothing if there is none."""
         known = self.lines.get(provider, {})
         return known.get(model) or known.get(OTHERS) or Price()
 
 
 def read_prices(file: Path | None) -> Prices:
-    """The operator's list, or the one that came with the program. CannotStart when it makes no sense."""
+    """Reads the operator's list, or the packaged one. Raises CannotStart if it is invalid."""
     try:
         text = file.read_text(encoding="utf-8") if file else (files("telegram_assistant.ai") / "prices.toml").read_text(encoding="utf-8")
-        told = _File.model_validate(tomllib.loads(text, parse_float=Decimal))
+        read = _File.model_validate(tomllib.loads(text, parse_float=Decimal))
     except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
         why = f"the prices in {file or 'prices.toml'} cannot be read ({type(error).__name__})"
         raise CannotStart(why, remedy="Correct AI_PRICES_FILE; src/telegram_assistant/ai/prices.toml shows the form") from error
     lines = {
         provider: {model: Price(int(line.sent * MILLION), int(line.received * MILLION)) for model, line in models.items()}
-        for provider, models in told.__pydantic_extra__.items()
+        for provider, models in read.__pydantic_extra__.items()
     }
-    return Prices(told.as_of, told.unit, lines)
+    return Prices(read.as_of, read.unit, lines)

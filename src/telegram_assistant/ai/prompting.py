@@ -1,4 +1,4 @@
-"""Prompts are files with a version; what strangers wrote is fenced, so that it stays data."""
+"""Prompts: files with a version. Strangers' text is fenced, so that models treat it as data."""
 
 import re
 import secrets
@@ -10,7 +10,7 @@ from importlib.resources import files
 from telegram_assistant.ai.protocols import Instruction
 
 MAX_CHARACTERS = 12_000
-"""Of one post; what comes later says nothing more about its subject."""
+"""The most characters of one post; later text adds nothing about its subject."""
 FENCE = "====="
 _FENCE_LIKE = re.compile(r"[=\uff1d\u2550\u30a0]{3,}")
 _TEMPLATE_MARKS = re.compile(
@@ -19,16 +19,16 @@ _TEMPLATE_MARKS = re.compile(
     r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|THINK|PREFIX|SUFFIX|MIDDLE|IMG|CALL_ID|ARGS)\]",
     re.IGNORECASE,
 )
-"""What chat templates of open models are made of: a server that does not escape them would see a new turn."""
+"""Marks of open models' chat templates: a server that does not escape them would see a new turn."""
 _KEPT_CONTROLS = "\n\t"
 _INVISIBLE = {"Cc", "Cf", "Co", "Cn", "Cs"}
 _JOINERS = "\u200d\ufe0f"
-"""Without these, emoji fall apart."""
+"""Removing these would break emoji apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt file. Its version is part of the cache key and of every stored result: change the words, raise the number."""
+    """A prompt file. Its version is part of the cache key and of every stored result: raise the number with every change of the text."""
 
     name: str
     version: int
@@ -39,7 +39,7 @@ class Prompt:
         return f"{self.name}/{self.version}"
 
     def instruct(self, data: str, *, max_tokens: int, **blanks: str) -> Instruction:
-        """Fill the blanks, which must be ours, and fence the data, which need not be."""
+        """Fills the blanks with trusted text and fences the untrusted data."""
         return Instruction(self.text.format(**blanks), fenced(data), max_tokens)
 
 
@@ -50,12 +50,12 @@ def prompt(name: str) -> Prompt:
 
 
 def fenced(data: str) -> str:
-    """The data between two lines that it cannot have foreseen, without anything that looks like them."""
+    """The data between two unpredictable lines, without anything that looks like them."""
     word = secrets.token_hex(8)
     return f"{FENCE} DATA {word} {FENCE}\n{harmless(data)}\n{FENCE} END {word} {FENCE}"
 
 
 def harmless(data: str) -> str:
-    """The same text for a reader, without fences, chat-template marks and characters that nobody sees."""
+    """The text without fences, chat-template marks and invisible characters."""
     seen = "".join(one for one in data[:MAX_CHARACTERS] if one in _KEPT_CONTROLS or one in _JOINERS or unicodedata.category(one) not in _INVISIBLE)
     return _FENCE_LIKE.sub("==", _TEMPLATE_MARKS.sub(" ", seen))

@@ -1,6 +1,6 @@
-"""What a provider can do, in our words: chat, look at a picture, turn texts into vectors.
+"""Protocols of providers: chat, analysis of pictures, vectors.
 
-Whatever goes wrong there is raised as ProviderFailed with a Failure; no type of a provider's library leaves its file.
+Every error of a provider is raised as ProviderFailed with a Failure; no type of a provider's library leaves its module.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,7 +13,7 @@ from telegram_assistant.domain.understanding.spending import Tokens
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A jpeg or png; see picture_readers for all others."""
+    """A JPEG or PNG; `picture_readers` converts all other formats."""
 
     data: bytes = field(repr=False)
     mime: str
@@ -21,26 +21,26 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """What a model is told. `system` is ours; `user` holds the fenced data."""
+    """The input of a model. `system` is trusted; `user` holds the fenced data."""
 
     system: str
     user: str
     max_tokens: int
-    """The longest answer that is wanted and paid for."""
+    """The longest answer that is paid for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What it said, and what that took."""
+    """A model's answer, and the tokens it used."""
 
     text: str
     tokens: Tokens
     is_blacklisted: bool = False
-    """It does not speak about this. That may be billed like any answer."""
+    """The model refuses the content. That may be billed like any answer."""
 
 
 class TextKind(StrEnum):
-    """Some models embed a question and the texts that may answer it differently."""
+    """Whether a text is a document or a query; some models embed them differently."""
 
     DOCUMENT = "document"
     QUERY = "query"
@@ -51,7 +51,7 @@ type Vector = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A vector for each text, in their order."""
+    """One vector per text, in their order."""
 
     vectors: tuple[Vector, ...]
     tokens: Tokens
@@ -76,17 +76,17 @@ class Embeddings(Protocol):
 
 
 class Provider(Chat, Vision, Embeddings, Protocol):
-    """All of it, behind one key."""
+    """All capabilities with one key."""
 
     async def close(self) -> None: ...
 
 
 type Fetch = Callable[[], Awaitable[tuple[str, float]]]
-"""Asks a server for a token: its text, and how many seconds it is good for."""
+"""Fetches a token from a server: the token, and its lifetime in seconds."""
 
 
 class SharedToken(Protocol):
-    """A token that all processes use: whoever finds none fetches it, while the others wait for that one."""
+    """A token shared by all processes: one that finds none fetches it, while the others wait. Implemented by `AiToken`."""
 
     async def current(self) -> str | None: ...
 

@@ -1,4 +1,4 @@
-"""A question to the providers, in their order: known answers first, then one call, mended once where its shape is wrong."""
+"""Asks the providers in order: cached answers first, then one call, with one repair if the answer has the wrong shape."""
 
 import asyncio
 import json
@@ -28,11 +28,11 @@ from telegram_assistant.domain.understanding.policy import (
 from telegram_assistant.domain.understanding.spending import Tokens
 
 TRIAL_SECONDS = 1.5
-"""How long live work waits for a provider that was away and is tried again; the trial itself goes on."""
+"""How long live work waits for the trial call to a provider that was unavailable; the trial itself continues."""
 
 
 class ProviderChain:
-    """Asks nobody whom policy does not allow: that is decided before."""
+    """Asks providers. The caller has already checked the policy."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class ProviderChain:
     async def ask[T: Output](
         self, question: Question[T], allowed: Allowed, urgency: Urgency, *, kept: Mapping[bytes, str | None] | None = None, only_known: bool = False
     ) -> ProviderAnswer[T] | FallbackReason:
-        """The first of the providers that answers, or why none did. `kept` are answers that were looked up before."""
+        """The answer of the first provider that gives one, or why none did. `kept` are cached answers, if already loaded."""
         now = asyncio.get_running_loop().time()
         until = now + self._wait_seconds[urgency]
         sources = {question.key(source): source for source in self._sources if question.work in source.models}
@@ -80,8 +80,8 @@ class ProviderChain:
         return next((reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[-1] if reasons else FallbackReason.NO_PROVIDER)
 
     async def _fly[T: Output](self, question: Question[T], order: CallOrder, key: bytes, progress: Progress) -> T:
-        """Ask; an answer of the wrong shape is mended once, by the same model."""
-        asked = ProviderRequest(order.work, order.source.name, order.model, question.prompt.label)
+        """Makes the call; an answer of the wrong shape is repaired once, by the same model."""
+        request = ProviderRequest(order.work, order.source.name, order.model, question.prompt.label)
 
         async def known() -> Reply | None:
             kept = await self._results.find([key])
@@ -92,23 +92,23 @@ class ProviderChain:
 
         reply = await self._caller.call(order, send, progress=progress, known=known)
         if reply.is_blacklisted:
-            await self._results.keep(asked, {key: None})
+            await self._results.keep(request, {key: None})
             raise ProviderFailed(Failure.BLACKLIST, "it does not speak about this")
         try:
             value = parse(question.shape, reply.text, ours=question.prompt.text)
         except ProviderFailed:
-            value = await self._mended(question, order, reply.text, progress)
+            value = await self._repair(question, order, reply.text, progress)
         value = question.accept(value)
-        await self._results.keep(asked, {key: value.model_dump_json()})
+        await self._results.keep(request, {key: value.model_dump_json()})
         return value
 
-    async def _mended[T: Output](self, question: Question[T], order: CallOrder, said: str, progress: Progress) -> T:
+    async def _repair[T: Output](self, question: Question[T], order: CallOrder, answer: str, progress: Progress) -> T:
         schema = json.dumps(question.shape.model_json_schema(), ensure_ascii=False)
-        told = prompt("repair").instruct(said, max_tokens=question.instruction.max_tokens, schema=schema)
-        again = replace(order, work=ModelTask.CHAT, purpose="repair", highest=highest_of(told))
+        instruction = prompt("repair").instruct(answer, max_tokens=question.instruction.max_tokens, schema=schema)
+        repair_order = replace(order, work=ModelTask.CHAT, purpose="repair", highest=highest_of(instruction))
 
         async def send(timeout_seconds: float) -> Reply:
-            return await chat(order.source, told, timeout_seconds)
+            return await chat(order.source, instruction, timeout_seconds)
 
-        reply = await self._caller.call(again, send, progress=progress)
+        reply = await self._caller.call(repair_order, send, progress=progress)
         return parse(question.shape, reply.text, ours=f"{question.prompt.text}\n{prompt('repair').text}")

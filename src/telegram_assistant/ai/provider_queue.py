@@ -1,4 +1,4 @@
-"""Who waits in this process for a provider: the urgent first, and only as many ask the shared stores as there are streams."""
+"""This process's queue for a provider: the most urgent first, and only as many reach the shared stores as there are streams."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from telegram_assistant.domain.understanding.policy import Urgency
 
 
 class ProviderQueue:
-    """One for each provider."""
+    """One per provider."""
 
     def __init__(self, streams: int) -> None:
         self._streams = streams
@@ -20,14 +20,14 @@ class ProviderQueue:
 
     @asynccontextmanager
     async def turn(self, urgency: Urgency) -> AsyncIterator[None]:
-        """A person's question and a digest do not stand here: the shared queue lets them pass."""
+        """Waits for a turn and holds it during the block. Questions and digests skip this queue: the shared queue lets them pass."""
         if urgency > Urgency.DIGEST and (self._waiting or self._served >= self._streams):
             called = asyncio.get_running_loop().create_future()
             heappush(self._waiting, (urgency, next(self._arrivals), called))
             try:
                 await called
             except asyncio.CancelledError:
-                if not called.cancelled():  # called, and gone before it heard it
+                if not called.cancelled():  # its turn came, but it was cancelled before it noticed
                     self._left()
                 raise
         else:
@@ -38,10 +38,10 @@ class ProviderQueue:
             self._left()
 
     def _left(self) -> None:
-        """Whoever is called has its place from that moment on."""
+        """Frees a place and gives it to the next waiter, who holds it from that moment on."""
         self._served -= 1
         while self._waiting and self._served < self._streams:
             _, _, called = heappop(self._waiting)
-            if not called.done():  # else it has given up
+            if not called.done():  # otherwise it was cancelled
                 self._served += 1
                 called.set_result(None)

@@ -1,4 +1,4 @@
-"""Which providers this installation has, in the order in which they are asked."""
+"""The installation's providers, in the order in which they are asked."""
 
 import asyncio
 import ssl
@@ -31,7 +31,7 @@ class ConfiguredProvider:
 
 @asynccontextmanager
 async def open_sources(settings: Settings, *, token: SharedToken) -> AsyncIterator[tuple[ConfiguredProvider, ...]]:
-    """Those with a key, in the order of AI_PROVIDERS. CannotStart when the library of one of them is missing."""
+    """The providers with a key, in the order of AI_PROVIDERS. Raises CannotStart if a provider's library is missing."""
     async with AsyncExitStack() as stack:
         sources = []
         for name in configured(settings):
@@ -55,7 +55,7 @@ def configured(settings: Settings) -> list[str]:
 
 
 def examine(settings: Settings) -> list[Finding]:
-    """Whether what is configured can be used. Nothing is sent: that might cost money."""
+    """Checks the configured providers without a call, which might cost money."""
     names = configured(settings)
     if not names:
         return [off("ai providers", "none configured; posts are understood on this machine")]
@@ -88,7 +88,7 @@ def _missing(name: str) -> list[str]:
 
 
 class _WhenNeeded:
-    """A provider whose libraries, which take seconds to load, are loaded in a thread with its first call."""
+    """A provider that loads its libraries, which takes seconds, in a thread at its first call."""
 
     def __init__(self, build: Callable[[], Provider]) -> None:
         self._build = build
@@ -138,5 +138,5 @@ def _openai(settings: Settings) -> ConfiguredProvider:
 
 
 def _vectors(settings: Settings, by: EmbeddingSource) -> dict[ModelTask, str]:
-    """Only one of them makes vectors: those of two models cannot be compared."""
+    """The model for vectors, if this provider computes them. Only one does: vectors of two models are not comparable."""
     return {ModelTask.EMBEDDINGS: settings.ai.embeddings_model_in_force} if settings.ai.embeddings is by else {}

@@ -1,4 +1,4 @@
-"""What is asked of a provider, whoever answers it."""
+"""Questions to providers, independent of the provider."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary, language_for
 
 TAGGING, VISION, VECTORS = "tagging", "vision", "vectors"
-"""The names of prompts, and of what is wanted later."""
+"""Names of prompts, and values of `provider_wanted.work`."""
 TAGS_TOKENS = 400
 OVERHEAD_TOKENS = 100
-"""What a provider adds around a prompt."""
+"""The tokens that a provider adds around a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question[T: Output]:
-    """What is asked, whoever answers it."""
+    """A question, independent of the provider."""
 
     work: ModelTask
     prompt: Prompt
@@ -30,9 +30,9 @@ class Question[T: Output]:
     content: str
     shape: type[T]
     accept: Callable[[T], T]
-    """What is stored of a new answer, for all who ask the same."""
+    """Transforms a new answer before it is cached for all askers."""
     take: Callable[[T], T]
-    """What this asker takes of an answer, new or stored."""
+    """Transforms an answer, new or cached, for this asker."""
     highest: Tokens
     send: Callable[[ConfiguredProvider, Instruction, float], Awaitable[Reply]]
 
@@ -51,35 +51,35 @@ class ProviderAnswer[T]:
 
 
 def about_tags(text: str, content: bytes, vocabulary: Vocabulary, listed: Mapping[str, str], *, channel_id: ChannelId) -> Question[Tags]:
-    """Copies share the answer, but for what it says of the sort of the post: that is a channel's own."""
+    """The question for tags. Copies share the answer, except the genre of the post, which belongs to the channel."""
     written = prompt(TAGGING)
     instruction = written.instruct(text, max_tokens=TAGS_TOKENS, vocabulary=listed[language_for(text)])
 
-    def accept(said: Tags) -> Tags:
-        return said.within(vocabulary, text).model_copy(update={"channel_id": channel_id})
+    def accept(tags: Tags) -> Tags:
+        return tags.within(vocabulary, text).model_copy(update={"channel_id": channel_id})
 
-    def take(said: Tags) -> Tags:
-        return said.within(vocabulary, text) if said.channel_id == channel_id else said.within(vocabulary, text).without_sort()
+    def take(tags: Tags) -> Tags:
+        return tags.within(vocabulary, text) if tags.channel_id == channel_id else tags.within(vocabulary, text).without_sort()
 
     return Question(ModelTask.CHAT, written, instruction, content.hex(), Tags, accept, take, highest_of(instruction), chat)
 
 
-def unchanged[T](said: T) -> T:
-    return said
+def unchanged[T](answer: T) -> T:
+    return answer
 
 
 def listed_by_topic(tags: Mapping[str, str]) -> str:
-    """A line for each topic."""
+    """The tags, with a line per topic."""
     topics: dict[str, list[str]] = {}
     for tag, topic in tags.items():
         topics.setdefault(topic, []).append(tag)
     return "\n".join(f"{topic}: {', '.join(names)}" for topic, names in topics.items())
 
 
-async def chat(source: ConfiguredProvider, told: Instruction, timeout_seconds: float) -> Reply:
-    return await source.provider.chat(told, model=source.models[ModelTask.CHAT], timeout_seconds=timeout_seconds)
+async def chat(source: ConfiguredProvider, instruction: Instruction, timeout_seconds: float) -> Reply:
+    return await source.provider.chat(instruction, model=source.models[ModelTask.CHAT], timeout_seconds=timeout_seconds)
 
 
-def highest_of(told: Instruction, besides: int = 0) -> Tokens:
-    """No text of ours has more tokens than characters."""
-    return Tokens(len(told.system) + len(told.user) + OVERHEAD_TOKENS + besides, told.max_tokens)
+def highest_of(instruction: Instruction, besides: int = 0) -> Tokens:
+    """The most tokens that a call can use: no text has more tokens than characters."""
+    return Tokens(len(instruction.system) + len(instruction.user) + OVERHEAD_TOKENS + besides, instruction.max_tokens)

@@ -1,4 +1,4 @@
-"""The same question asked by several at once is one call; who has waited long enough leaves, and the call goes on without them."""
+"""Single flight: concurrent equal questions share one call. A waiter whose time is up leaves, and the call continues without it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,13 +21,13 @@ class _Flight:
 
 @dataclass(slots=True)
 class SingleFlight:
-    """Calls under way in this process, by the key of their answer."""
+    """Running calls of this process, by the key of their answer."""
 
     caller: ProviderCaller
     _under_way: dict[bytes, _Flight] = field(default_factory=dict)
 
     async def join[T](self, key: bytes, order: CallOrder, fly: Callable[[Progress], Awaitable[T]], *, until: float) -> tuple[T, int]:
-        """The answer and its price, or Withheld at that moment of the loop's clock. What was not sent by then is called off."""
+        """The answer and its price. Raises Withheld at `until` (loop clock); an unsent call that nobody waits for is cancelled."""
         flight = self._under_way.get(key)
         if flight is None or not flight.can_be_joined:
             progress = Progress()
@@ -52,10 +52,10 @@ class SingleFlight:
         if self._under_way.get(key, None) is not None and self._under_way[key].task is task:
             del self._under_way[key]
         if not task.cancelled():
-            task.exception()  # nobody may be left to hear it
+            task.exception()  # retrieve the exception, because no waiter may be left to do so
 
     async def close(self) -> None:
-        """Calls that were sent get no answer here; their reservations expire."""
+        """Cancels all calls. The reservations of sent calls expire."""
         tasks = [flight.task for flight in self._under_way.values()]
         for task in tasks:
             task.cancel()

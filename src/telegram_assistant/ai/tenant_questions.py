@@ -1,4 +1,4 @@
-"""Vectors of what tenants ask. Requests reach a model only through here, and never with another tenant's money."""
+"""Vectors of tenants' questions. API requests reach a model only through this module, and never at another tenant's cost."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,14 +16,14 @@ MAX_RECENT = 1000
 
 @dataclass(slots=True)
 class RecentResults:
-    """The newest answers of this process. Requests may not write into the results that posts are understood with."""
+    """A cache of this process's newest answers. API requests may not write to the cache of posts' results."""
 
     _answers: OrderedDict[bytes, str | None] = field(default_factory=OrderedDict)
 
     async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, str | None]:
         return {key: self._answers[key] for key in keys if key in self._answers}
 
-    async def keep(self, _asked: ProviderRequest, answers: Mapping[bytes, str | None]) -> None:
+    async def keep(self, _request: ProviderRequest, answers: Mapping[bytes, str | None]) -> None:
         self._answers |= answers
         while len(self._answers) > MAX_RECENT:
             self._answers.popitem(last=False)
@@ -37,6 +37,6 @@ class TenantQuestions:
         self._has_consented = has_consented
 
     async def vectors(self, questions: Sequence[str], *, tenant_id: TenantId) -> Understood[tuple[Vector, ...]]:
-        """By the model that makes those of posts. A provider is asked only with the owner's consent, and the tenant pays."""
+        """Vectors by the same model as those of posts. A provider is called only with the owner's consent, and the tenant pays."""
         allowed = Allowed(AiPolicy.PROVIDER, (tenant_id,)) if await self._has_consented(tenant_id) else Allowed(AiPolicy.LOCAL)
         return count_result(VECTORS, await self._maker.make(questions, TextKind.QUERY, allowed, Urgency.QUESTION))

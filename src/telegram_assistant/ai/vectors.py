@@ -1,4 +1,4 @@
-"""Vectors, by the one model of an installation: on this machine, or by one provider."""
+"""Computes vectors with the installation's one model: local, or one provider's."""
 
 import asyncio
 import base64
@@ -35,7 +35,7 @@ type Made = Understood[tuple[Vector, ...]]
 
 
 class VectorMaker:
-    """Where a provider makes them there is no local substitute: the two could not be compared."""
+    """Computes vectors. If a provider does, there is no local substitute: vectors of two models are not comparable."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class VectorMaker:
         self._wait_seconds = wait_seconds
 
     def terms(self, allowed: Allowed) -> Allowed:
-        """Texts that may be done on the same terms are done together; here it does not matter who would pay elsewhere."""
+        """The terms by which texts are batched together. With a local model the payers do not matter."""
         return allowed if self._local_model is None or allowed.policy is AiPolicy.OFF else Allowed(AiPolicy.LOCAL)
 
     async def make(self, texts: Sequence[str], kind: TextKind, allowed: Allowed, urgency: Urgency) -> Made:
@@ -83,7 +83,7 @@ class VectorMaker:
         return Understood(embedded.vectors, Tier.LOCAL, "local", model, "")
 
     async def _there(self, texts: Sequence[str], kind: TextKind, source: ConfiguredProvider, allowed: Allowed, urgency: Urgency) -> Made:
-        """Texts that were embedded before are not paid for again."""
+        """Computes vectors with a provider; cached ones are not paid for again."""
         model = source.models[ModelTask.EMBEDDINGS]
         keys = [key_of("vector", source.name, model, kind.value, text) for text in texts]
         have = {key: _unpacked(data) for key, data in (await self._results.find(keys)).items() if data is not None}

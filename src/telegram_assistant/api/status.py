@@ -42,12 +42,12 @@ def role_sites(*, role: str, instance: str, health: Health, access: OperatorAcce
 
     async def alive(_request: Request) -> Response:
         sections = {name: {"status": (await section())["status"]} for name, section in pages.sections.items()}
-        state = State.FAILING if await health.servers_away() else health.state
+        state = State.FAILING if await health.unavailable_servers() else health.state
         return JSONResponse({"status": state.value, **who, **sections})
 
     async def details(_request: Request) -> Response:
         sections = {name: dict(await section()) for name, section in pages.sections.items()}
-        away = await health.servers_away()
+        away = await health.unavailable_servers()
         state = State.FAILING if away else health.state
         return JSONResponse({"status": state.value, **who, **sections, "servers_away": away, "parts": health.parts()})
 

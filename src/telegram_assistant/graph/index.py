@@ -1,4 +1,4 @@
-"""Keeps the graph in step with PostgreSQL: whoever writes last leaves the newest state, in whatever order events come."""
+"""Keeps the graph in sync with PostgreSQL: the last writer leaves the newest state, in whatever order events arrive."""
 
 import time
 from collections.abc import Callable, Collection
@@ -21,26 +21,26 @@ class GraphIndex:
         self._away_since: float | None = None
 
     def away_seconds(self) -> float:
-        """For how long the graph has not taken anything; 0 while it does."""
+        """For how long writes to the graph have failed; 0 while they succeed."""
         return 0.0 if self._away_since is None else self._clock() - self._away_since
 
     async def write(self, post_ids: Collection[PostId], *, now: datetime, into: int | None = None) -> None:
-        """Bring these posts up to date, in one generation or in all. Load, write, look again: what moved meanwhile is written once more.
+        """Updates these posts, in one generation or in all. It loads, writes and checks again: posts that changed meanwhile are written again.
 
-        What is older than the graph keeps is passed over; the cleaning has taken it, or will.
+        Posts older than the graph keeps are skipped; the cleanup has removed them, or will.
         """
         oldest = oldest_day(now)
         pending = list(dict.fromkeys(post_ids))
         while pending:
             states = await self._states.load(pending)
-            made = [one for state in states.values() if (one := _contribution(state)).day >= oldest]
-            await self._put(made, [one for one in pending if one not in states], into)
+            contributions = [one for state in states.values() if (one := _contribution(state)).day >= oldest]
+            await self._put(contributions, [one for one in pending if one not in states], into)
             versions = await self._states.versions(pending)
             pending = [one for one in pending if versions.get(one) != (states[one].version if one in states else None)]
 
-    async def _put(self, made: list[Contribution], gone: list[PostId], into: int | None) -> None:
+    async def _put(self, contributions: list[Contribution], gone: list[PostId], into: int | None) -> None:
         try:
-            await self.graph.write(made, gone, into=into)
+            await self.graph.write(contributions, gone, into=into)
         except Busy:
             self._away_since = self._clock() if self._away_since is None else self._away_since
             raise

@@ -1,4 +1,4 @@
-"""Whether there is a graph: NEO4J_URI turns it on, and only then its library is loaded."""
+"""Opens the graph: NEO4J_URI turns it on, and only then its library is loaded."""
 
 import re
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ SERVER = "telegram_assistant.graph.server"
 
 @asynccontextmanager
 async def opened_graph(settings: GraphSettings, *, name: str) -> AsyncIterator[Graph | None]:
-    """None: it is off. CannotStart where the address makes no sense; a server that is away is no reason not to start."""
+    """The graph; None if it is off. Raises CannotStart if the address is invalid; an unavailable server does not prevent the start."""
     if not settings.uri:
         yield None
         return
@@ -26,12 +26,12 @@ async def opened_graph(settings: GraphSettings, *, name: str) -> AsyncIterator[G
 
 
 def name_of(database: str) -> str:
-    """The graph is a projection of one database, and bears its name: several of them can share a server."""
+    """The graph's name: that of the database it is a projection of, so several graphs can share a server."""
     return re.sub(r"\W+", "_", database, flags=re.ASCII).strip("_").capitalize() or "Graph"
 
 
 async def examine(settings: GraphSettings) -> list[Finding]:
-    """How the server is."""
+    """Checks the server."""
     if not settings.uri:
         return [off("neo4j", "NEO4J_URI is empty: the graph is off")]
     return [await import_module(SERVER).examine(settings)]

@@ -1,4 +1,4 @@
-"""What the graph can be asked, always for somebody: every question carries the channels that they see into the store."""
+"""Queries of the graph on behalf of a tenant: every query carries the tenant's visible channels into the store."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.graph.store import Graph
 
 MAX_SHARED = 300
-"""What a channel speaks of most: the rest says little about whom it is like."""
+"""The most frequent items of a channel that are compared; rarer ones say little about similarity."""
 EXAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What two channels have in common: `kind` is channel, page or name."""
+    """An item that two channels have in common: `kind` is channel, page or name."""
 
     kind: str
     what: str
@@ -25,24 +25,24 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """How much another channel is like the one asked about."""
+    """The similarity of another channel to the requested one."""
 
     channel_id: ChannelId
     score: float
-    """Each shared thing counts the more, the fewer of the visible channels share it (Adamic and Adar)."""
+    """The Adamic-Adar score: a shared item counts more the fewer visible channels share it."""
     shared: int
     examples: tuple[Shared, ...]
 
 
 class GraphQuestions:
-    """What one reader may ask. Busy where the server does not answer, or the graph is not filled yet."""
+    """Queries for one tenant. Raise Busy if the server does not answer or the graph is not filled yet."""
 
     def __init__(self, graph: Graph, visible: Visible) -> None:
         self._graph = graph
         self._visible = visible
 
     async def forwardings(self, *, since: date, of: ChannelId | None, limit: int) -> tuple[Forwarding, ...]:
-        """The most first; `of` is either side."""
+        """Pairs of channels, the most forwards first; `of` matches either side."""
         channels = [{"id": one, "since": day.isoformat()} for one, day in self._since(since).items()]
         rows = await self._graph.ask(FORWARDINGS, channels=channels, of=of, limit=limit)
         return tuple(
@@ -57,18 +57,18 @@ class GraphQuestions:
         )
 
     async def forwards_of(self, origin: PostId, *, since: date, limit: int) -> tuple[Appearance, ...]:
-        """The first first."""
+        """Forwards of one post, the oldest first."""
         moments = {str(one): micros(datetime.combine(day, time.min, UTC)) for one, day in self._since(since).items()}
         rows = await self._graph.ask(FORWARDS_OF, origin=str(origin.uuid), since=moments, limit=limit)
         return tuple(Appearance(_post(row["channel"], row["message"]), moment(row["at"])) for row in rows)
 
     async def links_to(self, url: str, *, since: date) -> tuple[PostId, ...]:
-        """Posts that lead to the page, in no particular order."""
+        """Posts that link to the page, in no particular order."""
         rows = await self._graph.ask(LINKS_TO, url=url, since=self._days(since))
         return tuple(_post(row["channel"], message) for row in rows for message in row["posts"])
 
     async def similar(self, channel_id: ChannelId, *, since: date, limit: int) -> tuple[Likeness, ...]:
-        """By what both forward, link to and speak of, as far as the reader may see what was understood."""
+        """Channels with the most shared forwards, links and names, as far as the tenant may see the results."""
         seen = self._visible
         rows = await self._graph.ask(
             SIMILAR,
@@ -85,12 +85,12 @@ class GraphQuestions:
         return tuple(Likeness(ChannelId(row["channel"]), round(row["score"], 6), row["shared"], _shared(row["examples"])) for row in rows)
 
     def _since(self, since: date) -> dict[ChannelId, date]:
-        """From which day on the reader sees each channel."""
+        """The day from which the tenant sees each channel."""
         begins = self._visible.since
         return {one: max(since, begins.get(one, since)) for one in sorted(self._visible.channels)}
 
     def _days(self, since: date) -> dict[str, str]:
-        """The same in the words of the query language; a channel that is not in it is not seen."""
+        """Like `_since`, as parameters of a query; a channel without an entry is not visible."""
         return {str(one): day.isoformat() for one, day in self._since(since).items()}
 
 

@@ -1,4 +1,4 @@
-"""Neo4j through its driver. Nothing else knows the library, and it is loaded only where the graph is on: it takes half a second."""
+"""Neo4j through its driver. No other module imports the library, which takes half a second and is loaded only if the graph is on."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -21,7 +21,7 @@ OUR_MISTAKES = ("Neo.ClientError.Statement", "Neo.ClientError.Schema", "Neo.Clie
 
 
 class Neo4jServer:
-    """It connects when it is first used. CannotStart where the address makes no sense."""
+    """Connects on first use. Raises CannotStart if the address is invalid."""
 
     def __init__(self, settings: GraphSettings) -> None:
         try:
@@ -40,7 +40,7 @@ class Neo4jServer:
         await self.driver.close()
 
     async def read(self, text: str, **values: Any) -> list[Row]:  # noqa: ANN401 -- as the driver takes them
-        """Once: who asks does not wait for the second try, somebody else may know."""
+        """Runs a query without retries: the caller does not wait for a second try, because PostgreSQL may answer instead."""
         with answered():
             async with asyncio.timeout(QUESTION_TIMEOUT_SECONDS), self.driver.session(default_access_mode=READ_ACCESS) as session:
                 return await (await session.run(text, **values)).data()
@@ -64,7 +64,7 @@ class Neo4jServer:
 
 @contextmanager
 def answered() -> Iterator[None]:
-    """A lost or overloaded server is Busy; what the server calls our mistake is one."""
+    """Translates the errors of a lost or overloaded server into Busy; errors in our statements are raised unchanged."""
     try:
         yield
     except AuthError as error:
@@ -76,7 +76,7 @@ def answered() -> Iterator[None]:
 
 
 async def examine(settings: GraphSettings) -> Finding:
-    """Connects and writes into a transaction that is rolled back."""
+    """Checks the server: connects, and writes in a transaction that is rolled back."""
     try:
         server = Neo4jServer(settings)
     except CannotStart as error:

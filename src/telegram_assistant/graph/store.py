@@ -1,10 +1,10 @@
-"""The graph in Neo4j: its generations, writing posts into them, and forgetting the old.
+"""The graph in Neo4j: its generations, writing posts into them, and deleting old ones.
 
     (channel)-[:ON]->(day)-[:FORWARDS|LINKS|MENTIONS|TAGGED {posts}]->(channel, page, name, tag)
     (post)-[:FORWARDED_FROM|REPLIES_TO]->(post)
 
-An edge of a day keeps the numbers of the posts that it counts, so a post that comes again is not counted again, and one that is
-edited or deleted leaves no trace. All labels bear the graph's name and a generation: one is shown, another may be in the making.
+An edge of a day stores the numbers of the posts that it counts, so a repeated post is not counted again, and an edited or deleted
+post leaves no trace. All labels contain the graph's name and a generation: one generation is shown, another may be being built.
 """
 
 import re
@@ -18,24 +18,24 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.timestamps import micros
 from telegram_assistant.errors import Busy
 from telegram_assistant.graph.protocol import GraphServer, Row, RunStatement
-from telegram_assistant.graph.writing import COUNTED, FORGET, WRITE, Rows, rows_of, without
+from telegram_assistant.graph.writing import COUNTED, FORGET, WRITE, Rows, rows_of, uncounted_days
 
 FORGET_AT_ONCE = 500
 KEYS = {"Channel": "id", "Day": "key", "Page": "url", "Name": "key", "Tag": "name", "Post": "id"}
 SOUGHT = (("Day", "day"), ("Post", "at"))
-"""What is old is found by these."""
+"""The indexed fields by which old nodes are found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generations:
-    """Which one answers, and which one is in the making."""
+    """The generation that answers queries, and the one being built."""
 
     shown: int | None = None
     building: int | None = None
     epoch: str | None = None
-    """Of the streams, when the one that answers was begun: after a loss of Redis it is another."""
+    """The epoch of the streams when the shown generation was begun; after a loss of Redis it differs."""
     last: int = 0
-    """The highest number so far; none is given twice."""
+    """The highest number so far; no number is used twice."""
 
     @property
     def written(self) -> tuple[int, ...]:
@@ -43,10 +43,10 @@ class Generations:
 
 
 class Graph:
-    """One per process. Busy is whatever passes; every write may run twice.
+    """One per process. Raises Busy for passing errors; every write may run twice.
 
-    Whoever writes holds the one node that names the generations, so writers take turns: lists on edges cannot be lost to a
-    race, shared pages and names cannot lock each other out, and nobody writes into a generation that is gone.
+    A writer locks the one node that names the generations, so writers take turns: a race cannot lose lists on edges, shared
+    pages and names cannot deadlock, and nothing is written into a dropped generation.
     """
 
     def __init__(self, server: GraphServer, *, name: str) -> None:
@@ -61,21 +61,21 @@ class Graph:
     # --- writing ---
 
     async def write(self, contributions: Sequence[Contribution], gone: Sequence[PostId] = (), *, into: int | None = None) -> None:
-        """These posts are as said here, and those that are gone are nowhere; in one generation, or in all that there are."""
+        """Writes these posts and removes those that are gone, in one generation or in all."""
         rows = rows_of(contributions)
         rows["posts"] += [{"id": str(one.uuid)} for one in gone]
         lost = [{"channel": one.channel_id, "message": one.message_id} for one in gone]
 
         async def work(run: RunStatement) -> None:
-            for number in await self._held(run):
+            for number in await self._lock_generations(run):
                 if into in {None, number}:
-                    found = list(without(await run(self._cypher(COUNTED, number), rows=lost))) if lost else []
+                    found = list(uncounted_days(await run(self._cypher(COUNTED, number), rows=lost))) if lost else []
                     await self._put({**rows, "days": rows["days"] + found, "empty": rows["empty"] + found}, run, number)
 
         await self._server.write(work)
 
     async def forget(self, before: date) -> int:
-        """Days before this one, in every generation, a few at a time; how many went, with posts that had a node."""
+        """Deletes days before this one, in every generation, a few at a time; returns how many days and post nodes."""
         return sum([await self._forget(number, before) for number in (await self.generations()).written])
 
     async def _put(self, rows: Rows, run: RunStatement, number: int) -> None:
@@ -89,7 +89,7 @@ class Graph:
         for text in FORGET:
 
             async def some(run: RunStatement, text: str = text) -> int:
-                held = await self._held(run)
+                held = await self._lock_generations(run)
                 return sum(row["went"] for row in await run(self._cypher(text, number), **values)) if number in held else 0
 
             while gone := await self._server.write(some):
@@ -99,7 +99,7 @@ class Graph:
     # --- asking ---
 
     async def ask(self, text: str, **values: Any) -> list[Row]:  # noqa: ANN401 -- as the driver takes them
-        """Of the generation that is shown, before and after the answer: the former one is not there for long. Busy where none is."""
+        """Queries the shown generation, again if it changed meanwhile, because a former one is soon dropped. Raises Busy if none is shown."""
         shown = (await self.generations()).shown
         while shown is not None:
             found = await self._server.read(self._cypher(text, shown), **values)
@@ -111,7 +111,7 @@ class Graph:
     # --- generations ---
 
     async def begin(self, epoch: str | None = None) -> int:
-        """A new generation, empty; from now on posts are written into it too. One that somebody began and gave up goes."""
+        """Creates an empty generation; from now on posts are written into it too. Drops abandoned ones."""
         known = await self.generations()
         if known.building is not None:
             await self._server.alone(f"MATCH {self._state} SET g.building = NULL")
@@ -129,7 +129,7 @@ class Graph:
         return number
 
     async def switch(self, number: int) -> None:
-        """From one moment to the next questions are answered by it; then the former goes."""
+        """Atomically makes queries use this generation, then drops the former one."""
         former = (await self.generations()).shown
         shown = "g.shown = $number, g.building = NULL, g.epoch = g.next_epoch"
         await self._server.alone(f"MATCH {self._state} WHERE g.building = $number SET {shown}", number=number)
@@ -137,26 +137,26 @@ class Graph:
             await self._drop(former)
 
     async def hide(self) -> None:
-        """What there is has missed something: nothing is answered by it any more."""
+        """Stops queries to an incomplete generation, and drops it."""
         former = (await self.generations()).shown
         if former is not None:
             await self._server.alone(f"MATCH {self._state} SET g.shown = NULL")
             await self._drop(former)
 
     async def erase(self) -> None:
-        """Everything of this graph, and nothing of another that the server may hold."""
+        """Deletes everything of this graph, and nothing of other graphs on the server."""
         await self._server.alone(f"MATCH {self._state} DELETE g")
         for number in await self._existing():
             await self._drop(number)
         await self._server.alone(f"DROP CONSTRAINT {self._name}_one IF EXISTS")
 
     async def _existing(self) -> set[int]:
-        """By their constraints, which go last: those too that somebody began to make or to drop."""
+        """The existing generations, by their constraints, which are dropped last; includes half-built and half-dropped ones."""
         named = re.compile(rf"{self._name}_(?:{'|'.join(KEYS)})_(\d+)_\w+")
         return {int(found[1]) for row in await self._server.read("SHOW CONSTRAINTS YIELD name") if (found := named.fullmatch(row["name"]))}
 
     async def _drop(self, number: int) -> None:
-        """Nobody writes into it any more."""
+        """Drops a generation that is no longer written."""
         for kind, key in KEYS.items():
             label = self._label(kind, number)
             await self._server.alone(f"MATCH (n:{label}) CALL (n) {{ DETACH DELETE n }} IN TRANSACTIONS OF 2000 ROWS", takes_long=True)
@@ -174,6 +174,6 @@ class Graph:
             text = text.replace(f":{kind} ", f":{self._label(kind, number)} ")
         return text
 
-    async def _held(self, run: RunStatement) -> tuple[int, ...]:
+    async def _lock_generations(self, run: RunStatement) -> tuple[int, ...]:
         held = await run(f"MATCH {self._state} SET g.turn = coalesce(g.turn, 0) + 1 RETURN g.shown AS shown, g.building AS building")
         return next((Generations(**row).written for row in held), ())

@@ -1,7 +1,7 @@
-"""From contributions to rows, and the statements that write them, many at a time.
+"""Converts contributions to rows, and holds the statements that write many rows at a time.
 
-In the statements `:Day ` and the like stand for the labels of one generation. A post is first taken off wherever it is counted,
-then counted as it is now; what is left without any edge goes.
+In the statements `:Day ` and the like stand for the labels of one generation. A post is first removed from every edge that counts
+it, then counted in its current state; nodes left without an edge are deleted.
 """
 
 from collections import defaultdict
@@ -20,14 +20,14 @@ type Edges = dict[tuple[str, ...], list[int]]
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What is done with which rows."""
+    """A statement, and the key of its rows."""
 
     rows: str
     text: str
 
 
 def rows_of(contributions: Sequence[Contribution]) -> Rows:
-    """What WRITE wants to know."""
+    """The rows of each statement of WRITE."""
     days: dict[str, list[Contribution]] = defaultdict(list)
     for one in contributions:
         days[day_key(one)].append(one)
@@ -73,8 +73,8 @@ def _link(one: Contribution, to: PostId) -> Row:
     return {"id": str(post.uuid), "channel": post.channel_id, "message": post.message_id, "at": micros(one.posted_at), "to": str(to.uuid)}
 
 
-def without(gone: Sequence[Row]) -> Iterator[Row]:
-    """Days on which a post is counted that is no more, whenever that was."""
+def uncounted_days(gone: Sequence[Row]) -> Iterator[Row]:
+    """Rows of the days that count a deleted post."""
     for row in gone:
         yield {"key": row["key"], "touched": [row["message"]]}
 
@@ -184,7 +184,7 @@ WRITE = (
     Statement("forwarded", _LINK + "CREATE (p)-[:FORWARDED_FROM]->(o)"),
     Statement("replying", _LINK + "CREATE (p)-[:REPLIES_TO]->(o)"),
 )
-"""In this order."""
+"""The statements, in their order."""
 
 OLD_DAYS = """
 MATCH (d:Day ) WHERE d.day < $day WITH d LIMIT $limit
@@ -209,4 +209,4 @@ RETURN size(posts) AS went
 """
 
 FORGET = (OLD_DAYS, OLD_POSTS)
-"""A few at a time, until none is left."""
+"""Each is repeated, a few nodes at a time, until none is left."""

@@ -1,8 +1,8 @@
-"""Metric series per channel that cannot grow without bound: a million channels would kill any Prometheus.
+"""Bounded metric series per channel: a series for each of a million channels would overload any Prometheus.
 
-What is counted (counters, histograms) has a series of its own for the first channels and one for all others. What is
-(gauges, ages) is shown for the worst channels, and summed up over all. A broken gauge never stops parsing: nothing
-here raises; what goes wrong is logged once per metric, and the other metrics are shown as ever.
+Counters and histograms have a series of their own for the first channels and one for all others. Gauges and ages are exported
+for the worst channels, and aggregated over all. A broken metric never stops parsing: nothing here raises; an error is logged
+once per metric, and the other metrics stay intact.
 """
 
 import math
@@ -28,7 +28,7 @@ log = get_logger()
 
 
 class Bound:
-    """How many channels may have series of their own; shared by all metrics, set once at the start."""
+    """The most channels with series of their own; shared by all metrics, set once at the start."""
 
     def __init__(self, channels: int) -> None:
         self.channels = channels
@@ -40,7 +40,7 @@ class _ChannelSeries(Collector):
         self._about = about
         self._bound = bound
         self._lock = threading.Lock()
-        self._told = False
+        self._is_logged = False
         registry.register(self)
 
     def describe(self) -> Iterable[Metric]:
@@ -48,7 +48,7 @@ class _ChannelSeries(Collector):
 
     def collect(self) -> Iterable[Metric]:
         families: list[Metric] = []
-        with self._careful():
+        with self._log_errors():
             families.append(self._family())
         return families
 
@@ -56,17 +56,17 @@ class _ChannelSeries(Collector):
     def _family(self) -> Metric: ...
 
     @contextmanager
-    def _careful(self) -> Iterator[None]:
+    def _log_errors(self) -> Iterator[None]:
         try:
             yield
         except Exception:
-            if not self._told:
+            if not self._is_logged:
                 log.exception("metric_broken", metric=self.name)
-            self._told = True
+            self._is_logged = True
 
 
 class _ChannelCounts(_ChannelSeries):
-    """What only grows, so it may never move from one series to another: who came first keeps a series of its own."""
+    """Values that only grow, so they may never move to another series: the first channels keep series of their own."""
 
     def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry) -> None:
         super().__init__(name, about, bound=bound, registry=registry)
@@ -80,7 +80,7 @@ class _ChannelCounts(_ChannelSeries):
 
 
 class ChannelCounter(_ChannelCounts):
-    """A counter whose channels beyond the bound are counted together as `other`."""
+    """A counter that counts channels beyond the bound together as `other`."""
 
     def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry, labels: Sequence[str] = ()) -> None:
         super().__init__(name, about, bound=bound, registry=registry)
@@ -88,7 +88,7 @@ class ChannelCounter(_ChannelCounts):
         self._values: dict[tuple[str, ...], float] = {}
 
     def add(self, channel_id: int, amount: float = 1.0, **labels: str) -> None:
-        with self._careful(), self._lock:
+        with self._log_errors(), self._lock:
             growth = _not_negative(amount)
             others = tuple(labels[name] for name in self._labels)
             series = (self._label(channel_id), *others)
@@ -103,7 +103,7 @@ class ChannelCounter(_ChannelCounts):
 
 
 class ChannelHistogram(_ChannelCounts):
-    """A histogram whose channels beyond the bound are observed together as `other`."""
+    """A histogram that observes channels beyond the bound together as `other`."""
 
     def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry, buckets: Sequence[float]) -> None:
         super().__init__(name, about, bound=bound, registry=registry)
@@ -112,7 +112,7 @@ class ChannelHistogram(_ChannelCounts):
         self._sums: dict[str, float] = {}
 
     def observe(self, channel_id: int, value: float) -> None:
-        with self._careful(), self._lock:
+        with self._log_errors(), self._lock:
             seen = _not_negative(value)
             series = self._label(channel_id)
             self._counts.setdefault(series, [0] * len(self._limits))[bisect_left(self._limits, seen)] += 1
@@ -128,9 +128,9 @@ class ChannelHistogram(_ChannelCounts):
 
 
 class ChannelState(_ChannelSeries):
-    """What is known of every channel now. Beyond the bound the worst are shown, or those that the metric beside it shows.
+    """The current value of every channel. Beyond the bound it exports the worst channels, or those that the metric `beside` exports.
 
-    Whoever stops reading a channel forgets it here.
+    A process that stops reading a channel calls `forget`.
     """
 
     def __init__(
@@ -149,20 +149,20 @@ class ChannelState(_ChannelSeries):
         self._beside = beside
 
     def forget(self, channel_id: int) -> None:
-        with self._careful(), self._lock:
+        with self._log_errors(), self._lock:
             self._values.pop(channel_id, None)
 
     def all(self) -> list[float]:
-        """The values of all channels, shown or not."""
+        """The values of all channels, exported or not."""
         values: list[float] = []
-        with self._careful():
+        with self._log_errors():
             with self._lock:
                 stored = list(self._values.values())
             values.extend(self._as_shown(stored))
         return values
 
     def shown(self) -> Iterable[int]:
-        """The channels that have a series."""
+        """The channels that have a series of their own."""
         with self._lock:
             known = dict(self._values)
         if len(known) <= self._bound.channels:
@@ -176,7 +176,7 @@ class ChannelState(_ChannelSeries):
 
     def _put(self, channel_id: int, value: float) -> None:
         if not math.isfinite(value):
-            raise ValueError(f"{value} says nothing")
+            raise ValueError(f"{value} is not finite")
         self._values[channel_id] = float(value)
 
     def _family(self) -> Metric:
@@ -190,33 +190,33 @@ class ChannelState(_ChannelSeries):
 
 
 class ChannelGauge(ChannelState):
-    """A value per channel that stays until it is set anew."""
+    """A value per channel that stays until it is set again."""
 
     def set(self, channel_id: int, value: float) -> None:
-        with self._careful(), self._lock:
+        with self._log_errors(), self._lock:
             self._put(channel_id, value)
 
     def raise_to(self, channel_id: int, value: float) -> None:
-        """Set it unless it is higher already."""
-        with self._careful(), self._lock:
+        """Sets the value unless it is already higher."""
+        with self._log_errors(), self._lock:
             self._put(channel_id, max(value, self._values.get(channel_id, value)))
 
 
 class ChannelAge(ChannelState):
-    """Seconds since a moment, computed when somebody looks, so that they go on growing when nothing else does."""
+    """Seconds since a time, computed at each scrape, so that they keep growing when nothing else happens."""
 
     def __init__(self, name: str, about: str, *, bound: Bound, registry: CollectorRegistry, now: Callable[[], float] = time.time) -> None:
         super().__init__(name, about, bound=bound, registry=registry, lowest_is_worst=True)
         self._now = now
 
     def since(self, channel_id: int, moment: float) -> None:
-        """The channel's age counts from this Unix time."""
-        with self._careful(), self._lock:
+        """Starts the channel's age at this Unix time."""
+        with self._log_errors(), self._lock:
             self._put(channel_id, moment)
 
     def since_latest(self, channel_id: int, moment: float) -> None:
-        """The same, unless it counts from a later moment already."""
-        with self._careful(), self._lock:
+        """Like `since`, unless the age already starts later."""
+        with self._log_errors(), self._lock:
             self._put(channel_id, max(moment, self._values.get(channel_id, moment)))
 
     def _as_shown(self, stored: list[float]) -> list[float]:
@@ -225,7 +225,7 @@ class ChannelAge(ChannelState):
 
 
 class ChannelAggregates(Collector):
-    """What the bound cuts off can still be seen as a whole: how many channels, the least, the mean and the most."""
+    """Aggregates over all channels, those beyond the bound included: how many, minimum, mean and maximum."""
 
     def __init__(self, name: str, about: str, *, of: Sequence[ChannelState], registry: CollectorRegistry) -> None:
         self._name = name

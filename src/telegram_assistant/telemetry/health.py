@@ -1,4 +1,4 @@
-"""What every part of this process last said about itself, and whether it may be given traffic."""
+"""The last health report of every part of this process, and whether the process is ready for traffic."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,11 +10,11 @@ from telegram_assistant.telemetry.scrubbing import scrub_text
 
 type Fact = str | int | float | bool | None
 type Probe = Callable[[], Awaitable[object]]
-"""Asks a server that is needed for work; raises when it does not answer."""
+"""Checks a required server; raises if it does not answer."""
 
 
 class State(StrEnum):
-    """How a part is."""
+    """The state of a part."""
 
     STARTING = "starting"
     OK = "ok"
@@ -24,7 +24,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HealthReport:
-    """What one part said, and since when its state holds."""
+    """The report of one part, and since when its state holds."""
 
     state: State
     since: datetime
@@ -45,20 +45,20 @@ class Health:
         self._not_ready = "the process is starting"
 
     def report(self, part: str, state: State, detail: str = "", **facts: Fact) -> None:
-        """How a part is now; facts that were noted before stay until they are noted anew."""
+        """Sets the state of a part; earlier facts stay until they are replaced."""
         before = self._reports.get(part)
         since = before.since if before is not None and before.state is state else datetime.now(UTC)
         known = {} if before is None else before.facts
         self._reports[part] = HealthReport(state, since, scrub_text(detail), {**known, **facts})
 
     def note(self, part: str, **facts: Fact) -> None:
-        """Facts about a part that say nothing about its state."""
+        """Adds facts about a part without changing its state."""
         before = self._reports.get(part) or HealthReport(State.STARTING, datetime.now(UTC))
         self._reports[part] = replace(before, facts={**before.facts, **facts})
 
     @property
     def state(self) -> State:
-        """The process as a whole: failing as soon as one part is."""
+        """The state of the whole process: failing if any part is."""
         states = {report.state for report in self._reports.values()}
         return State.FAILING if State.FAILING in states else State.OK
 
@@ -72,13 +72,13 @@ class Health:
         self._not_ready = why
 
     async def why_not_ready(self) -> dict[str, str]:
-        """Empty when traffic is welcome; otherwise what is in the way."""
+        """Empty if the process is ready for traffic; otherwise the obstacles."""
         if self._not_ready:
             return {"process": self._not_ready}
-        return await self.servers_away(timeout_seconds=self._probe_timeout_seconds)
+        return await self.unavailable_servers(timeout_seconds=self._probe_timeout_seconds)
 
-    async def servers_away(self, *, timeout_seconds: float = 1.0) -> dict[str, str]:
-        """The servers that are needed and do not answer, each with the reason."""
+    async def unavailable_servers(self, *, timeout_seconds: float = 1.0) -> dict[str, str]:
+        """The required servers that do not answer, each with the reason."""
         answers = await asyncio.gather(*(_ask(probe, timeout_seconds) for probe in self._probes.values()))
         return {name: why for name, why in zip(self._probes, answers, strict=True) if why}
 
@@ -89,7 +89,7 @@ async def _ask(probe: Probe, timeout_seconds: float) -> str:
             await probe()
     except TimeoutError:
         return f"no answer within {timeout_seconds:g} s"
-    except Exception as error:  # noqa: BLE001 -- whatever a client library raises means the same: it is not ready
+    except Exception as error:  # noqa: BLE001 -- any error of a client library means the same: the server is not ready
         return f"{type(error).__name__}: it cannot be used now"
     return ""
 

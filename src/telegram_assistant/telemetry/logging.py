@@ -19,13 +19,13 @@ from telegram_assistant.telemetry.scrubbing import scrub_event
 get_logger = structlog.stdlib.get_logger
 
 CHATTY = ("apscheduler", "uvicorn", "telethon", "neo4j", "alembic.runtime.plugins")
-"""Libraries whose information is noise for an operator; their warnings are kept."""
+"""Libraries whose info messages are noise for an operator; their warnings are kept."""
 SILENT = ("telethon.network",)
-"""What becomes of a connection is told by the line that uses it, in its own words."""
+"""Silenced because `telegram.account_client` logs the fate of its connections itself."""
 
 
 def configure_logging(settings: TelemetrySettings, *, stream: TextIO | None = None, pretty: bool | None = None) -> None:
-    """Send every log line of this process, those of libraries included, through one chain."""
+    """Sends every log message of this process, those of libraries included, through one chain of processors."""
     output = stream if stream is not None else sys.stderr
     readable = output.isatty() if pretty is None else pretty
     before: list[Processor] = [

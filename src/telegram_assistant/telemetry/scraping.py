@@ -1,4 +1,4 @@
-"""Asks a running role over HTTP how it is: health, readiness, metrics. For checks from outside the process."""
+"""Reads the health, readiness and metrics of a running role over HTTP, for checks from outside the process."""
 
 import asyncio
 import json
@@ -15,18 +15,18 @@ TIMEOUT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RoleAddress:
-    """Where a role answers. `operations_port` serves health details and metrics."""
+    """The address of a role. `operations_port` serves health details and metrics."""
 
     host: str
     port: int
     operations_port: int
     key: str
-    """The operator's key; empty: none is sent."""
+    """The operator's key; empty: no key is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One line of the metrics."""
+    """One sample of a metric."""
 
     name: str
     labels: Mapping[str, str]
@@ -35,12 +35,12 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What a role exports at one moment."""
+    """The metrics of a role at one moment."""
 
     samples: tuple[Sample, ...]
 
     def total(self, name: str, **labels: str) -> float | None:
-        """The sum over all series with these labels; None where there is none."""
+        """The sum over all series with these labels; None if there is none."""
         values = list(self._values(name, labels))
         return sum(values) if values else None
 
@@ -48,7 +48,7 @@ class Metrics:
         return max(self._values(name, {}), default=None)
 
     def quantile(self, name: str, share: float) -> float | None:
-        """The upper bound of the bucket that so large a share of all observations fell into or below; None before the first."""
+        """The upper bound of the bucket at or below which this share of all observations lies; None before the first observation."""
         buckets: dict[float, float] = {}
         for sample in self.samples:
             if sample.name == f"{name}_bucket":
@@ -63,17 +63,17 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class RoleStatus:
-    """Everything that a role says about itself."""
+    """The whole status of a role."""
 
     health: Mapping[str, Any]
     details: Mapping[str, Any]
     obstacles: Mapping[str, str]
-    """Why it wants no traffic; empty where it does."""
+    """Why the role is not ready for traffic; empty if it is."""
     metrics: Metrics
 
 
 async def role_status(address: RoleAddress) -> RoleStatus:
-    """ConnectionError, in words, where it does not answer or refuses."""
+    """Reads the status. Raises ConnectionError with an explanation if the role does not answer or refuses."""
     return await asyncio.to_thread(_read, address)
 
 

@@ -1,4 +1,4 @@
-"""Takes secrets out of log lines: by the name of the field, and by the look of the text."""
+"""Removes secrets from log messages, by field name and by text pattern."""
 
 import re
 
@@ -23,14 +23,14 @@ SECRET_TEXTS = (
 
 
 def scrub_text(text: str) -> str:
-    """Hide everything in the text that looks like a secret."""
+    """Hides everything in the text that looks like a secret."""
     for pattern, replacement in SECRET_TEXTS:
         text = pattern.sub(replacement, text)
     return text
 
 
 def scrub(value: object, field: str = "") -> object:
-    """Hide secrets in a value of any depth."""
+    """Hides secrets in a value, however deeply nested."""
     if SECRET_FIELDS.search(field) and value is not None:
         return HIDDEN
     match value:

@@ -1,6 +1,6 @@
-"""Traces: one line from the first read of a post to its place in the index.
+"""Traces: one trace from the first read of a post to its indexing.
 
-Between processes the place in a trace travels as a W3C traceparent string.
+Between processes the trace context travels as a W3C traceparent string.
 """
 
 from collections.abc import Iterable
@@ -17,13 +17,13 @@ from telegram_assistant.settings import TelemetrySettings
 
 
 class _Recording:
-    """Asked for every event, so it must cost nothing to know that nobody listens."""
+    """Holds the tracer. Checked for every event, so the check must be free when tracing is off."""
 
     tracer: trace.Tracer | None = None
 
 
 def start_tracing(settings: TelemetrySettings, *, instance: str) -> TracerProvider | None:
-    """Send spans to the collector if one is set. The caller shuts the returned provider down."""
+    """Sends spans to the collector if one is configured. The caller shuts down the returned provider."""
     if not settings.traces_endpoint:
         return None
     resource = Resource.create({"service.name": "telegram-assistant", "service.version": __version__, "service.instance.id": instance})
@@ -36,7 +36,7 @@ def start_tracing(settings: TelemetrySettings, *, instance: str) -> TracerProvid
 
 
 def traceparent() -> str | None:
-    """The current place in the trace, to be carried by an event; None outside a recorded span."""
+    """The current trace context, for an event to carry; None outside a recorded span."""
     carrier: dict[str, str] = {}
     propagate.inject(carrier)
     return carrier.get("traceparent")
@@ -45,7 +45,7 @@ def traceparent() -> str | None:
 def span(
     name: str, *, parent: str | None = None, links: Iterable[str | None] = (), **attributes: str | float | bool
 ) -> AbstractContextManager[object]:
-    """Record a piece of work, as a child of the given traceparent or of the current span; free where nothing is recorded."""
+    """Records a span as a child of the given traceparent or of the current span; free if tracing is off."""
     if _Recording.tracer is None:
         return nullcontext()
     where = _context_of(parent) if parent else context.get_current()

@@ -1,4 +1,4 @@
-"""What Telegram makes a run wait: noted where the wait happens, read by the run in which it happened, however deep the call."""
+"""Waits that Telegram imposes: recorded where they happen, and collected by the run around them, however deep the call."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Waits:
-    """All waits of one run, those included that begin when Telegram ends the run."""
+    """All waits of one run, including one that ends the run."""
 
     seconds: float = 0.0
     retries: int = 0
-    """Requests that were sent again after their wait."""
+    """Requests that were sent again after a wait."""
 
 
 _current: ContextVar[Waits | None] = ContextVar("waits", default=None)
 
 
 @contextmanager
-def noting_waits() -> Iterator[Waits]:
-    """Collects the waits of requests that are made inside, by this task. Other tasks of the same account note theirs apart."""
+def collect_waits() -> Iterator[Waits]:
+    """Collects the waits of this task's requests inside the block. Other tasks of the same account collect theirs separately."""
     waits = Waits()
     token = _current.set(waits)
     try:
@@ -30,7 +30,7 @@ def noting_waits() -> Iterator[Waits]:
 
 
 def note_wait(seconds: float, *, retries: int = 0) -> None:
-    """Telegram has asked to wait so long. Nothing happens where nobody collects."""
+    """Records a wait that Telegram asked for. Does nothing outside `collect_waits`."""
     waits = _current.get()
     if waits is not None:
         waits.seconds += seconds

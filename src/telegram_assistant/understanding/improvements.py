@@ -1,4 +1,4 @@
-"""What a provider may improve later: tags, what was seen in pictures, vectors. Each is made, saved and told as it would have been at once."""
+"""Improvements by a provider later: tags, vision results, vectors. Each is computed, saved and announced like an immediate result."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ log = get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Improved:
-    """What has come of a post: what is told, where a provider has answered; or why none has."""
+    """The result for a post: the event to announce if a provider has answered, otherwise the reason."""
 
     reason: FallbackReason | None = None
     event: Event | None = None
@@ -33,7 +33,7 @@ class Improved:
 
 @dataclass(frozen=True, slots=True)
 class Improvement:
-    """A kind of work, in the words of provider_wanted, and who does it."""
+    """A kind of work, a value of `provider_wanted.work`, and the function that does it."""
 
     work: str
     at_once: int
@@ -55,7 +55,7 @@ def better_tags(tagger: Tagger) -> Improvement:
 
 
 def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
-    """What was seen is told when nothing is left to ask about the post, so that it is tagged again once."""
+    """Announces vision results only when no question about the post is left, so that it is tagged again once."""
 
     async def look(one: StoredPost, urgency: Urgency) -> Improved:
         try:
@@ -79,7 +79,7 @@ def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
 
 
 def better_vectors(gate: Gate, states: PostStates) -> Improvement:
-    """They are made and paid for here; the index hears of it, and finds the answer known."""
+    """Computes and pays for vectors; the event makes the index load the cached answer."""
 
     async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
         known = await states.load([one.post.id for one in stored])
@@ -96,7 +96,7 @@ def better_vectors(gate: Gate, states: PostStates) -> Improvement:
 
 
 def _why_not(sights: Sequence[FileVision]) -> FallbackReason | None:
-    """Of its files one that may be asked about again decides."""
+    """The reason of a post: that of a file worth another try, if there is one."""
     reasons = [FallbackReason(sight.withheld) for sight in sights if sight.withheld]
     return next((reason for reason in reasons if reason in WORTH_TRYING_AGAIN), reasons[0] if reasons else None)
 

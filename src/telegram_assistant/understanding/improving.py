@@ -1,4 +1,4 @@
-"""improving: what a provider could not say when a post came by is asked later, news before history. Works off a table, not a stream."""
+"""The loop `improving`: asks a provider later about posts it could not process at once, news before history. Reads a table, not a stream."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ from telegram_assistant.understanding.improvements import Improvement
 
 LEASE = timedelta(minutes=3)
 PAUSE = timedelta(seconds=30)
-"""What nobody has tried is tried again then."""
+"""Pause before an entry is tried again."""
 IDLE_SECONDS = 5.0
 
 
 def improving(*, wanted: ProviderWanted, posts: Posts, improvements: Sequence[Improvement]) -> Loop:
-    """One per worker; many are safe together. Tags do not wait for pictures, nor these for vectors."""
+    """One per worker; several may run concurrently. Tags, pictures and vectors do not wait for each other."""
 
     async def keep_improving(improvement: Improvement, stopping: asyncio.Event) -> None:
         while not stopping.is_set():
@@ -40,7 +40,7 @@ def improving(*, wanted: ProviderWanted, posts: Posts, improvements: Sequence[Im
 
 
 async def improve(improvement: Improvement, *, wanted: ProviderWanted, posts: Posts) -> int:
-    """Work off some; how many have got a provider's result. What follows is told like any other result, so that the index hears of it."""
+    """Processes a batch; returns how many posts got a provider's result. Results are announced like any other, so the index gets them."""
     taken = await wanted.take(improvement.work, limit=improvement.at_once, lease=LEASE)
     if not taken:
         return 0
@@ -49,15 +49,15 @@ async def improve(improvement: Improvement, *, wanted: ProviderWanted, posts: Po
     lanes = {post_id: lane_of(one.post.posted_at, now) for post_id, one in stored.items()}
     urgency = Urgency.RETAGGING if Lane.LIVE in lanes.values() else Urgency.BACKFILL
     found = await improvement.make(list(stored.values()), urgency) if stored else {}
-    told = [QueuedNotice(one.event, lanes[post_id]) for post_id, one in found.items() if one.event is not None]
+    notices = [QueuedNotice(one.event, lanes[post_id]) for post_id, one in found.items() if one.event is not None]
     reasons = {one: found[one.post_id].reason if one.post_id in found else None for one in taken}
-    await _put_back(wanted, reasons, has_answered=bool(told))
-    await wanted.done([one for one, reason in reasons.items() if reason not in WORTH_TRYING_AGAIN], told)
-    return len(told)
+    await _put_back(wanted, reasons, has_answered=bool(notices))
+    await wanted.done([one for one, reason in reasons.items() if reason not in WORTH_TRYING_AGAIN], notices)
+    return len(notices)
 
 
 async def _put_back(wanted: ProviderWanted, reasons: Mapping[PendingImprovement, FallbackReason | None], *, has_answered: bool) -> None:
-    """While the provider is away history waits as well. What lacks money, or fails where others succeed, holds nothing up."""
+    """Returns entries by reason. While the provider is unavailable, history waits too. Entries without budget, or that fail alone, delay nothing."""
 
     def those(*which: FallbackReason) -> list[PendingImprovement]:
         return [one for one, reason in reasons.items() if reason in which]

@@ -1,4 +1,4 @@
-"""What vision_analysis and improving share: from a post with media to what is stored about its pictures."""
+"""Analysis of a post's pictures, shared by `vision_analysis` and `improving`."""
 
 import asyncio
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ from telegram_assistant.stores.postgres.understanding.enrichments import Enrichm
 
 MAX_SECONDS = 120.0
 HISTORY = "history"
-"""Nothing new is paid for it; what was paid for before is used."""
+"""No new call is paid for; answers paid for before are used."""
 NO_READER = "nothing here can read it: tesseract or its data for a language is not installed"
 NOT_READ = "nobody could read it now"
 
 
 @dataclass(frozen=True, slots=True)
 class PictureAnalyzer:
-    """Everything that a look takes."""
+    """Analyses the pictures of posts."""
 
     ai_policies: AiPolicies
     enrichments: Enrichments
@@ -39,12 +39,12 @@ class PictureAnalyzer:
     gate: Gate
 
     async def look(self, stored: StoredPost, *, urgency: Urgency, pays_for_history: bool = False) -> list[FileVision]:
-        """Look at all files of a post and save what was seen. What was seen before is not looked at again."""
+        """Analyses all files of a post and saves the results. Files with a result are not analysed again."""
         pays = pays_for_history or datetime.now(UTC) - stored.post.posted_at <= NEWS
         async with asyncio.timeout(MAX_SECONDS):
             found = await _Look(stored, self, urgency, pays=pays).at_all()
         sights = [sight for sight, _ in found]
-        await self.enrichments.save(_rows(stored, sights, next((eye for _, eye in found if eye is not None), None)))
+        await self.enrichments.save(_rows(stored, sights, next((model for _, model in found if model is not None), None)))
         return sights
 
     async def save_failure(self, stored: StoredPost) -> None:
@@ -53,7 +53,7 @@ class PictureAnalyzer:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """One post."""
+    """The analysis of one post."""
 
     stored: StoredPost
     by: PictureAnalyzer
@@ -61,7 +61,7 @@ class _Look:
     pays: bool
 
     async def at_all(self) -> list[tuple[FileVision, VisionModel | None]]:
-        """And the provider's eye that has looked at each, if one has."""
+        """The result of each file, with the provider's model that analysed it, if any."""
         results, post = self.by.media_results, self.stored.post
         shown = await results.shown_by(post.id)
         allowed = await self.by.ai_policies.of_channel(post.channel_id)
@@ -81,7 +81,7 @@ class _Look:
     async def _look_or_say_why(
         self, file: VisionFile, verdict: VisionDecision, known: Mapping[Tier, FileResult]
     ) -> tuple[FileVision, VisionModel | None]:
-        """A file that cannot be seen does not hide its neighbours."""
+        """Analyses one file; a file that fails does not affect the others."""
         sight = FileVision(file.ordinal, verdict.value, file.sha256, is_document=verdict is VisionDecision.PAPER)
         if not verdict.is_seen or file.sha256 is None:
             return sight, None
@@ -95,8 +95,8 @@ class _Look:
     ) -> tuple[FileVision, VisionModel | None]:
         gate, results = self.by.gate, self.by.media_results
         local, provider = known.get(Tier.LOCAL), known.get(Tier.PROVIDER) if may_leave else None
-        if provider is not None and provider.eye not in gate.eyes:
-            provider = None  # another model is asked now
+        if provider is not None and provider.model not in gate.vision_models:
+            provider = None  # the result is another model's: ask the current one
         why, withheld = "", ""
         if local is None or (provider is None and may_leave):
             opened = await self.by.picture_readers.open(await _bytes(sha256, self.by.files))
@@ -112,13 +112,13 @@ class _Look:
             is_skipped = why in {FallbackReason.NO_PROVIDER, FallbackReason.POLICY}
             return replace(sight, why=NO_READER if is_skipped else NOT_READ, withheld=withheld, is_failed=not is_skipped), None
         seen = replace(sight, local=local.seen if local else None, provider=provider.seen if provider else None, withheld=withheld)
-        return seen, provider.eye if provider else None
+        return seen, provider.model if provider else None
 
     async def _asked(self, sha256: bytes, opened: OpenedPicture, local: FileResult | None) -> tuple[FileResult | None, str]:
-        """A provider, unless it has seen the same picture in another file; and why none has. Without words that were read nobody can tell."""
+        """A provider's result, reused if another file shows the same picture, or why there is none. Sameness needs the locally read text."""
         gate, results, post = self.by.gate, self.by.media_results, self.stored.post
-        if local is not None and gate.eyes:
-            same = await results.same_picture(sha256, opened.look, words=local.seen.text, channel_id=post.channel_id, eyes=gate.eyes)
+        if local is not None and gate.vision_models:
+            same = await results.same_picture(sha256, opened.look, words=local.seen.text, channel_id=post.channel_id, models=gate.vision_models)
             if same is not None:
                 await results.keep(sha256, Tier.PROVIDER, same)
                 return same, ""
@@ -139,7 +139,7 @@ async def _kept(sha256: bytes, tier: Tier, understood: Understood[PictureFacts],
 
 
 async def _bytes(sha256: bytes, files: Files | None) -> bytes:
-    assert files is not None  # who has no place for files looks at none
+    assert files is not None  # without a media store no file is analysed
     pieces, size = [], 0
     async for piece in files.read(sha256):
         size += len(piece)
@@ -149,10 +149,10 @@ async def _bytes(sha256: bytes, files: Files | None) -> bytes:
     return b"".join(pieces)
 
 
-def _rows(stored: StoredPost, sights: list[FileVision], eye: VisionModel | None) -> list[Enrichment]:
-    """What was seen here, or why nothing was; and beside it what a provider saw."""
-    made = [Enrichment(stored.post.id, stored.revision, Kind.VISION, Tier.LOCAL, summarize_post(sights, Tier.LOCAL))]
-    if eye is not None:
+def _rows(stored: StoredPost, sights: list[FileVision], model: VisionModel | None) -> list[Enrichment]:
+    """The local row, with the results or the reasons for none, and the provider's row if there is one."""
+    rows = [Enrichment(stored.post.id, stored.revision, Kind.VISION, Tier.LOCAL, summarize_post(sights, Tier.LOCAL))]
+    if model is not None:
         data = summarize_post(sights, Tier.PROVIDER)
-        made.append(Enrichment(stored.post.id, stored.revision, Kind.VISION, Tier.PROVIDER, data, eye.provider, eye.model, eye.prompt_version))
-    return made
+        rows.append(Enrichment(stored.post.id, stored.revision, Kind.VISION, Tier.PROVIDER, data, model.provider, model.model, model.prompt_version))
+    return rows

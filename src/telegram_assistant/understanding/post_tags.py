@@ -1,4 +1,4 @@
-"""What tagging and retagging share: from posts to stored tags."""
+"""Tagging of posts, shared by the stage `tagging` and by `improving`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,16 +24,16 @@ SEEN = ("description", "text")
 
 @dataclass(frozen=True, slots=True)
 class Tagger:
-    """Everything it takes."""
+    """Tags posts and saves the results."""
 
     gate: Gate
     enrichments: Enrichments
     vocabularies: Vocabularies
 
     async def tag(self, stored: Sequence[StoredPost], *, urgency: Urgency, pays_for_history: bool = False) -> Mapping[PostId, Understood[Tags]]:
-        """Understand and save; what pictures say, as far as they were looked at, belongs to a post's text.
+        """Tags and saves. The vision results known so far count as part of a post's text.
 
-        So it does not matter how often and in which order a post comes by.
+        So it does not matter how often and in which order a post is processed.
         """
         alive = [one for one in stored if one.deleted_at is None]
         if not alive:
@@ -57,7 +57,7 @@ class Tagger:
 
 
 def said_in(row: Enrichment) -> str:
-    """What pictures add to a post's text; empty where they add nothing."""
+    """The text that pictures add to a post; empty if they add nothing."""
     return "\n".join(said for name in SEEN if (said := str(row.data.get(name) or "").strip()))
 
 

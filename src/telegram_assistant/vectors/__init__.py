@@ -1,1 +1,1 @@
-"""Posts by meaning: the vector store behind one protocol, embedded or a server, and what keeps it in step with PostgreSQL."""
+"""Semantic search: vector stores behind one protocol, embedded or a server, and the index that keeps them in sync with PostgreSQL."""

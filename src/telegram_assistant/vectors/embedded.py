@@ -1,8 +1,8 @@
-"""Vectors inside this process: qdrant-edge, a shard in a folder for each collection.
+"""Embedded vectors in this process: qdrant-edge, with one shard in a folder per collection.
 
-The engine lets nothing else run while it works: points go in a few at a time, so that others get their turn between them. An
-index is built by another process, on a copy; what was written meanwhile is carried over while writing goes on, and only the last of
-it while nobody writes: then the copy takes the shard's place.
+The engine blocks the interpreter while it works, so points are written a few at a time and other tasks run in between. Another
+process builds an index on a copy. Points written meanwhile are copied over while writing continues, the last of them while
+writing is locked; then the copy replaces the shard.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ from telegram_assistant.vectors.shard import AT_ONCE, Shard, index_in
 log = get_logger()
 
 INDEX_FROM = 20_000
-"""So many points are compared one by one in a few milliseconds."""
+"""Fewer points are compared one by one in a few milliseconds."""
 INDEX_SHARE = 0.25
-"""Then an index is built again when a quarter of all points is not in it."""
+"""The index is rebuilt when a quarter of all points is not in it."""
 FEW, MAX_ROUNDS = 200, 10
-"""So many points are carried over in a fraction of a second; more of them while writing goes on, again and again."""
+"""FEW points are copied over in a fraction of a second, with writing locked; more are copied first, in rounds, while writing continues."""
 STATE = "shards.json"
 
 
 class EmbeddedVectors:
-    """One process at a time: opening a folder that another one has is InUse."""
+    """Belongs to one process at a time: opening a folder that another process holds raises InUse."""
 
     def __init__(self, folder: Path, lock: TextIO, *, index_from: int) -> None:
         self.where = f"embedded, in the folder {folder}"
@@ -98,7 +98,7 @@ class EmbeddedVectors:
 
     async def search(self, space: Space, sought: VectorQuery) -> tuple[Hit, ...]:
         shard = self._shards.get(self._shown.get(space.name, ""))
-        return () if shard is None or sought.is_in_vain else await shard.search(sought)
+        return () if shard is None or sought.reaches_nothing else await shard.search(sought)
 
     async def count(self, collection: str) -> int:
         shard = self._shards.get(collection)
@@ -112,7 +112,7 @@ class EmbeddedVectors:
             self._indexing = asyncio.create_task(self._index(collection, shard))
 
     async def _index(self, collection: str, shard: Shard) -> None:
-        """A failure costs nothing but time: searches go on without, and it is tried again when as much has been added again."""
+        """Builds an index. After a failure searches continue without it, and the next attempt follows when as many points were added again."""
         shard.indexed = shard.points
         copy = shard.folder.with_suffix(f".{int(shard.folder.suffix[1:]) + 1}")
         is_taken = False
@@ -126,7 +126,7 @@ class EmbeddedVectors:
             is_taken = await self._replace(collection, shard, new)
             if not is_taken:
                 await new.close()
-        except Exception as error:  # noqa: BLE001 -- the engine's are plain ones
+        except Exception as error:  # noqa: BLE001 -- the engine raises plain Exceptions
             log.warning("vectors_not_indexed", collection=collection, why=str(error), what_to_do="searches go on; look at the disk of VECTORS_DIR")
         finally:
             shard.touched = None
@@ -136,7 +136,7 @@ class EmbeddedVectors:
             await _remove(shard)
 
     async def _replace(self, collection: str, shard: Shard, new: Shard) -> bool:
-        """False: the shard was dropped meanwhile."""
+        """Replaces the shard by its indexed copy. Returns False if the shard was dropped meanwhile."""
         for _ in range(MAX_ROUNDS):
             if len(shard.touched or ()) <= FEW:
                 break
@@ -151,7 +151,7 @@ class EmbeddedVectors:
         return True
 
     async def _load(self) -> None:
-        """What the state does not name was not finished: it goes."""
+        """Loads the shards named in the state file, and deletes unfinished ones."""
         file = self._folder / STATE
         state = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"shards": {}, "shown": {}}
         for left in self._folder.glob(f"{PREFIX}*"):
@@ -178,7 +178,7 @@ async def _remove(shard: Shard) -> None:
 
 
 def _locked(folder: Path) -> TextIO:
-    """The engine itself would let a second process make another shard in the same folder."""
+    """Locks the folder; the engine itself would let a second process create a shard in it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = (folder / "lock").open("a", encoding="utf-8")

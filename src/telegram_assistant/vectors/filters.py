@@ -1,4 +1,4 @@
-"""What a search is limited to, said once for both engines."""
+"""Filters of a search, independent of the engine."""
 
 from dataclasses import dataclass
 
@@ -17,13 +17,13 @@ class AnyOf:
 
     @property
     def listed(self) -> list[int] | list[str]:
-        """As the engines want it."""
+        """The values as a list of one type, which the engines require."""
         return [value for value in self.values if isinstance(value, int)] or [str(value) for value in self.values]
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The field is a moment from one to before the other."""
+    """The field is a time in [since, until)."""
 
     field: str
     since: float | None
@@ -32,7 +32,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class PointFilter:
-    """All of `must`, none of `must_not`, and if there are alternatives one of them at least."""
+    """All of `must` hold, none of `must_not`, and at least one of `either` if there are any."""
 
     must: tuple["AnyOf | Between", ...] = ()
     must_not: tuple["AnyOf | Between", ...] = ()
@@ -40,7 +40,7 @@ class PointFilter:
 
 
 def where(sought: VectorQuery) -> PointFilter | None:
-    """None: everything may be found. Who reaches no channel must not ask."""
+    """The filter of a query; None: no filter. The query must reach at least one channel."""
     must: list[AnyOf | Between] = []
     if sought.since or sought.until:
         since, until = (moment.timestamp() if moment else None for moment in (sought.since, sought.until))
@@ -58,7 +58,7 @@ def where(sought: VectorQuery) -> PointFilter | None:
 
 
 def _by_tier(sought: VectorQuery) -> tuple[PointFilter, ...]:
-    """A provider's understanding where the asker may see it and there is one, else the local one."""
+    """Alternatives by tier: the provider's result if it exists and the tenant may see it, otherwise the local one."""
     alternatives = []
     reach = sought.reach
     if reach is None or reach.provider:
@@ -82,7 +82,7 @@ def _understood(sought: VectorQuery, tier: Tier) -> PointFilter:
 
 
 def _within(channels: frozenset[ChannelId], sought: VectorQuery) -> tuple[tuple[AnyOf | Between, ...], ...]:
-    """One alternative for all channels whose windows begin alike; where they begin before what is sought, that is no matter."""
+    """One alternative per group of channels whose windows begin at the same time; windows that begin before `since` need no limit."""
     begins = sought.reach.since if sought.reach else {}
     alike: dict[float | None, list[ChannelId]] = {}
     for channel_id in sorted(channels):

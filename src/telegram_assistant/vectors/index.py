@@ -1,4 +1,4 @@
-"""Keeps the vector store in step with PostgreSQL: whoever writes last leaves the newest state, in whatever order events come."""
+"""Keeps the vector store in sync with PostgreSQL: the last writer leaves the newest state, in whatever order events arrive."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -13,16 +13,16 @@ from telegram_assistant.vectors.protocol import Hit, Point, Searchable, Space, V
 
 
 class MeaningSearch:
-    """Answers questions by meaning. It writes nothing."""
+    """Semantic search. It writes nothing."""
 
     def __init__(self, searchable: Searchable, *, questions: TenantQuestions) -> None:
         self._searchable = searchable
         self._questions = questions
 
     async def nearest(self, question: str, sought: VectorQuery, *, tenant_id: TenantId) -> tuple[Hit, ...] | FallbackReason:
-        """The posts that mean the same as a tenant's question, at the tenant's cost; or why there is no vector of it.
+        """The posts nearest to a tenant's question, at the tenant's cost; or why the question has no vector.
 
-        The vector is made here, by the model that made those of the posts.
+        The vector is computed by the model that computed those of the posts.
         """
         made = await self._questions.vectors([question], tenant_id=tenant_id)
         if made.value is None:
@@ -32,7 +32,7 @@ class MeaningSearch:
 
 
 class VectorIndex:
-    """Writes posts. One per process."""
+    """Writes posts to the vector store. One per process."""
 
     def __init__(self, vectors: Vectors, *, gate: Gate, states: PostStates) -> None:
         self.vectors = vectors
@@ -40,11 +40,11 @@ class VectorIndex:
         self._states = states
 
     async def write(self, post_ids: Collection[PostId], *, into: str | None = None, urgency: Urgency = Urgency.LIVE) -> Mapping[PostId, StateVersion]:
-        """Bring these posts up to date, in `into` or in every collection there is; the version that each was left in.
+        """Updates these posts, in `into` or in every collection; returns the version that each was left in.
 
-        Load, write, look again: what moved meanwhile is written once more, and so is everything when a collection has appeared
-        that was not written to. So a rebuild that begins now, or another writer with an older reading, leaves nothing old behind.
-        A post that is deleted or has no vector has no point.
+        It loads, writes and checks again: posts that changed meanwhile are written again, and so are all posts if a new collection
+        has appeared. So neither a rebuild that begins now nor another writer with an older reading leaves old data behind. A post
+        that is deleted or has no vector has no point.
         """
         written: dict[PostId, StateVersion] = {}
         pending = list(dict.fromkeys(post_ids))
@@ -59,7 +59,7 @@ class VectorIndex:
         return written
 
     async def _first_of(self, space: Space) -> str:
-        """A collection for the first vectors of a model, seen by searches at once."""
+        """Creates a collection for the first vectors of a model, visible to searches at once."""
         collection = space.collection(1)
         await self.vectors.create(space, collection)
         await self.vectors.switch(space, collection)
@@ -71,7 +71,7 @@ class VectorIndex:
     async def _write(
         self, post_ids: Sequence[PostId], states: Mapping[PostId, PostState], collections: set[str], *, into: str | None, urgency: Urgency
     ) -> set[str]:
-        """And the collections that it has written to."""
+        """Writes the posts; returns the collections that it wrote to."""
         shown = {post_id: state for post_id, state in states.items() if state.is_shown}
         texts = {post_id: text for post_id, state in shown.items() if (text := text_of(state.stored.post, state.learnt))}
         made = await self._gate.post_vectors(texts, urgency=urgency) if texts else None

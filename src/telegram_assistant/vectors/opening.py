@@ -1,4 +1,4 @@
-"""Which store is used: a server where QDRANT_URL is set, else the embedded one where VECTORS_DIR is, else none."""
+"""Chooses the vector store: a server if QDRANT_URL is set, otherwise the embedded one if VECTORS_DIR is set, otherwise none."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,7 +17,7 @@ SUBJECT = "vectors"
 
 
 class Used(StrEnum):
-    """Where vectors are."""
+    """Where vectors are stored."""
 
     SERVER = "server"
     EMBEDDED = "embedded"
@@ -36,7 +36,7 @@ def used_by(settings: VectorSettings) -> Used:
 
 @asynccontextmanager
 async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None]:
-    """None: vectors are off. CannotStart where the store that is set cannot be used; InUse where another process has it."""
+    """Opens the store; None if vectors are off. Raises CannotStart if the store cannot be used, InUse if another process holds it."""
     used = used_by(settings)
     if used is Used.OFF:
         yield None
@@ -44,14 +44,14 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
     library, remedy = NEEDS[used]
     if find_spec(library) is None:
         raise CannotStart(f"vectors need {library}, and it is not installed", remedy=remedy)
-    room = import_module(f"telegram_assistant.vectors.{used.value}")
+    module = import_module(f"telegram_assistant.vectors.{used.value}")
     async with AsyncExitStack() as stack:
         if used is Used.SERVER:
-            store = room.ServerVectors(settings)
+            store = module.ServerVectors(settings)
             stack.push_async_callback(store.close)
         else:
             folder = settings.folder or Path()
-            store = await room.EmbeddedVectors.open(folder)
+            store = await module.EmbeddedVectors.open(folder)
             stack.push_async_callback(store.close)
             await stack.enter_async_context(shared_search(store, folder))
         yield store
@@ -59,7 +59,7 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
 
 @asynccontextmanager
 async def open_searchable(settings: VectorSettings) -> AsyncIterator[Searchable | None]:
-    """As `open_vectors`, for a process that only searches: where another process has embedded vectors, that one is asked."""
+    """Like `open_vectors`, for a process that only searches: if another process holds embedded vectors, it searches through that process."""
     async with AsyncExitStack() as stack:
         try:
             searchable: Searchable | None = await stack.enter_async_context(open_vectors(settings))
@@ -69,7 +69,7 @@ async def open_searchable(settings: VectorSettings) -> AsyncIterator[Searchable 
 
 
 async def examine(settings: VectorSettings, model: str) -> list[Finding]:
-    """What is used, by which model, and how many posts are in it."""
+    """Checks the store: its kind, its model and its number of posts."""
     if used_by(settings) is Used.OFF:
         return [off(SUBJECT, "no QDRANT_URL and no VECTORS_DIR: posts are found by their words only")]
     try:

@@ -1,4 +1,4 @@
-"""What a vector store must do for us, and the values that go in and out. The text of a post never does."""
+"""The protocol of vector stores, and its values. The text of a post never enters a store."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,16 +14,16 @@ from telegram_assistant.domain.understanding.policy import Tier
 
 PREFIX = "posts-"
 CHOSEN_FROM = 2.0
-"""So many times as many as are asked for are found by their small copies, and then ranked by the vectors themselves."""
+"""Oversampling: this many times the limit are found by quantized vectors, then ranked by the original ones."""
 
 
 class FieldType(StrEnum):
     """How a field of a point is indexed."""
 
     NUMBER = "number"
-    """Equal to one of many."""
+    """An integer, matched by equality."""
     MOMENT = "moment"
-    """Seconds since 1970, by range."""
+    """Seconds since 1970, matched by range."""
     WORD = "word"
 
 
@@ -34,14 +34,14 @@ FIELDS = {
     "flags": FieldType.WORD,
     **{f"{name}_{tier.value}": FieldType.WORD for tier in Tier for name in ("tags", "topic", "kind")},
 }
-"""What can be filtered by; each has an index."""
+"""The fields that can be filtered by; each has an index."""
 
 type Payload = Mapping[str, int | str | Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Vectors that can be compared: those of one model. Its name is what searches ask for, whichever collection stands behind it."""
+    """Comparable vectors: those of one model. Searches use its name, whichever collection is behind it."""
 
     model: str
     dimension: int
@@ -58,7 +58,7 @@ class Space:
 
 
 def space_in(collection: str, model: str) -> Space | None:
-    """The space of a collection, if it is of this model."""
+    """The space of a collection, if it belongs to this model."""
     numbers = re.search(r"-(\d+)-g\d+$", collection)
     space = Space(model, int(numbers[1])) if numbers else None
     return space if space is not None and space.holds(collection) else None
@@ -70,7 +70,7 @@ def generation_of(collection: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One post."""
+    """One post in the store."""
 
     post_id: PostId
     vector: Sequence[float]
@@ -79,7 +79,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A post that was found, and how near it is: 1 is the same."""
+    """A found post and its similarity; 1 is identical."""
 
     post_id: PostId
     score: float
@@ -87,12 +87,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The channels that somebody may see, by the tier of understanding that is theirs to see there."""
+    """The channels that a tenant may see, by the tier of results that it may see there."""
 
     local: frozenset[ChannelId] = frozenset()
     provider: frozenset[ChannelId] = frozenset()
     since: Mapping[ChannelId, datetime] = field(default_factory=dict)
-    """Where the window of a channel begins; one that is not named here is seen from its beginning."""
+    """Where the window of a channel begins; a channel without an entry is visible from its beginning."""
 
     @property
     def channels(self) -> frozenset[ChannelId]:
@@ -101,11 +101,11 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorQuery:
-    """What is looked for. Several values of one kind mean any of them."""
+    """A search by vector. Of several values of one filter any one matches."""
 
     vector: Sequence[float] = ()
     reach: Reach | None
-    """None: the asker sees every channel, with a provider's understanding."""
+    """None: every channel is visible, with providers' results."""
     limit: int
     since: datetime | None = None
     until: datetime | None = None
@@ -115,38 +115,38 @@ class VectorQuery:
     kinds: tuple[str, ...] = ()
     without_ads: bool = False
     has: tuple[Has, ...] = ()
-    """All of them."""
+    """All of these are required."""
 
     @property
-    def is_in_vain(self) -> bool:
-        """Who reaches no channel finds nothing."""
+    def reaches_nothing(self) -> bool:
+        """Whether the query reaches no channel and so finds nothing."""
         return self.reach is not None and not self.reach.channels
 
 
 class Searchable(Protocol):
-    """What answers searches. Busy is whatever passes."""
+    """A store that can be searched. Raises Busy for passing errors."""
 
     where: str
-    """In words, for people."""
+    """A description for people."""
 
     async def search(self, space: Space, sought: VectorQuery) -> tuple[Hit, ...]:
-        """The nearest first; nothing where there is no such space."""
+        """The nearest posts first; empty if there is no such space."""
         ...
 
 
 class Vectors(Searchable, Protocol):
-    """The store. Every write may run twice; what is written into a collection that is gone is lost with it."""
+    """The store. Every write may run twice; a write to a dropped collection is lost."""
 
     async def collections(self) -> Mapping[str, str | None]:
-        """Every collection of ours, and the name of the space that shows it now; None while it is being built."""
+        """Every collection of this installation, and the name of the space that shows it now; None while it is being built."""
         ...
 
     async def create(self, space: Space, collection: str) -> None:
-        """With its indexes. One that exists stays as it is."""
+        """Creates a collection with its indexes. An existing one stays unchanged."""
         ...
 
     async def switch(self, space: Space, collection: str) -> None:
-        """From now on searches in that space see this collection; at once, for everybody."""
+        """Makes searches in that space see this collection, at once and for all processes."""
         ...
 
     async def drop(self, collection: str) -> None: ...

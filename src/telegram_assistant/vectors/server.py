@@ -23,14 +23,14 @@ RANKED_EXACTLY = models.SearchParams(quantization=models.QuantizationSearchParam
 
 
 class ServerVectors:
-    """One client per process. On the server every name begins with the prefix of this installation; nothing else sees it."""
+    """One client per process. On the server every name begins with the prefix of this installation; callers do not see it."""
 
     def __init__(self, settings: VectorSettings) -> None:
         parts = urlsplit(settings.url)
         self.where = f"Qdrant at {parts.hostname}:{parts.port}" if parts.port else f"Qdrant at {parts.hostname}"
         self._prefix = settings.collection_prefix
         key = settings.api_key.get_secret_value() or None
-        with warnings.catch_warnings(action="ignore"):  # a key over plain HTTP is the operator's choice: often it does not leave the machine
+        with warnings.catch_warnings(action="ignore"):  # a key over plain HTTP is the operator's choice; often it does not leave the machine
             self._client = AsyncQdrantClient(url=settings.url, api_key=key, timeout=TIMEOUT_SECONDS, check_compatibility=False)
 
     async def close(self) -> None:
@@ -83,7 +83,7 @@ class ServerVectors:
                 await self._client.delete(self._prefix + collection, [str(post_id.uuid) for post_id in post_ids], wait=True)
 
     async def search(self, space: Space, sought: VectorQuery) -> tuple[Hit, ...]:
-        if sought.is_in_vain:
+        if sought.reaches_nothing:
             return ()
         points: list[models.ScoredPoint] = []
         with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
@@ -107,7 +107,7 @@ class ServerVectors:
 
 @contextmanager
 def _busy(where: str, *, unless: HTTPStatus | None = None) -> Iterator[None]:
-    """`unless`: that answer is as good as yes. What the server calls our mistake is one."""
+    """Translates errors into Busy. The status `unless` counts as success; a bad request is a bug and is raised unchanged."""
     try:
         yield
     except UnexpectedResponse as error:

@@ -1,4 +1,4 @@
-"""One shard of the embedded engine, in our words. Its library holds Python's lock while it works, and raises plain Exceptions."""
+"""One shard of the embedded engine. Its library holds the GIL while it works, and raises plain Exceptions."""
 
 import asyncio
 import sys
@@ -40,7 +40,7 @@ from telegram_assistant.vectors.protocol import CHOSEN_FROM, FIELDS, FieldType, 
 
 AWAY_SECONDS = 15.0
 FLUSH_EVERY = 2_000
-"""Points; until then they are in the engine's own log, which a crash leaves behind."""
+"""Number of points between flushes; until then they are in the engine's own log, which survives a crash."""
 AT_ONCE = 50
 RANKED_EXACTLY = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=CHOSEN_FROM))
 INDEX_ONE = """
@@ -55,15 +55,15 @@ shard.close()
 
 @dataclass(slots=True)
 class Shard:
-    """An open one. Calls may overlap, closing waits for them."""
+    """An open shard. Calls may overlap; closing waits for them."""
 
     engine: EdgeShard
     folder: Path
     points: int = 0
-    """About: what is written again counts again."""
+    """An estimate: a point that is written again counts again."""
     indexed: int = 0
     touched: set[PostId] | None = None
-    """What was written since a copy was taken; None: there is no copy."""
+    """Points written since a copy was taken; None: there is no copy."""
     unflushed: int = 0
     users: int = 0
     idle: asyncio.Event = field(default_factory=asyncio.Event)
@@ -98,7 +98,7 @@ class Shard:
             self.unflushed = 0
 
     async def carry_over(self, new: "Shard") -> None:
-        """What was written here since the copy was taken, or since the last time, as it is now."""
+        """Copies the current state of points written since the copy was taken, or since the last call, to `new`."""
         touched, self.touched = self.touched or set(), set()
         with self._used():
             await _call(_carried_over, self.engine, new.engine, touched)
@@ -131,7 +131,7 @@ class Shard:
 
 
 async def index_in(folder: Path) -> None:
-    """In a process of its own, gently: it takes a minute for 50,000 points, and here nothing else would get its turn."""
+    """Builds the index in a separate process at low priority: it takes a minute for 50,000 points and would block this process."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", INDEX_ONE, str(folder), stdin=asyncio.subprocess.DEVNULL)
     try:
         if await process.wait():
@@ -143,7 +143,7 @@ async def index_in(folder: Path) -> None:
 
 
 async def _call[**P, T](function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """In a thread. What it says with these words is about this machine, not about what it was given."""
+    """Calls the engine in a thread. An error that begins with `Service` concerns this machine, not the input, and becomes Busy."""
     try:
         return await asyncio.to_thread(function, *args, **kwargs)
     except Exception as error:

@@ -1,7 +1,7 @@
 """Lets other processes of this machine search embedded vectors, over a Unix socket in their folder.
 
-Embedded vectors belong to one process. The socket carries one question and its answer per connection, a line of JSON each;
-whoever may enter the folder may ask.
+Embedded vectors belong to one process. The socket carries one request and its response per connection, a line of JSON each.
+Every process with access to the folder may search.
 """
 
 import asyncio
@@ -37,13 +37,13 @@ HITS = TypeAdapter(tuple[Hit, ...])
 
 @asynccontextmanager
 async def shared_search(store: Searchable, folder: Path) -> AsyncIterator[None]:
-    """Answer searches of other processes until the block ends. The caller owns the folder, so an old socket in it is nobody's."""
+    """Answers searches of other processes until the block ends. The caller holds the folder's lock, so an existing socket is stale."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                asked = REQUEST.validate_json(await reader.readline())
-                writer.write(HITS.dump_json(await store.search(asked.space, asked.sought)) + b"\n")
+                request = REQUEST.validate_json(await reader.readline())
+                writer.write(HITS.dump_json(await store.search(request.space, request.sought)) + b"\n")
                 await writer.drain()
         except (AssistantError, OSError, TimeoutError, ValueError) as error:
             log.warning("shared_search_failed", why=type(error).__name__)
@@ -66,14 +66,14 @@ async def shared_search(store: Searchable, folder: Path) -> AsyncIterator[None]:
 
 
 class SharedVectors:
-    """Embedded vectors that another process has: they can be searched, nothing else."""
+    """Embedded vectors that another process holds; they can only be searched."""
 
     def __init__(self, folder: Path) -> None:
         self.where = f"embedded, in the folder {folder}, of another process"
         self._path = folder / SOCKET
 
     async def search(self, space: Space, sought: VectorQuery) -> tuple[Hit, ...]:
-        """Busy: the other process does not answer."""
+        """Searches through the other process. Raises Busy if it does not answer."""
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 reader, writer = await asyncio.open_unix_connection(self._path, limit=MAX_LINE_BYTES)

@@ -1,4 +1,4 @@
-"""Fetching one large file over https, with its SHA-256."""
+"""Downloads one large file over https and computes its SHA-256."""
 
 import hashlib
 import urllib.error
@@ -18,11 +18,11 @@ ANSWER_SECONDS = 60
 
 
 class ModelUnavailable(Exception):
-    """The text says which file, and why."""
+    """A model file cannot be downloaded; the message names the file and the reason."""
 
 
 def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
-    """Return its SHA-256. Unfetched when the server cannot give it, Rejected when it must not be asked. Blocks."""
+    """Downloads a file and returns its SHA-256. Raises ModelUnavailable if the server fails, Rejected if the address is not allowed. Blocks."""
     check_address(url)
     summed, size = hashlib.sha256(), 0
     try:
@@ -44,7 +44,7 @@ def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
 
 
 def check_address(url: str) -> None:
-    """Rejected for anything but https, or plain http on this machine."""
+    """Raises Rejected for anything but https, or plain http on this machine."""
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_this_machine(parts.hostname or "")):
         raise Rejected(f"models are fetched over https only, not from {url}")

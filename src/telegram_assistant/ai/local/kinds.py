@@ -1,6 +1,6 @@
-"""What a post is, by its signs: an advertisement carries marks that the law or the trade asks for, an opinion says `I`.
+"""Classifies posts by signs: an advertisement carries marks that law or trade require, an opinion says `I`.
 
-Signs are looked for in the words of a text, lower-case, with one space between them and around them.
+Signs are matched against the lower-case words of a text, with one space between and around them.
 """
 
 import re
@@ -11,9 +11,9 @@ _AD_MARK = re.compile(
     r"\berid\b|(?:^|\n|[.#]\s?)реклама\b|#(?:реклама|ad|sponsored|промо)\b|на правах рекламы|рекламодател|"
     r"\bsponsored\b|paid partnership|(?:^|\n)\W{0,3}(?:ad|advertisement|promo)\b\W",
 )
-"""One is enough."""
+"""One mark suffices."""
 _AD_HINTS = ("erid", "реклам", "sponsored", "#ad", "ad:", "промо", "promo", "partnership", "advertisement")
-"""Without one of these there is no mark."""
+"""A text without any of these has no mark; checked first because it is faster."""
 _AD_SIGNS = (
     (" промокод", " promo code", " promocode", " use code ", " купон ", " coupon "),
     (" скидк", " discount", " распродаж", " sale ", " акция действует", " выгодн", " кэшбэк", " кешбэк"),
@@ -32,7 +32,7 @@ _AD_SIGNS = (
     ),
     (" наш партнёр", " наш партнер", " партнёрский материал", " our partner", " special offer", " спецпредложение"),
 )
-"""Of these two kinds."""
+"""Signs of selling, by kind; signs of two kinds suffice."""
 _ENOUGH_SIGNS = 2
 _OPINIONS = (
     *(f" я {verb} " for verb in ("думаю", "считаю", "уверен", "уверена", "убеждён", "убежден", "бы", "верю", "полагаю", "подозреваю", "не понимаю")),
@@ -57,7 +57,7 @@ MAX_CHARACTERS = 4_000
 
 
 def has_ad_marks(text: str, words: str) -> bool:
-    """Advertising, by its mark or by two signs of selling."""
+    """Whether the text is advertising, by a mark or by two kinds of selling signs."""
     beginning = text[:MAX_CHARACTERS].casefold()
     if any(hint in beginning for hint in _AD_HINTS) and _AD_MARK.search(beginning):
         return True

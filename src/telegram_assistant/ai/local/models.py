@@ -1,4 +1,4 @@
-"""Sentence models on this machine: fetched once from a hub, checked, and described by a card beside them."""
+"""Local sentence models: downloaded once from a hub, verified, and described by a card in their folder."""
 
 import hashlib
 import shutil
@@ -15,7 +15,7 @@ from telegram_assistant.errors import Rejected
 DEFAULT_MODEL = "intfloat/multilingual-e5-small"
 CARD = "model.json"
 FILES = {"tokenizer.json": "tokenizer.json", "model.onnx": "onnx/model.onnx"}
-"""What is kept, and where a hub has it."""
+"""The files of a model, and their paths at a hub."""
 FORMATS = {"tokenizer.json": "as the library tokenizers writes it", "model.onnx": "ONNX, from input_ids and attention_mask to last_hidden_state"}
 NAME = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
 REVISION = r"([0-9a-f]{40})?"
@@ -23,7 +23,7 @@ REVISION = r"([0-9a-f]{40})?"
 
 @dataclass(frozen=True, slots=True)
 class PinnedFile:
-    """The commit at the hub, and what its files must be."""
+    """The commit at the hub, and the SHA-256 of its files."""
 
     revision: str
     sha256: Mapping[str, str]
@@ -41,7 +41,7 @@ PINNED = {
 
 
 class ModelCard(BaseModel):
-    """How a model wants to be asked, and what was fetched."""
+    """The prefixes and limits of a model, and the files that were downloaded."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -55,7 +55,7 @@ class ModelCard(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class InstalledModel:
-    """A model that can be used."""
+    """A model that is ready for use."""
 
     card: ModelCard
     folder: Path
@@ -67,7 +67,7 @@ def folder_of(models: Path, name: str) -> Path:
 
 
 def read_card(folder: Path) -> ModelCard:
-    """Rejected when the folder holds no model."""
+    """Reads the card. Raises Rejected if the folder holds no model."""
     try:
         return ModelCard.model_validate_json((folder / CARD).read_bytes())
     except (OSError, ValidationError) as error:
@@ -79,7 +79,7 @@ def write_card(folder: Path, card: ModelCard) -> None:
 
 
 def card_of(name: str, revision: str | None = None) -> ModelCard:
-    """The e5 family wants to be told which text is a question; the others are asked plainly."""
+    """The card of a model. The e5 family needs prefixes that distinguish queries from passages; others need none."""
     if revision is None:
         revision = PINNED[name].revision if name in PINNED else ""
     if "e5" in name.rpartition("/")[2].lower().split("-"):
@@ -94,9 +94,9 @@ def installed(models: Path) -> Iterator[InstalledModel]:
 
 
 def pull(name: str, *, models: Path, hub: str, tell: Callable[[str, int], None], revision: str | None = None) -> InstalledModel:
-    """Fetch a model that is not here yet, or accept one whose files somebody has put into its folder.
+    """Downloads a missing model, or accepts one whose files were put into its folder by hand.
 
-    The folder holds a model when everything in it is complete and checked. Blocks, so call it in a thread.
+    The folder appears only when all files are complete and verified. Blocks, so call it in a thread.
     """
     try:
         card = card_of(name, revision)
@@ -130,7 +130,7 @@ def _fetch_all(card: ModelCard, folder: Path, hub: str, tell: Callable[[str, int
 
 
 def _checked(sums: dict[str, str], card: ModelCard) -> dict[str, str]:
-    """Rejected where a file is not the one that this release was made for."""
+    """Raises Rejected if a file of a pinned model has another SHA-256."""
     pin = PINNED.get(card.name)
     for file, wanted in pin.sha256.items() if pin is not None and pin.revision == card.revision else ():
         if sums[file] != wanted:

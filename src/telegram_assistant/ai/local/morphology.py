@@ -14,13 +14,13 @@ from telegram_assistant.ai.outputs import EntityKind
 
 NAMES = {"Geox": EntityKind.PLACE, "Orgn": EntityKind.ORGANISATION, "Name": EntityKind.PERSON, "Surn": EntityKind.PERSON, "Patr": EntityKind.PERSON}
 SURE = 0.3
-"""Of a word's readings so much must be a name."""
+"""The share of a word's readings that must be a name."""
 MAX_READINGS = 6
 MAX_COMBINATIONS = 500
 
 
 def dictionary() -> tuple[Forms, NameDictionary]:
-    """Loads the dictionary, about 15 MB; words are remembered, because people use few."""
+    """Loads the dictionary, about 15 MB. Words are cached, because texts use few different ones."""
     analyser = MorphAnalyzer()
 
     def forms(word: str) -> frozenset[str]:
@@ -56,6 +56,6 @@ def _kind_in(reading: Parse) -> EntityKind | None:
 
 
 def _agreement(readings: tuple[Parse, ...]) -> tuple[bool, int, float]:
-    """How plausible these readings are together; most names are those of one person or place."""
+    """How plausible these readings are together; most names belong to one person or place."""
     grammar = {(one.tag.case, one.tag.number, one.tag.gender) for one in readings}
     return len(grammar) == 1, sum(one.tag.number == "sing" for one in readings), prod(one.score for one in readings)

@@ -1,6 +1,7 @@
-"""People, places and organisations by how their names are written: large, within a sentence; each in its dictionary form.
+"""Finds names of people, places and organisations by their capital letters within a sentence, each in its dictionary form.
 
-A network finds more (natasha's takes 45 ms of a core for a post of 400 characters, measured); this takes a fiftieth of a millisecond.
+A neural network finds more (natasha's takes 45 ms of a core for a post of 400 characters, measured); this takes a fiftieth of a
+millisecond.
 """
 
 import re
@@ -14,9 +15,9 @@ MAX_NAMES = 10
 MAX_CHARACTERS = 4_000
 LONGEST = 100
 MAX_WORD_CHARACTERS = 30
-"""No name is longer, and a dictionary takes words apart: the longer, the longer it takes."""
+"""No name is longer, and the dictionary analyses long words slowly."""
 MAX_LOOKUPS = 30
-"""Words of one text that the dictionary is asked about; each takes up to a millisecond."""
+"""The most dictionary lookups per text; each takes up to a millisecond."""
 _RUN = re.compile(r"(?<![\w#@/])[A-ZА-ЯЁ][\w’'-]*(?:[ \u00a0](?:of |de |van |von |the )?[A-ZА-ЯЁ][\w’'-]*)*")
 _BEGINS = re.compile(r"(?:^|[.!?…:;\n«\"“—–-]\s*|\W{3,})$")
 _ORGANISATION = re.compile(
@@ -30,29 +31,29 @@ _TWO_WORDS = 2
 
 @dataclass(frozen=True, slots=True)
 class NameDictionary:
-    """What is known of Russian words, in lower case."""
+    """Lookups of Russian words, in lower case."""
 
     kind_of: Callable[[str], EntityKind | None]
-    """What a word is the name of; None for no name."""
+    """The kind of entity that a word names; None if it is no name."""
     nominative: Callable[[tuple[str, ...]], tuple[str, ...]]
-    """The words of one name as a dictionary has them: they agree in case, number and gender."""
+    """The words of one name in the nominative; they agree in case, number and gender."""
 
 
 NO_DICTIONARY = NameDictionary(kind_of=lambda _word: None, nominative=lambda words: words)
 
 
 def names_in(text: str, dictionary: NameDictionary) -> tuple[NamedEntity, ...]:
-    """In the order of the text, each once, whatever case it stands in."""
+    """The distinct names of a text in its order, whatever grammatical case they stand in."""
     found: dict[str, EntityKind] = {}
-    for name, kind in _found(text[:MAX_CHARACTERS], _sparing(dictionary)):
+    for name, kind in _found(text[:MAX_CHARACTERS], _limited(dictionary)):
         found.setdefault(name[:LONGEST], kind)
         if len(found) == MAX_NAMES:
             break
     return tuple(NamedEntity(text=name, kind=kind) for name, kind in found.items())
 
 
-def _sparing(dictionary: NameDictionary) -> NameDictionary:
-    """Asks about so many words and no more, and about none that is no word."""
+def _limited(dictionary: NameDictionary) -> NameDictionary:
+    """Limits the number of lookups and the length of words."""
     lookups = 0
 
     def kind_of(word: str) -> EntityKind | None:
@@ -75,7 +76,7 @@ def _found(text: str, dictionary: NameDictionary) -> Iterator[tuple[str, EntityK
 
 
 def _canonical(name: str, dictionary: NameDictionary) -> str:
-    """In the nominative, with large letters where the text has them. What is all in large letters may be an abbreviation and stays."""
+    """The name in the nominative, capitalised like the text. A name in capitals may be an abbreviation and stays unchanged."""
     if name.isupper():
         return name
     words = name.split()
@@ -91,7 +92,7 @@ def _written_like(written: str, form: str) -> str:
 
 
 def _russian(name: str, dictionary: NameDictionary, *, begins: bool) -> Iterator[tuple[str, EntityKind]]:
-    """A dictionary knows; at the beginning of a sentence only a name and a surname together are believed."""
+    """Names found by the dictionary. At the beginning of a sentence a person needs both name and surname."""
     words = [(word, dictionary.kind_of(word.casefold())) for word in name.split()]
     for kind, some in groupby(words, key=lambda word: word[1]):
         together = " ".join(word for word, _ in some)
@@ -106,7 +107,7 @@ def _russian(name: str, dictionary: NameDictionary, *, begins: bool) -> Iterator
 
 
 def _english(name: str, before: str, *, begins: bool) -> EntityKind | None:
-    """No dictionary: what stands around the name."""
+    """The kind of an English name by its context, without a dictionary."""
     if _ORGANISATION.search(name) or (name.isupper() and len(name) > _TWO_WORDS and not begins):
         return EntityKind.ORGANISATION
     if _TITLED.match(name):

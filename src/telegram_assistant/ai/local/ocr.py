@@ -1,4 +1,4 @@
-"""Text in pictures, read by tesseract in a sandbox with limits: pictures come from strangers."""
+"""Reads text in pictures with tesseract, in a sandbox with limits, because pictures come from strangers."""
 
 import asyncio
 import shutil
@@ -17,7 +17,7 @@ MAX_MEMORY_BYTES = 2_000_000_000
 MAX_CPU_SECONDS = 20
 MAX_CHARACTERS = 10_000
 MIN_CONFIDENCE = 60.0
-"""Of a line, in percent, averaged over its letters. Below it tesseract mostly sees letters in what is none."""
+"""The lowest accepted confidence of a line in percent, averaged over its letters. Below it tesseract mostly sees letters where there are none."""
 DATA = ("/usr/share/tesseract-ocr", "/usr/share/tessdata", "/usr/local/share/tessdata", "/opt/homebrew/share/tessdata")
 LISTING_SECONDS = 30
 WORD_LEVEL = "5"
@@ -25,13 +25,13 @@ COLUMNS = 12
 
 
 def ocr_command() -> str | None:
-    """Where tesseract is; None when it is not installed."""
+    """The path of tesseract; None if it is not installed."""
     return shutil.which("tesseract")
 
 
 @cache
 def missing_languages(command: str) -> tuple[str, ...]:
-    """Languages that we ask for and tesseract has no data for. Asked once; blocks for some milliseconds."""
+    """Required languages for which tesseract has no data. Cached; blocks for some milliseconds."""
     try:
         listed = subprocess.run([command, "--list-langs"], capture_output=True, text=True, check=True, timeout=LISTING_SECONDS)  # noqa: S603 -- it is given no stranger's bytes
     except (OSError, subprocess.SubprocessError):
@@ -40,7 +40,7 @@ def missing_languages(command: str) -> tuple[str, ...]:
 
 
 def ocr_rules(command: str) -> Rules:
-    """It may load itself and the data of its languages."""
+    """Sandbox rules: tesseract may read its own libraries and language data."""
     return Rules(
         read=(*SYSTEM_LIBRARIES, *DATA, *DEVICES),
         execute=(command, *LOADERS),
@@ -50,9 +50,9 @@ def ocr_rules(command: str) -> Rules:
 
 
 async def read_text(picture: Picture, *, command: str, timeout_seconds: float = 20.0) -> str:
-    """Text that tesseract is sure of; ProviderFailed when it cannot read the picture, or lacks a language."""
+    """The text that tesseract reads with confidence. Raises ProviderFailed if it cannot read the picture or lacks a language."""
     missing = await asyncio.to_thread(missing_languages, command)
-    if missing:  # in the letters of another language it would read nonsense
+    if missing:  # with the letters of another language it would read nonsense
         raise ProviderFailed(Failure.REFUSED, f"tesseract has no data for {' and '.join(missing)}")
     if len(picture.data) > MAX_BYTES:
         raise ProviderFailed(Failure.UNUSABLE, "the picture is too large to be read")
@@ -73,7 +73,7 @@ async def read_text(picture: Picture, *, command: str, timeout_seconds: float = 
 
 
 def confident_text(table: str) -> str:
-    """The lines of tesseract's table of words that it is sure of on average."""
+    """The lines of tesseract's word table with enough average confidence."""
     rows = [row for row in (line.split("\t") for line in table.splitlines()) if len(row) == COLUMNS and row[0] == WORD_LEVEL and row[11].strip()]
     lines = []
     for _, words in groupby(rows, key=lambda row: row[1:5]):

@@ -1,4 +1,4 @@
-"""Vectors from a sentence model in a folder: tokenizer.json, model.onnx, and model.json, which says how it wants to be asked."""
+"""Vectors from a sentence model in a folder: tokenizer.json, model.onnx, and model.json with its prefixes and limits."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ BATCH = 16
 
 
 class SentenceModel:
-    """One loaded model. Calls take the time of a core: run them in a thread."""
+    """One loaded model. Calls keep a core busy: run them in a thread."""
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
         self._card = read_card(folder)

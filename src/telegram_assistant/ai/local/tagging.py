@@ -1,4 +1,4 @@
-"""Tags of a text by its words. Forms of all words are laid out once, so reading a post is looking its words up."""
+"""Tags a text by its words. An index of all word forms is built once, so tagging a post is a lookup of its words."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,19 +14,19 @@ from telegram_assistant.domain.posts.language import language_of
 from telegram_assistant.domain.understanding.vocabulary import MAX_PROPOSALS, MAX_TAGS, Vocabulary, language_for, tag_in
 
 LOCAL_MODEL = "words/3"
-"""Raise it when rules or words change: `tga retag` then finds what was made before."""
+"""Raise the number when rules or words change: `tga retag` then finds older results."""
 STRONG, FAINT = 2, 1
 ENOUGH = 2
-"""One word that is plain, or two that hint."""
+"""The score that a tag needs: one strong word, or two weak ones."""
 SECOND_SIGN = 2
 OFTEN = 3
-"""More of the same word says no more."""
+"""More occurrences of the same word add nothing."""
 MAX_LOOKS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Sign:
-    """What a word, or several together, say for a tag."""
+    """The weight of a word, or of several words together, for a tag."""
 
     words: frozenset[int]
     tag: str
@@ -35,17 +35,17 @@ class _Sign:
 
 @dataclass(frozen=True, slots=True)
 class VocabularyIndex:
-    """One language's vocabulary, laid out."""
+    """The index of one language's vocabulary."""
 
     topics: Mapping[str, str]
     heads: Mapping[str, str]
-    """The tag that is a topic's own name."""
+    """The tag that names the topic itself, by topic."""
     numbers: Mapping[str, tuple[int, ...]]
-    """By form, the words that it may be a form of."""
+    """The numbers of the words of which a form may be a form."""
     signs: Mapping[int, tuple[_Sign, ...]]
 
     def scores(self, words: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
-        """How much speaks for each tag, and how many different signs do."""
+        """The score of each tag, and the number of its different signs."""
         numbers = self.numbers
         seen = Counter(number for word in words if word in numbers for number in numbers[word])
         scores: Counter[str] = Counter()
@@ -58,9 +58,9 @@ class VocabularyIndex:
         return scores, signs
 
     def tags(self, words: Iterable[str]) -> tuple[tuple[str, ...], str]:
-        """The tags that fit best, and the topic with the most evidence, of two equal ones the first; none where it is one word against another.
+        """The best tags, and the topic with the most evidence; the first of equals, and none if it is one word against another.
 
-        A word may mean something else than its tag does, so a tag outside the topic needs a second, different sign.
+        A word may mean something other than its tag, so a tag outside the topic needs a second, different sign.
         """
         scores, signs = self.scores(words)
         weights: Counter[str] = Counter()
@@ -79,7 +79,7 @@ class VocabularyIndex:
 
 
 class LocalTagger:
-    """Holds the laid-out vocabularies; a vocabulary that has grown is laid out again."""
+    """Holds the indexes of the vocabularies; a changed vocabulary is indexed again."""
 
     def __init__(self, forms: Forms, names: NameDictionary) -> None:
         self._forms = lru_cache(maxsize=100_000)(forms)
@@ -121,7 +121,7 @@ class LocalTagger:
                 weight = FAINT if phrase.startswith(WEAK) else STRONG
                 parts = frozenset(words.setdefault(self._forms(word), len(words)) for word in WORD.findall(phrase.casefold()))
                 if parts:
-                    signs.setdefault(max(parts), {})[_Sign(parts, tag, weight)] = None  # two forms of one word say a thing once
+                    signs.setdefault(max(parts), {})[_Sign(parts, tag, weight)] = None  # two forms of one word count once
         numbers: dict[str, tuple[int, ...]] = {}
         for forms, number in words.items():
             for form in forms:

@@ -1,4 +1,4 @@
-"""The local provider: what can be understood on this machine, with as much of it as is installed."""
+"""The local provider: tags, text in pictures and vectors on this machine, as far as the libraries are installed."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ SUBJECT = "local understanding"
 LIBRARIES = "all its libraries are installed"
 OCR_SUBJECT = "tesseract"
 PICTURES_AT_ONCE = max(1, (os.cpu_count() or 1) // 2)
-"""Reading one keeps a processor busy for about a second."""
+"""Reading one picture keeps a processor busy for about a second."""
 
 type Embedder = Callable[[Sequence[str], TextKind], tuple[Vector, ...]]
 
@@ -37,7 +37,7 @@ def is_there(*libraries: str) -> bool:
 
 
 class LocalModels:
-    """Keeps the dictionary, the network and the model in memory once they were needed."""
+    """Loads the dictionary and the models on first use, and keeps them in memory."""
 
     def __init__(self, *, models: Path) -> None:
         self._models = models
@@ -46,17 +46,17 @@ class LocalModels:
         self._readings = asyncio.Semaphore(PICTURES_AT_ONCE)
 
     async def tags(self, materials: Sequence[Material], *, vocabulary: Vocabulary) -> list[Tags]:
-        """What each is about, as far as words tell."""
+        """Tags each material by its words."""
         tagger = await self.load()
         return await asyncio.to_thread(_tags, tagger, materials, vocabulary)
 
     async def load(self) -> LocalTagger:
-        """Takes a second, once; who may be in a hurry later calls it before."""
+        """Loads the tagger, which takes a second, once. Call it early to avoid the delay later."""
         async with self._loading:
             return await asyncio.to_thread(_load_tagger)
 
     async def picture(self, picture: Picture) -> PictureFacts:
-        """Only what is written in it. ProviderFailed where it cannot be read."""
+        """Reads only the text of a picture. Raises ProviderFailed if it cannot be read."""
         command = ocr_command()
         if command is None:
             raise ProviderFailed(Failure.REFUSED, "tesseract is not installed")
@@ -64,7 +64,7 @@ class LocalModels:
             return PictureFacts(text=await read_text(picture, command=command))
 
     async def embed(self, texts: Sequence[str], kind: TextKind, *, model: str, timeout_seconds: float) -> Embedded:
-        """Rejected when the model was not fetched; local work takes its time, so the timeout is for others."""
+        """Computes vectors; ignores the timeout. Raises Rejected if the model was not downloaded."""
         del timeout_seconds
         async with self._loading:
             if model not in self._embedders:
@@ -98,7 +98,7 @@ def _tags(tagger: LocalTagger, materials: Sequence[Material], vocabulary: Vocabu
 
 
 def examine(models: Path, model: str | None) -> list[Finding]:
-    """What is here for understanding without a key. No model: a provider makes the vectors."""
+    """Checks what is installed for local understanding. `model` None: a provider computes the vectors."""
     missing = [library for library in ("pymorphy3", "onnxruntime", "tokenizers") if not is_there(library)]
     findings = [warning(SUBJECT, f"works with less: {', '.join(missing)} not installed", remedy=INSTALL) if missing else ok(SUBJECT, LIBRARIES)]
     findings.append(examine_ocr(ocr_command()))
@@ -110,7 +110,7 @@ def examine(models: Path, model: str | None) -> list[Finding]:
 
 
 def examine_ocr(command: str | None) -> Finding:
-    """Whether tesseract has the languages that it is asked for."""
+    """Checks whether tesseract has data for the required languages."""
     if command is None:
         return off(OCR_SUBJECT, "not installed, so text in pictures is not read here (apt install tesseract-ocr tesseract-ocr-rus)")
     missing = missing_languages(command)

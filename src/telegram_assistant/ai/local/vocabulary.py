@@ -1,4 +1,4 @@
-"""The packaged vocabulary: what every installation begins with, and the words that make each tag plausible."""
+"""The packaged vocabulary: the initial tags of every installation, and the words that indicate each tag."""
 
 import tomllib
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ from importlib.resources import files
 from telegram_assistant.domain.understanding.vocabulary import LANGUAGES, Vocabulary
 
 WEAK = "~"
-"""Before a word that only hints at its tag."""
+"""Prefix of a word that is only a weak sign of its tag."""
 
 
 @cache
 def _packaged(language: str) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """By topic and tag, the words."""
+    """The words, by topic and tag."""
     read = tomllib.loads((files("telegram_assistant.ai") / "vocabulary" / f"{language}.toml").read_text(encoding="utf-8"))
     return {topic: {tag: _words(tag, said) for tag, said in tags.items()} for topic, tags in read.items()}
 
@@ -25,7 +25,7 @@ def _words(tag: str, said: str) -> tuple[str, ...]:
 
 @cache
 def packaged_words(language: str) -> Mapping[str, tuple[str, ...]]:
-    """By tag, in the order of the file; a topic's own tag is its first."""
+    """The words by tag, in the order of the file; the first tag of a topic names the topic itself."""
     return {tag: words for tags in _packaged(language).values() for tag, words in tags.items()}
 
 

@@ -1,4 +1,4 @@
-"""Words and their forms without a dictionary: endings of English, and those of Russian nouns as far as they are regular."""
+"""Word forms without a dictionary: English endings, and the regular endings of Russian nouns."""
 
 import re
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 HASHTAG = re.compile(r"(?<![\w/&])#([^\W\d_]\w{1,39})")
 MAX_CHARACTERS = 20_000
-"""What a post is about is said before that."""
+"""A post states its subject before this."""
 _VOWELS = "aeiou"
 _DOUBLES = re.compile(r"[^aeiou][aeiou][^aeiouwxy]$")
 _RUSSIAN_ENDINGS = {
@@ -21,7 +21,7 @@ _RUSSIAN_ENDINGS = {
 }
 
 type Forms = Callable[[str], frozenset[str]]
-"""Every form in which a word may stand in a text, lower-case."""
+"""Returns every form of a word, in lower case."""
 
 
 def plain_forms(word: str) -> frozenset[str]:

@@ -30,7 +30,7 @@ from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BACKFILL_JOBS, forget_channel
-from telegram_assistant.telemetry.waits import Waits, noting_waits
+from telegram_assistant.telemetry.waits import Waits, collect_waits
 
 log = get_logger()
 
@@ -165,7 +165,7 @@ class AccountLoop:
         """Run one poll with its retries. Returns False if it failed. Flooded, AccountRefused and a lost account end all polls."""
         deps, channel = self._deps, run.channel
         try:
-            with noting_waits() as waits:
+            with collect_waits() as waits:
                 await attempt_run(run, poller=deps.poller, attempts=deps.settings.attempts, stopping=self._stopping)
         except Flooded:
             self._record_run(run, RunStatus.FLOOD, waits)

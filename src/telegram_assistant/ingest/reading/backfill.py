@@ -25,7 +25,7 @@ from telegram_assistant.stores.postgres.posts.raw_messages import RawMessages
 from telegram_assistant.stores.redis.marks import Marks
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BACKFILL_JOBS
-from telegram_assistant.telemetry.waits import noting_waits
+from telegram_assistant.telemetry.waits import collect_waits
 
 log = get_logger()
 
@@ -80,7 +80,7 @@ class Backfiller:
         if not await self._begin(job):
             await self._backfills.pause(job, posts=0, seconds=LOCKED_SECONDS)
             return step
-        with noting_waits() as waits:
+        with collect_waits() as waits:
             await self._work(job, step, max_pages)
         record_waits(job.channel_id, waits)
         return step

@@ -30,7 +30,7 @@ from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telemetry.health import Health, State
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import forget_channel
-from telegram_assistant.telemetry.waits import Waits, noting_waits
+from telegram_assistant.telemetry.waits import Waits, collect_waits
 
 log = get_logger()
 
@@ -198,7 +198,7 @@ class PreviewLoop:
         run = self._starter.begin(channel, mark, now)
         self._read.add(channel.channel_id)
         try:
-            with noting_waits() as waits:
+            with collect_waits() as waits:
                 await attempt_run(run, poller=deps.poller, attempts=deps.settings.attempts, stopping=self._stopping)
         except Flooded:
             self._record_run(run, RunStatus.FLOOD, waits)

@@ -24,7 +24,7 @@ class FileResult:
     """The vision result of a file. `same_as` is another file with the same picture from which it was copied."""
 
     seen: Seen
-    eye: VisionModel
+    model: VisionModel
     same_as: bytes | None = None
 
 
@@ -58,10 +58,10 @@ class MediaResults:
 
     async def keep(self, sha256: bytes, tier: Tier, result: FileResult) -> None:
         """Replaces the result of a tier, which may come from another model. Does nothing for a deleted file."""
-        eye = result.eye
+        model = result.model
         async with self._transactions.begin() as connection:
             await connection.execute(
-                KEEP, sha256, tier.value, eye.provider, eye.model, eye.prompt_version, result.same_as, to_json(result.seen.as_json()).decode()
+                KEEP, sha256, tier.value, model.provider, model.model, model.prompt_version, result.same_as, to_json(result.seen.as_json()).decode()
             )
 
     async def remember_look(self, sha256: bytes, look: Look) -> None:
@@ -73,7 +73,9 @@ class MediaResults:
                 look.fine.to_bytes(FINE_BYTES),
             )
 
-    async def same_picture(self, sha256: bytes, look: Look, *, words: str, channel_id: ChannelId, eyes: frozenset[VisionModel]) -> FileResult | None:
+    async def same_picture(
+        self, sha256: bytes, look: Look, *, words: str, channel_id: ChannelId, models: frozenset[VisionModel]
+    ) -> FileResult | None:
         """A provider's result for another file with the same picture. Results from private or protected channels stay there."""
         if look.is_plain:
             return None
@@ -83,8 +85,8 @@ class MediaResults:
         for row in rows:
             other = Look(row["phash"] % 2**COARSE_BITS, int.from_bytes(row["phash_fine"]))
             result = _result(row)
-            if result.eye in eyes and is_same_picture(look, other, words=words, other_words=row["words"]):
-                return FileResult(result.seen, result.eye, same_as=row["sha256"])
+            if result.model in models and is_same_picture(look, other, words=words, other_words=row["words"]):
+                return FileResult(result.seen, result.model, same_as=row["sha256"])
         return None
 
 

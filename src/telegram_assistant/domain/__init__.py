@@ -1,1 +1,1 @@
-"""The words of the house: frozen values and pure functions. Nothing here waits, reads or writes."""
+"""The domain model: frozen values and pure functions without I/O."""

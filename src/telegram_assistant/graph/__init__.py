@@ -1,1 +1,1 @@
-"""Who forwards whom, who links where and who speaks of whom, in Neo4j: optional, and kept in step with PostgreSQL."""
+"""The graph of forwards, links and mentions in Neo4j: optional, and kept in sync with PostgreSQL."""

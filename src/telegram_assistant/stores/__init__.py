@@ -1,1 +1,1 @@
-"""Where things are kept. Connections and sessions never leave this room; one public method is one short transaction."""
+"""Stores: PostgreSQL, Redis and files. Connections never leave this package; one public method is one short transaction."""

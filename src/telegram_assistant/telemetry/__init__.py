@@ -1,1 +1,1 @@
-"""How the program is watched: logs, metrics, traces, health."""
+"""Telemetry: logs, metrics, traces, health."""

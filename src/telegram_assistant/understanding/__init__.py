@@ -1,1 +1,1 @@
-"""From posts to stored tags and picture descriptions: shared by stages and by the loop that improves results later."""
+"""Tagging and picture analysis of posts, shared by the stages and by the loop that improves results later."""

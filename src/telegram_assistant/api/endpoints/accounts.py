@@ -31,7 +31,7 @@ EXAMPLE = {
     "open_backfills": 2,
     "requests_per_second": 0.41,
     "risk": "careful",
-    "reasons": [{"risk": "careful", "why": "messages.getHistory was told to wait lately: it goes at 70% of its speed"}],
+    "reasons": [{"risk": "careful", "why": "Telegram has limited messages.getHistory recently: it runs at 70% of its speed"}],
     "methods": [
         {
             "method": "contacts.resolveUsername",

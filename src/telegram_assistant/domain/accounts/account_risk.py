@@ -71,7 +71,7 @@ STATES = {
     AccountState.LOGGED_OUT: RiskReason(
         Risk.LOST, "its login was ended at Telegram; if it was not you, look at Settings, Devices, then log in again"
     ),
-    AccountState.QUARANTINED: RiskReason(Risk.AT_RISK, "it is in quarantine; nothing is sent until somebody has looked into it"),
+    AccountState.QUARANTINED: RiskReason(Risk.AT_RISK, "it is in quarantine; nothing is sent until a person resumes it"),
     AccountState.PAUSED: RiskReason(Risk.SAFE, "it is paused, so nothing is sent"),
     AccountState.NEW: RiskReason(Risk.SAFE, "nobody is logged in yet"),
     AccountState.LOGGING_OUT: RiskReason(Risk.SAFE, "it is being logged out"),
@@ -94,7 +94,7 @@ def _of_state(state: AccountState, state_reason: str | None, *, is_held: bool, o
     elif not is_held:
         yield RiskReason(Risk.CAREFUL, "no process uses it at this moment; is the ingest role running?")
     elif overdue:
-        yield RiskReason(Risk.CAREFUL, f"{overdue} of its channels wait for longer than planned: it is asked for all it may")
+        yield RiskReason(Risk.CAREFUL, f"{overdue} of its channels wait longer than planned: the account is at the limit of its requests")
 
 
 def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
@@ -102,16 +102,16 @@ def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
     if left > 0:
         risk = Risk.AT_RISK if left > SERIOUS_SECONDS else Risk.CAREFUL
         yield RiskReason(
-            risk, f"Telegram asks to leave {use.method} alone for {_duration(left)}; the wait is kept, do not use the account elsewhere meanwhile"
+            risk, f"Telegram has blocked {use.method} for {_duration(left)}; the program waits, do not use the account elsewhere meanwhile"
         )
     if use.pace < SLOW:
-        yield RiskReason(Risk.AT_RISK, f"{use.method} was told to wait again and again: it goes at {use.pace:.0%} of its speed, and recovers slowly")
+        yield RiskReason(Risk.AT_RISK, f"Telegram has limited {use.method} repeatedly: it runs at {use.pace:.0%} of its speed and recovers slowly")
     elif use.pace < 1:
-        yield RiskReason(Risk.CAREFUL, f"{use.method} was told to wait lately: it goes at {use.pace:.0%} of its speed")
+        yield RiskReason(Risk.CAREFUL, f"Telegram has limited {use.method} recently: it runs at {use.pace:.0%} of its speed")
     for one in use.allowances:
         fills_slowly = one.full_in_seconds is not None and one.full_in_seconds > SLOWLY_SECONDS
         if fills_slowly and one.left is not None and one.left < NEARLY_EMPTY * one.at_once:
-            yield RiskReason(Risk.CAREFUL, f"nearly all of {use.method} that may be used today is used")
+            yield RiskReason(Risk.CAREFUL, f"today's budget for {use.method} is nearly used up")
 
 
 def _duration(seconds: float) -> str:

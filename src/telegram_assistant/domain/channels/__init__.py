@@ -1,1 +1,1 @@
-"""Channels: how they are named, when they are read, and what of them is proven to be read."""
+"""Channels: references, requests to follow, coverage, and when they are read."""

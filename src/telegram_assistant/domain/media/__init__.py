@@ -1,1 +1,1 @@
-"""Files of posts, and what is seen in them."""
+"""Files of posts and their vision results."""

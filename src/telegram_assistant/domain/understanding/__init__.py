@@ -1,1 +1,1 @@
-"""What is understood about posts: policies, tags, spending, linked pages and the text for embeddings."""
+"""Understanding of posts: policies, tags, spending, linked pages and the text for embeddings."""

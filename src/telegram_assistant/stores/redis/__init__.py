@@ -1,1 +1,1 @@
-"""Redis beside the streams: leases, marks, caches. Nothing here is the truth; it can be lost and made again."""
+"""Redis beside the streams: locks, marks, caches, limits. All of it can be lost and rebuilt; PostgreSQL is the source of truth."""

@@ -1,1 +1,1 @@
-"""Files of posts: what is stored, what is seen in them, and their upkeep."""
+"""Files of posts: download queue, stored objects, vision results and upkeep."""

@@ -110,7 +110,8 @@ class WordSearch:
         The budget is checked between two steps, so a search may take a little longer.
         """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(  # the parameters are those of the function, in its order
+            rows = await connection.fetch(
+                # words, channels, since, $4-$6 position, languages, bits of `Has`, tags, kinds, with ads, most matches, time budget
                 "SELECT * FROM search_words($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
                 words,
                 None if limits.channels is None else list(limits.channels),

@@ -1,1 +1,1 @@
-"""What is understood about posts: results, policies, vocabularies, linked pages and spending."""
+"""Understanding of posts: results, policies, vocabularies, linked pages and spending."""

@@ -72,6 +72,7 @@ class QuestionLedger:
         (payer,) = payers
         async with self._transactions.begin() as connection:
             is_reserved = await connection.fetchval(
+                # call, payer, money in millionths, tokens, work, purpose, provider, model, lifetime
                 "SELECT reserve_for_question($1, $2, $3, $4, $5, $6, $7, $8, $9)",
                 call.call_id,
                 payer,

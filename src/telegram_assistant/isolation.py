@@ -19,7 +19,7 @@ STARTING_SECONDS = 60.0
 MAX_LINE_BYTES = 4_000_000
 
 
-class Isolated:
+class IsolatedProcesses:
     """A pool of processes that run one module. Each starts when it is first needed."""
 
     def __init__(self, module: str, *, at_once: int, max_seconds: float, max_uses: int, rules: Rules | None = None) -> None:

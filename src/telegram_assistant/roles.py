@@ -126,7 +126,7 @@ async def run_roles(
     CHANNEL_BOUND.channels = settings.telemetry.max_channel_series
     _warn_of_weak_key(settings.http)
     with _open_listeners(settings.http, roles) as listeners:
-        async with _assembled(settings, roles, guard=guard) as (app, plans), asyncio.TaskGroup() as group:
+        async with _assemble_for(settings, roles, guard=guard) as (app, plans), asyncio.TaskGroup() as group:
             running = [_start(one, listeners[one.name], app=app, group=group) for one in plans]
             log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
             await (wait_for_stop or _wait_for_signal)()
@@ -142,7 +142,7 @@ def _warn_of_weak_key(http: HttpSettings) -> None:
 
 
 @asynccontextmanager
-async def _assembled(settings: Settings, roles: Sequence[Role[App]], *, guard: Guard | None) -> AsyncIterator[tuple[ApiApp, list[_RolePlan]]]:
+async def _assemble_for(settings: Settings, roles: Sequence[Role[App]], *, guard: Guard | None) -> AsyncIterator[tuple[ApiApp, list[_RolePlan]]]:
     """Assemble only what these roles need: requests alone do without the system, ingest alone uses its own login for everything."""
     names = {role.name for role in roles}
     if names == {RoleName.API} and not await requests_may_act_as_system(settings.database):

@@ -11,7 +11,7 @@ from telegram_assistant.features.operations.vector_upkeep import keep_vectors, r
 from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.settings import EmbeddingSource
 from telegram_assistant.streams.coalescing import Coalescer
-from telegram_assistant.streams.monitoring import watch
+from telegram_assistant.streams.monitoring import monitoring_loop
 from telegram_assistant.streams.notices import NoticeRelay
 from telegram_assistant.streams.relay import Relay
 from telegram_assistant.streams.runner import Options, Runner
@@ -69,7 +69,7 @@ def loops_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage], app: App, hea
     runners = [runner_of(stage, branches.get(stage.name), app, health, options) for stage in stages]
     must_keep_up = [stage for stage in stages if not stage.may_lag]
     relays = (*relay_of(must_keep_up, app, health).loops(), notices_of(must_keep_up, app, health).loop())
-    return (*(runner.loop() for runner in runners), *relays, watch(app.redis, stages, partitions, health))
+    return (*(runner.loop() for runner in runners), *relays, monitoring_loop(app.redis, stages, partitions, health))
 
 
 def runner_of(stage: AnyStage, branch: Branch | None, app: App, health: Health, options: Options) -> Runner:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from telegram_assistant.ai.local.ocr import ocr_rules
-from telegram_assistant.isolation import Isolated
+from telegram_assistant.isolation import IsolatedProcesses
 from telegram_assistant.pages.browser import browser_rules
 from telegram_assistant.sandbox.launching import start
 from telegram_assistant.sandbox.parsers import parser_rules, python_folders
@@ -39,7 +39,7 @@ async def as_before(at: dict[str, Any]) -> Any:
 
 
 async def as_parser(at: dict[str, Any]) -> Any:
-    isolated = Isolated("hostile", at_once=1, max_seconds=60, max_uses=10, rules=parser_rules(HERE))
+    isolated = IsolatedProcesses("hostile", at_once=1, max_seconds=60, max_uses=10, rules=parser_rules(HERE))
     try:
         return (await isolated.ask(json.dumps(at), b""))[0]
     finally:

@@ -19,23 +19,23 @@ async def watched(deadlines: Deadlines) -> None:
 
 async def test_a_call_within_its_limit_answers(deadlines: Deadlines) -> None:
     watching = asyncio.create_task(watched(deadlines))
-    assert await deadlines.keep(asyncio.sleep(0.02, "answer")) == "answer"
+    assert await deadlines.run(asyncio.sleep(0.02, "answer")) == "answer"
     watching.cancel()
 
 
 async def test_a_call_beyond_its_limit_is_a_timeout_and_its_task_lives_on(deadlines: Deadlines) -> None:
     watching = asyncio.create_task(watched(deadlines))
     with pytest.raises(TimeoutError, match=r"longer than 0\.1 s"):
-        await deadlines.keep(asyncio.sleep(5))
+        await deadlines.run(asyncio.sleep(5))
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
-    assert await deadlines.keep(asyncio.sleep(0.01, "again")) == "again"
+    assert await deadlines.run(asyncio.sleep(0.01, "again")) == "again"
     watching.cancel()
 
 
 async def test_a_call_that_is_cancelled_from_outside_is_cancelled(deadlines: Deadlines) -> None:
-    task = asyncio.create_task(deadlines.keep(asyncio.sleep(5)))
+    task = asyncio.create_task(deadlines.run(asyncio.sleep(5)))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -51,7 +51,7 @@ async def test_a_call_that_answers_although_its_time_is_over_has_answered(deadli
         return "never"
 
     watching = asyncio.create_task(watched(deadlines))
-    assert await deadlines.keep(stubborn()) == "an answer after all"
+    assert await deadlines.run(stubborn()) == "an answer after all"
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
@@ -66,7 +66,7 @@ async def test_a_cancellation_from_inside_is_a_failure_of_the_call_and_not_the_e
 
     asyncio.get_running_loop().call_later(0.02, shared.cancel)
     with pytest.raises(RuntimeError, match="was cancelled"):
-        await deadlines.keep(waiting())
+        await deadlines.run(waiting())
 
 
 async def test_the_end_of_a_task_wins_over_its_time_limit(deadlines: Deadlines) -> None:
@@ -77,7 +77,7 @@ async def test_the_end_of_a_task_wins_over_its_time_limit(deadlines: Deadlines) 
             await asyncio.sleep(0.3)  # a rollback on a server that hangs
 
     watching = asyncio.create_task(watched(deadlines))
-    task = asyncio.create_task(deadlines.keep(cleaning_up()))
+    task = asyncio.create_task(deadlines.run(cleaning_up()))
     await asyncio.sleep(0.25)
     task.cancel()
     await asyncio.wait([task])

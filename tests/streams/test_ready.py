@@ -6,7 +6,7 @@ import time
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
 from telegram_assistant.streams.entries import Entry, StreamSource
-from telegram_assistant.streams.local_queue import GATHER_SECONDS, LocalQueue
+from telegram_assistant.streams.local_queue import MAX_FILL_SECONDS, LocalQueue
 from telegram_assistant.streams.stage import stage
 
 
@@ -28,7 +28,7 @@ async def one_at_work() -> LocalQueue:
 async def test_whoever_is_idle_begins_at_once_with_what_there_is() -> None:
     ready = LocalQueue(some_stage)
     ready.put(Lane.LIVE, entries(1))
-    assert len(await asyncio.wait_for(ready.take(), GATHER_SECONDS / 2)) == 1
+    assert len(await asyncio.wait_for(ready.take(), MAX_FILL_SECONDS / 2)) == 1
 
 
 async def test_while_others_are_at_work_a_batch_waits_until_it_is_full() -> None:
@@ -38,7 +38,7 @@ async def test_while_others_are_at_work_a_batch_waits_until_it_is_full() -> None
     await asyncio.sleep(0)
     assert not second.done()
     ready.put(Lane.LIVE, entries(6))
-    assert len(await asyncio.wait_for(second, GATHER_SECONDS / 2)) == 10
+    assert len(await asyncio.wait_for(second, MAX_FILL_SECONDS / 2)) == 10
 
 
 async def test_but_no_longer_than_a_moment() -> None:
@@ -46,7 +46,7 @@ async def test_but_no_longer_than_a_moment() -> None:
     ready.put(Lane.LIVE, entries(4))
     began = time.monotonic()
     assert len(await ready.take()) == 4
-    assert time.monotonic() - began >= GATHER_SECONDS * 0.9
+    assert time.monotonic() - began >= MAX_FILL_SECONDS * 0.9
 
 
 async def test_when_the_others_are_done_nobody_waits() -> None:
@@ -54,7 +54,7 @@ async def test_when_the_others_are_done_nobody_waits() -> None:
     ready.put(Lane.LIVE, entries(1))
     await ready.done(await ready.take(), 0.0)
     ready.put(Lane.LIVE, entries(4))
-    assert len(await asyncio.wait_for(ready.take(), GATHER_SECONDS / 2)) == 4
+    assert len(await asyncio.wait_for(ready.take(), MAX_FILL_SECONDS / 2)) == 4
 
 
 async def test_who_leaves_takes_what_is_there() -> None:
@@ -63,5 +63,5 @@ async def test_who_leaves_takes_what_is_there() -> None:
     second = asyncio.create_task(ready.take())
     await asyncio.sleep(0)
     ready.close()
-    assert len(await asyncio.wait_for(second, GATHER_SECONDS / 2)) == 4
+    assert len(await asyncio.wait_for(second, MAX_FILL_SECONDS / 2)) == 4
     assert await ready.take() == []

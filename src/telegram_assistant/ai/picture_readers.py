@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from telegram_assistant.ai.protocols import Picture
 from telegram_assistant.domain.media.similarity import Look
 from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed
-from telegram_assistant.isolation import Isolated
+from telegram_assistant.isolation import IsolatedProcesses
 
 AT_ONCE = 2
 MAX_SECONDS = 10.0
@@ -27,7 +27,7 @@ class PictureReaders:
 
     def __init__(self, *, at_once: int = AT_ONCE, max_seconds: float = MAX_SECONDS) -> None:
         self._max_seconds = max_seconds
-        self._isolated = Isolated("telegram_assistant.ai.pictures", at_once=at_once, max_seconds=max_seconds, max_uses=MAX_PICTURES)
+        self._isolated = IsolatedProcesses("telegram_assistant.ai.pictures", at_once=at_once, max_seconds=max_seconds, max_uses=MAX_PICTURES)
 
     async def open(self, data: bytes) -> OpenedPicture:
         """Opens a picture. Raises ProviderFailed if it is no picture, takes too long, or kills its reader."""

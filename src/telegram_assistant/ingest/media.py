@@ -38,7 +38,7 @@ AWAY_SECONDS = 10.0
 MAX_RENEWALS = 3
 """How often a reference may expire within one file."""
 
-type Places = Mapping[tuple[int, int], LocatedFile]
+type Locations = Mapping[tuple[int, int], LocatedFile]
 
 
 class MediaFetcher:
@@ -93,7 +93,7 @@ class MediaFetcher:
         An unreachable data centre stops no other file either, unless it is the account's own.
         """
         try:
-            places = await self._locate([job for job in jobs if not self._is_complete(job)])
+            locations = await self._locate([job for job in jobs if not self._is_complete(job)])
         except Rejected as error:
             for job in jobs:
                 await self._fail(job, str(error))
@@ -101,22 +101,22 @@ class MediaFetcher:
         for job in jobs:
             if self._stopping.is_set():
                 return
-            if (job.media_id, job.is_photo) not in done and _dc_of(job, places) not in unreachable:
-                await self._fetch_or_postpone(job, places, unreachable)
+            if (job.media_id, job.is_photo) not in done and _dc_of(job, locations) not in unreachable:
+                await self._fetch_or_postpone(job, locations, unreachable)
                 done.add((job.media_id, job.is_photo))
-        waiting = [job for job in jobs if _dc_of(job, places) in unreachable]
+        waiting = [job for job in jobs if _dc_of(job, locations) in unreachable]
         if waiting:
             await self._media.postpone(waiting, "the data centre that has it does not answer", seconds=AWAY_SECONDS)
 
-    async def _fetch_or_postpone(self, job: MediaJob, places: Places, unreachable: set[int]) -> None:
+    async def _fetch_or_postpone(self, job: MediaJob, locations: Locations, unreachable: set[int]) -> None:
         try:
-            await self._fetch(job, places)
+            await self._fetch(job, locations)
         except Rejected as error:
             await self._fail(job, str(error))
         except (Flooded, LeaseLost, AccountRefused):
             raise
         except Busy as busy:
-            dc_id = _dc_of(job, places)
+            dc_id = _dc_of(job, locations)
             if dc_id is None or self._client.is_home_data_center(dc_id):
                 raise
             unreachable.add(dc_id)
@@ -128,35 +128,35 @@ class MediaFetcher:
     def _is_complete(self, job: MediaJob) -> bool:
         return self._spool.size_of(job.media_id, is_photo=job.is_photo) == job.size_bytes
 
-    async def _locate(self, jobs: Sequence[MediaJob]) -> Places:
+    async def _locate(self, jobs: Sequence[MediaJob]) -> Locations:
         if not jobs:
             return {}
         return await locate(self._client, Readable(jobs[0].channel_id, jobs[0].access_hash), [job.message_id for job in jobs])
 
-    async def _fetch(self, job: MediaJob, places: Places) -> None:
+    async def _fetch(self, job: MediaJob, locations: Locations) -> None:
         with self._spool.opened(job.media_id, is_photo=job.is_photo) as spooled:
             if spooled.size_bytes != job.size_bytes:
-                job = await self._download(job, spooled, places)
+                job = await self._download(job, spooled, locations)
             if spooled.size_bytes == job.size_bytes:
                 await self._store(job, spooled)
 
-    async def _download(self, job: MediaJob, spooled: Spooled, places: Places) -> MediaJob:
+    async def _download(self, job: MediaJob, spooled: Spooled, locations: Locations) -> MediaJob:
         """Download until the file is complete or the process stops. The size that Telegram reports now is the one that counts."""
-        place = _place_of(job, places)
-        job, part_size, renewals = replace(job, size_bytes=place.size_bytes), part_bytes(place.size_bytes), 0
-        spooled.truncate(min(spooled.size_bytes, place.size_bytes) // part_size * part_size)
-        self._spool.require_space(place.size_bytes - spooled.size_bytes)
-        while spooled.size_bytes < place.size_bytes and not self._stopping.is_set():
+        location = _location_of(job, locations)
+        job, part_size, renewals = replace(job, size_bytes=location.size_bytes), part_bytes(location.size_bytes), 0
+        spooled.truncate(min(spooled.size_bytes, location.size_bytes) // part_size * part_size)
+        self._spool.require_space(location.size_bytes - spooled.size_bytes)
+        while spooled.size_bytes < location.size_bytes and not self._stopping.is_set():
             try:
-                part = await read_part(self._client, place, spooled.size_bytes)
+                part = await read_part(self._client, location, spooled.size_bytes)
             except ReferenceExpired as error:
                 renewals += 1
                 if renewals > MAX_RENEWALS:
                     raise Rejected("the reference to the file expires at once, again and again") from error
-                place = _place_of(job, await self._locate([job]))
+                location = _location_of(job, await self._locate([job]))
                 continue
             MEDIA_BYTES.inc(len(part))
-            if len(part) != min(part_size, place.size_bytes - spooled.size_bytes):
+            if len(part) != min(part_size, location.size_bytes - spooled.size_bytes):
                 spooled.truncate(0)
                 raise Rejected("Telegram gives another number of bytes than it says")
             spooled.append(part)
@@ -191,17 +191,17 @@ class MediaFetcher:
             )
 
 
-def _dc_of(job: MediaJob, places: Places) -> int | None:
-    place = places.get((job.message_id, job.ordinal))
-    return None if place is None else place.dc_id
+def _dc_of(job: MediaJob, locations: Locations) -> int | None:
+    location = locations.get((job.message_id, job.ordinal))
+    return None if location is None else location.dc_id
 
 
-def _place_of(job: MediaJob, places: Places) -> LocatedFile:
-    place = places.get((job.message_id, job.ordinal))
-    if place is None:
+def _location_of(job: MediaJob, locations: Locations) -> LocatedFile:
+    location = locations.get((job.message_id, job.ordinal))
+    if location is None:
         raise Rejected("the message is gone, or shows no file any more")
-    if place.media_id != job.media_id:
+    if location.media_id != job.media_id:
         raise Rejected("the post shows another file by now")
-    if place.size_bytes > job.size_bytes:
+    if location.size_bytes > job.size_bytes:
         raise Rejected("the file is larger than it was said to be")
-    return place
+    return location

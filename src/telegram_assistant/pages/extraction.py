@@ -29,7 +29,7 @@ SCRIPTED = ("<script", "<noscript")
 
 def extract(body: bytes, charset: str | None, url: str) -> Extracted:
     """Extract a page. `charset` is what the server declares; without it, the page's own declaration and a guess decide."""
-    html = _decoded(body, charset)
+    html = _decode(body, charset)
     if "<" not in html:  # plain text needs no extraction
         text = _clean(html)[:MAX_TEXT_LENGTH]
         return Extracted(text=text, lang=language_of(text))
@@ -37,13 +37,13 @@ def extract(body: bytes, charset: str | None, url: str) -> Extracted:
     has_scripts = any(marker in html.lower() for marker in SCRIPTED)
     if document is None:
         metadata: Any = trafilatura.extract_metadata(html, default_url=url)
-        return _extracted("", metadata, url, needs_browser=has_scripts)
-    return _extracted(
+        return _build_result("", metadata, url, needs_browser=has_scripts)
+    return _build_result(
         _clean(document.text or "")[:MAX_TEXT_LENGTH], document, url, needs_browser=has_scripts and len(document.text or "") < ENOUGH_TEXT
     )
 
 
-def _extracted(text: str, metadata: Any, url: str, *, needs_browser: bool) -> Extracted:  # noqa: ANN401 -- trafilatura's Document has no types
+def _build_result(text: str, metadata: Any, url: str, *, needs_browser: bool) -> Extracted:  # noqa: ANN401 -- trafilatura's Document has no types
     return Extracted(
         text=text,
         title=_line(getattr(metadata, "title", None)),
@@ -56,7 +56,7 @@ def _extracted(text: str, metadata: Any, url: str, *, needs_browser: bool) -> Ex
     )
 
 
-def _decoded(body: bytes, charset: str | None) -> str:
+def _decode(body: bytes, charset: str | None) -> str:
     if charset:
         try:
             return body.decode(charset, "replace")

@@ -83,7 +83,7 @@ class PageFetcher:
         async with self._request(target, accept) as response:
             headers = {name.decode("ascii").lower(): value.decode("utf-8", "replace") for name, value in response.headers}
             if response.status in REDIRECTS and "location" in headers:
-                return _Redirected(_joined(target.url, headers["location"]))
+                return _Redirected(_join_url(target.url, headers["location"]))
             content_type, _, parameters = headers.get("content-type", "text/html").lower().partition(";")
             if response.status >= HTTPStatus.BAD_REQUEST:
                 return FetchedResponse(target, response.status, content_type, None, b"")
@@ -163,7 +163,7 @@ async def _body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> 
     return bytes(body)
 
 
-def _joined(url: str, location: str) -> str:
+def _join_url(url: str, location: str) -> str:
     try:
         return urldefrag(urljoin(url, location)).url
     except ValueError as error:

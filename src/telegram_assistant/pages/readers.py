@@ -3,7 +3,7 @@
 import json
 
 from telegram_assistant.domain.understanding.pages import Extracted, PageStatus, Unreadable
-from telegram_assistant.isolation import Isolated
+from telegram_assistant.isolation import IsolatedProcesses
 from telegram_assistant.pages.fetching import FetchedResponse
 
 AT_ONCE = 2
@@ -16,7 +16,7 @@ class Readers:
 
     def __init__(self, *, at_once: int = AT_ONCE, max_seconds: float = MAX_SECONDS, max_pages: int = MAX_PAGES) -> None:
         self._max_seconds = max_seconds
-        self._isolated = Isolated("telegram_assistant.pages.extraction", at_once=at_once, max_seconds=max_seconds, max_uses=max_pages)
+        self._isolated = IsolatedProcesses("telegram_assistant.pages.extraction", at_once=at_once, max_seconds=max_seconds, max_uses=max_pages)
 
     async def extract(self, answer: FetchedResponse) -> Extracted:
         """Extract a page. Raises Unreadable if that takes too long or kills the process."""

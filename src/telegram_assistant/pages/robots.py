@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
-from telegram_assistant.isolation import Isolated
+from telegram_assistant.isolation import IsolatedProcesses
 from telegram_assistant.pages.fetching import NAME, PageFetcher
 from telegram_assistant.pages.guard import Target
 
@@ -56,7 +56,7 @@ class Robots:
         self._clock = clock
         self._max_cache_bytes = max_cache_bytes
         self._sites: OrderedDict[str, _Site] = OrderedDict()
-        self._parser = Isolated("telegram_assistant.pages.robots_parser", at_once=1, max_seconds=max_judging_seconds, max_uses=MAX_USES)
+        self._parser = IsolatedProcesses("telegram_assistant.pages.robots_parser", at_once=1, max_seconds=max_judging_seconds, max_uses=MAX_USES)
 
     async def allow(self, target: Target) -> float:
         """Return how many seconds the site wants between two requests. Raises Unreadable if it forbids this one."""

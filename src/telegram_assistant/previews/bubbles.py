@@ -124,15 +124,15 @@ def _reply_and_forward(node: Node, own: PreviewLink) -> tuple[MessageId | None, 
     facts: Facts = {}
     forwarded = node.first("tgme_widget_message_forwarded_from_name", leave_out=QUOTED)
     if forwarded is not None:
-        facts["forward"] = {"from_name": storable(forwarded.words()), **_named(address_of(forwarded.get("href")))}
+        facts["forward"] = {"from_name": storable(forwarded.words()), **_link_facts(address_of(forwarded.get("href")))}
     reply = node.first("tgme_widget_message_reply")
     replied_to = address_of(reply.get("href")) if reply is not None else None
     if replied_to is None or replied_to.name.lower() == own.name.lower():
         return (replied_to.message_id if replied_to else None), facts
-    return None, {**facts, "reply": _named(replied_to)}
+    return None, {**facts, "reply": _link_facts(replied_to)}
 
 
-def _named(link: PreviewLink | None) -> Facts:
+def _link_facts(link: PreviewLink | None) -> Facts:
     return {"username": link.name, "message_id": link.message_id} if link else {}
 
 

@@ -34,7 +34,7 @@ def media_of(node: Node) -> PreviewMedia | None:
     return None
 
 
-def _named(kind: str) -> Callable[[Node], Facts]:
+def _only_kind(kind: str) -> Callable[[Node], Facts]:
     return lambda _: {"kind": kind}
 
 
@@ -71,16 +71,16 @@ def _document(node: Node) -> Facts:
 
 
 _TRANSLATORS: dict[str, tuple[PostKind, Callable[[Node], Facts]]] = {
-    "tgme_widget_message_photo_wrap": (PostKind.PHOTO, _named("photo")),
+    "tgme_widget_message_photo_wrap": (PostKind.PHOTO, _only_kind("photo")),
     "tgme_widget_message_video_player": (PostKind.VIDEO, _with_duration("video", "message_video_duration")),
     "tgme_widget_message_roundvideo_player": (PostKind.VIDEO, _with_duration("round", "tgme_widget_message_roundvideo_duration")),
     "tgme_widget_message_voice_player": (PostKind.VOICE, _with_duration("voice", "tgme_widget_message_voice_duration")),
     "tgme_widget_message_document_wrap": (PostKind.DOCUMENT, _document),
-    "tgme_widget_message_sticker_wrap": (PostKind.STICKER, _named("sticker")),
-    "tgme_widget_message_location_wrap": (PostKind.OTHER, _named("geo")),
-    "tgme_widget_message_contact_wrap": (PostKind.OTHER, _named("contact")),
-    "tgme_widget_message_game_wrap": (PostKind.OTHER, _named("game")),
-    "tgme_widget_message_invoice_wrap": (PostKind.OTHER, _named("invoice")),
+    "tgme_widget_message_sticker_wrap": (PostKind.STICKER, _only_kind("sticker")),
+    "tgme_widget_message_location_wrap": (PostKind.OTHER, _only_kind("geo")),
+    "tgme_widget_message_contact_wrap": (PostKind.OTHER, _only_kind("contact")),
+    "tgme_widget_message_game_wrap": (PostKind.OTHER, _only_kind("game")),
+    "tgme_widget_message_invoice_wrap": (PostKind.OTHER, _only_kind("invoice")),
 }
 
 

@@ -39,18 +39,18 @@ def text_of(node: Node) -> PreviewText:
     builder = _TextBuilder()
     builder.write(node)
     text = "".join(builder.pieces)
-    before, kept = _units(text) - _units(text.lstrip()), text.strip()
-    return PreviewText(kept, tuple(_clip(sorted(builder.entities, key=lambda one: (one.offset, -one.length)), before, _units(kept))))
+    before, stripped = _units(text) - _units(text.lstrip()), text.strip()
+    return PreviewText(stripped, tuple(_clip(sorted(builder.entities, key=lambda one: (one.offset, -one.length)), before, _units(stripped))))
 
 
 def _clip(entities: list[TextEntity], before: int, size: int) -> list[TextEntity]:
     """Shift and clip entities after `before` units were removed from the start of the text, which now has `size` units."""
-    kept = []
+    clipped = []
     for one in entities:
         start, end = max(0, one.offset - before), min(size, one.offset - before + one.length)
         if start < end:
-            kept.append(TextEntity(one.kind, start, end - start, one.url, one.detail))
-    return kept
+            clipped.append(TextEntity(one.kind, start, end - start, one.url, one.detail))
+    return clipped
 
 
 def _units(text: str) -> int:

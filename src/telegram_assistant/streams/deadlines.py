@@ -11,14 +11,14 @@ class Deadlines:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._begun: dict[asyncio.Task[object], float] = {}
+        self._started_at: dict[asyncio.Task[object], float] = {}
         self._late: set[asyncio.Task[object]] = set()
 
-    async def keep(self, call: Awaitable[object]) -> object:
+    async def run(self, call: Awaitable[object]) -> object:
         """Await the call for at most the time limit."""
         task = asyncio.current_task()
         assert task is not None  # always true inside a coroutine
-        self._begun[task] = task.get_loop().time()
+        self._started_at[task] = task.get_loop().time()
         try:
             answer = await call
         except asyncio.CancelledError:
@@ -29,7 +29,7 @@ class Deadlines:
                 raise TimeoutError(f"it took longer than {self._seconds:g} s") from None
             raise RuntimeError("an awaited task was cancelled") from None
         finally:
-            self._begun.pop(task, None)
+            self._started_at.pop(task, None)
         self._was_late(task)  # a call that returns a result after its cancellation counts as answered
         return answer
 
@@ -37,8 +37,8 @@ class Deadlines:
         """Pause, then cancel every call that is over its limit."""
         await asyncio.sleep(min(self._seconds / 4, MAX_SECONDS_BETWEEN_LOOKS))
         now = asyncio.get_running_loop().time()
-        for task, begun in list(self._begun.items()):
-            if now - begun > self._seconds and task not in self._late:
+        for task, started_at in list(self._started_at.items()):
+            if now - started_at > self._seconds and task not in self._late:
                 self._late.add(task)
                 task.cancel()
 

@@ -128,7 +128,7 @@ class Handling:
     async def _call(self, events: list[Event]) -> tuple[Event, ...]:
         argument: Any = events if self._stage.batch else events[0]
         with span(self._stage.name, parent=events[0].trace_id, links=(event.trace_id for event in events[1:])):
-            events_out: Any = await self._deadlines.keep(self._stage.handler(argument, **self._collaborators))
+            events_out: Any = await self._deadlines.run(self._stage.handler(argument, **self._collaborators))
             if events_out is None:
                 return ()
             current_trace = traceparent() or events[0].trace_id
@@ -137,9 +137,9 @@ class Handling:
             if type(event) not in self._stage.emits:
                 raise TypeError(f"{self._stage.name} returned {type(event).__name__}, which it does not declare in emits")
         own = {event.post_id: event.trace_id for event in events[1:]}  # the span is the first one's
-        return tuple(_traced(event, own.get(event.post_id) or current_trace) for event in published)
+        return tuple(_continue_trace(event, own.get(event.post_id) or current_trace) for event in published)
 
 
-def _traced(event: Event, current_trace: str | None) -> Event:
+def _continue_trace(event: Event, current_trace: str | None) -> Event:
     """Continue the trace of the consumed event in the published one, so that one trace spans all stages."""
     return event if event.trace_id is not None or current_trace is None else event.model_copy(update={"trace_id": current_trace})

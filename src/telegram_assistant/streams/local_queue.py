@@ -15,8 +15,8 @@ from telegram_assistant.streams.stage import AnyStage
 
 BULK_SHARE = 8
 """A batch of history is a batch of live entries divided by this number."""
-NEWS_ARE_RECENT_SECONDS = 1.0
-GATHER_SECONDS = 0.05
+RECENT_LIVE_SECONDS = 1.0
+MAX_FILL_SECONDS = 0.05
 MAX_REST_SECONDS = 1.0
 """Upper limit of the pause after a batch of history. A batch that took longer was waiting for a server, not using one."""
 
@@ -26,17 +26,17 @@ class LocalQueue:
 
     def __init__(self, stage: AnyStage) -> None:
         batch = stage.batch or 1
-        self._portions = {Lane.LIVE: batch, Lane.BULK: max(batch // BULK_SHARE, 1)}
-        self._max_at_bulk = max(stage.concurrency // 2, 1)
-        self._at_bulk = 0
+        self._batch_sizes = {Lane.LIVE: batch, Lane.BULK: max(batch // BULK_SHARE, 1)}
+        self._max_bulk_workers = max(stage.concurrency // 2, 1)
+        self._bulk_workers = 0
         self._lanes: dict[Lane, deque[Entry]] = {lane: deque() for lane in Lane}
-        self._at_work = 0
+        self._busy_workers = 0
         self._waiting_since = dict.fromkeys(Lane, 0.0)
         self._timer: asyncio.TimerHandle | None = None
         self._idle_workers: deque[asyncio.Future[None]] = deque()
         self._is_waking = False
         self._closed = False
-        self._news_at = 0.0
+        self._live_batch_at = 0.0
 
     def put(self, lane: Lane, entries: Iterable[Entry]) -> None:
         if not self._lanes[lane]:
@@ -53,10 +53,10 @@ class LocalQueue:
             lane = self._next_lane()
             if lane is not None and not self._should_wait_for_more(lane):
                 entries = self._lanes[lane]
-                batch = [entries.popleft() for _ in range(min(self._portions[lane], len(entries)))]
+                batch = [entries.popleft() for _ in range(min(self._batch_sizes[lane], len(entries)))]
                 self._waiting_since[lane] = time.monotonic()
-                self._at_work += 1
-                self._at_bulk += lane is Lane.BULK
+                self._busy_workers += 1
+                self._bulk_workers += lane is Lane.BULK
                 if self._next_lane() is not None:
                     self._wake()
                 return batch
@@ -70,13 +70,13 @@ class LocalQueue:
 
     async def done(self, batch: list[Entry], seconds: float) -> None:
         """Report that a batch took `seconds`. While live entries arrive, a worker pauses as long after history, so live work gets half the time."""
-        self._at_work -= 1
+        self._busy_workers -= 1
         if batch[0].source.lane is Lane.LIVE:
-            self._news_at = time.monotonic()
+            self._live_batch_at = time.monotonic()
             return
-        if time.monotonic() - self._news_at < NEWS_ARE_RECENT_SECONDS and not self._closed:
+        if time.monotonic() - self._live_batch_at < RECENT_LIVE_SECONDS and not self._closed:
             await asyncio.sleep(min(seconds, MAX_REST_SECONDS))
-        self._at_bulk -= 1
+        self._bulk_workers -= 1
 
     def close(self) -> None:
         """Accept no more entries. Queued entries are still handled."""
@@ -86,13 +86,13 @@ class LocalQueue:
     def _next_lane(self) -> Lane | None:
         if self._lanes[Lane.LIVE]:
             return Lane.LIVE
-        return Lane.BULK if self._lanes[Lane.BULK] and self._at_bulk < self._max_at_bulk else None
+        return Lane.BULK if self._lanes[Lane.BULK] and self._bulk_workers < self._max_bulk_workers else None
 
     def _should_wait_for_more(self, lane: Lane) -> bool:
         """Tell whether a partial batch should wait for more entries. If so, a timer wakes a worker when the wait is over."""
-        if not self._at_work or self._closed or len(self._lanes[lane]) >= self._portions[lane]:
+        if not self._busy_workers or self._closed or len(self._lanes[lane]) >= self._batch_sizes[lane]:
             return False
-        left = self._waiting_since[lane] + GATHER_SECONDS - time.monotonic()
+        left = self._waiting_since[lane] + MAX_FILL_SECONDS - time.monotonic()
         if left > 0 and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(left, self._on_timer)
         return left > 0

@@ -162,7 +162,7 @@ async def resume(redis: Redis, stage: str) -> bool:
     return bool(await redis.delete(stopped_key(stage)))
 
 
-def watch(redis: Redis, stages: Sequence[AnyStage], partitions: int, health: Health) -> Loop:
+def monitoring_loop(redis: Redis, stages: Sequence[AnyStage], partitions: int, health: Health) -> Loop:
     """Build the worker's loop that measures and trims."""
 
     async def run(stopping: asyncio.Event) -> None:

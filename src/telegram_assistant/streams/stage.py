@@ -90,11 +90,11 @@ def stage(
 def bind(declared: AnyStage, collaborators: Mapping[str, object]) -> dict[str, Any]:
     """Select the stage's collaborators from those of the App. Raises CannotStart if one is missing or of the wrong class."""
     bound: dict[str, Any] = {}
-    for name, wanted in declared.needs.items():
+    for name, required in declared.needs.items():
         if name not in collaborators:
             raise CannotStart(f"the stage {declared.name} needs {name!r} and the App has none", remedy="Add it to assembly.py")
-        if isinstance(wanted, type) and not isinstance(collaborators[name], wanted):
-            why = f"the stage {declared.name} needs {name!r} to be {wanted.__name__}, and it is {type(collaborators[name]).__name__}"
+        if isinstance(required, type) and not isinstance(collaborators[name], required):
+            why = f"the stage {declared.name} needs {name!r} to be {required.__name__}, and it is {type(collaborators[name]).__name__}"
             raise CannotStart(why, remedy="Correct assembly.py or the stage's signature")
         bound[name] = collaborators[name]
     return bound

@@ -105,14 +105,14 @@ class ChannelReader:
     async def join(self, invite: str) -> FoundChannel:
         """Open a private channel by its invitation, and join it unless the account has joined already."""
         try:
-            seen = await self.client.ask(functions.messages.CheckChatInviteRequest(invite))
-            if isinstance(seen, types.ChatInvite):
-                if not seen.broadcast:
+            checked = await self.client.ask(functions.messages.CheckChatInviteRequest(invite))
+            if isinstance(checked, types.ChatInvite):
+                if not checked.broadcast:
                     raise Rejected("the invitation leads to a group, not to a channel")
                 answer = await self.client.ask(functions.messages.ImportChatInviteRequest(invite))
                 chats = answer.chats
             else:
-                chats = [seen.chat]
+                chats = [checked.chat]
         except NO_SUCH_INVITE as error:
             raise Rejected("the invitation is not valid any more") from error
         except errors.InviteRequestSentError as error:

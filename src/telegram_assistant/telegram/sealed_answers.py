@@ -31,19 +31,19 @@ class AnswerReceiver:
     def open(self, sealed: bytes, *, question: str) -> str:
         """Open an answer. Raises Rejected if it was sealed for another key or another question."""
         try:
-            theirs = X25519PublicKey.from_public_bytes(sealed[:KEY_BYTES])
-            return _cipher(self._private, theirs).decrypt(NONCE, sealed[KEY_BYTES:], question.encode()).decode()
+            peer_key = X25519PublicKey.from_public_bytes(sealed[:KEY_BYTES])
+            return _cipher(self._private, peer_key).decrypt(NONCE, sealed[KEY_BYTES:], question.encode()).decode()
         except (InvalidTag, ValueError) as error:
             raise Rejected("the answer was not sealed for this question") from error
 
 
 def seal(answer: str, public_key: bytes, *, question: str) -> bytes:
     """Seal an answer, on the side that answers."""
-    mine = X25519PrivateKey.generate()
-    cipher = _cipher(mine, X25519PublicKey.from_public_bytes(public_key))
-    return mine.public_key().public_bytes_raw() + cipher.encrypt(NONCE, answer.encode(), question.encode())
+    own_key = X25519PrivateKey.generate()
+    cipher = _cipher(own_key, X25519PublicKey.from_public_bytes(public_key))
+    return own_key.public_key().public_bytes_raw() + cipher.encrypt(NONCE, answer.encode(), question.encode())
 
 
-def _cipher(mine: X25519PrivateKey, theirs: X25519PublicKey) -> AESGCM:
-    shared = mine.exchange(theirs)
+def _cipher(own_key: X25519PrivateKey, peer_key: X25519PublicKey) -> AESGCM:
+    shared = own_key.exchange(peer_key)
     return AESGCM(HKDF(SHA256(), KEY_BYTES, salt=None, info=b"tga login answer").derive(shared))

@@ -191,7 +191,7 @@ def _channel_updates(channel_id: ChannelId, waiting: _Waiting) -> ChannelUpdates
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class MissedUpdates:
     """What has happened since a state, without the account's other chats, and the new state."""
 
     seen: SeenUpdates
@@ -206,22 +206,22 @@ async def seen_now(client: AccountClient) -> SeenUpdates:
     return _seen(await client.ask(functions.updates.GetStateRequest()))
 
 
-async def missed_since(seen: SeenUpdates, *, client: AccountClient, receiver: UpdateBuffer) -> Missed:
+async def missed_since(seen: SeenUpdates, *, client: AccountClient, receiver: UpdateBuffer) -> MissedUpdates:
     """Request the difference once. Updates of private chats in it are ignored."""
     answer = await client.ask(functions.updates.GetDifferenceRequest(pts=seen.pts, date=seen.moment, qts=seen.qts))
     return missed_in(answer, seen, receiver=receiver)
 
 
-def missed_in(answer: Any, seen: SeenUpdates, *, receiver: UpdateBuffer) -> Missed:  # noqa: ANN401 -- one of four forms of a difference
+def missed_in(answer: Any, seen: SeenUpdates, *, receiver: UpdateBuffer) -> MissedUpdates:  # noqa: ANN401 -- one of four forms of a difference
     """Read a difference from that state."""
     match answer:
         case types.updates.DifferenceEmpty():
-            return Missed(SeenUpdates(seen.pts, seen.qts, answer.seq, answer.date), frozenset(), is_all=True)
+            return MissedUpdates(SeenUpdates(seen.pts, seen.qts, answer.seq, answer.date), frozenset(), is_all=True)
         case types.updates.DifferenceTooLong():
-            return Missed(SeenUpdates(answer.pts, seen.qts, seen.seq, seen.moment), None, is_all=False)
+            return MissedUpdates(SeenUpdates(answer.pts, seen.qts, seen.seq, seen.moment), None, is_all=False)
         case types.updates.DifferenceSlice():
-            return Missed(_seen(answer.intermediate_state), receiver.missed(answer.other_updates), is_all=False)
-    return Missed(_seen(answer.state), receiver.missed(answer.other_updates), is_all=True)
+            return MissedUpdates(_seen(answer.intermediate_state), receiver.missed(answer.other_updates), is_all=False)
+    return MissedUpdates(_seen(answer.state), receiver.missed(answer.other_updates), is_all=True)
 
 
 def _seen(state: types.updates.State) -> SeenUpdates:

@@ -96,7 +96,7 @@ def _answer(answer: types.TypePollAnswer, votes: types.PollAnswerVoters | None) 
 
 def _paid(media: types.MessageMediaPaidMedia | types.MessageMediaInvoice) -> MessageMedia:
     """Translate paid media. Until it is paid for, only previews are known."""
-    facts, extended = _named(media), media.extended_media
+    facts, extended = _other_facts(media), media.extended_media
     items = [_item(one) for one in (extended if isinstance(extended, list) else [extended]) if one is not None]
     if items:
         facts["items"] = items
@@ -120,10 +120,10 @@ def _empty(_: types.MessageMediaEmpty) -> MessageMedia:
 
 def _other(media: types.TypeMessageMedia) -> MessageMedia:
     """Translate everything else: geo, venue, contact, game, dice, story, giveaway and future types."""
-    return MessageMedia(PostKind.OTHER, {"media": _named(media)})
+    return MessageMedia(PostKind.OTHER, {"media": _other_facts(media)})
 
 
-def _named(media: types.TypeMessageMedia) -> Facts:
+def _other_facts(media: types.TypeMessageMedia) -> Facts:
     """Return the small facts of the media, under the schema's names."""
     kind = _NAMES.get(type(media)) or snake_case_name(type(media).__name__, "MessageMedia")
     return {"kind": kind, **facts_of(media)}

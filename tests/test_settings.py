@@ -41,7 +41,7 @@ def test_every_problem_is_told_at_once_and_in_words() -> None:
         "DATABASE_URL is required",
         "REDIS_URL is wrong: it must begin with redis:// or rediss://",
         "API_PORT is wrong: Input should be a valid integer, unable to parse string as an integer",
-        "TZ is wrong: this is no time zone; write it like Europe/Moscow or UTC",
+        "TZ is wrong: unknown time zone; write it like Europe/Moscow or UTC",
     )
 
 
@@ -102,21 +102,21 @@ def test_secrets_are_in_no_repr_and_hidden_in_what_people_see() -> None:
 
 def test_names_that_look_like_ours_and_are_unknown_are_reported() -> None:
     assert unknown_names({"PARSER_SPEED": "1", "FEATURE_X": "true", "OTHER": "1", "DATABASE_URL": "x"}) == [
-        "FEATURE_X is not known to this version and has no effect",
-        "PARSER_SPEED is not known to this version and has no effect",
+        "FEATURE_X is unknown to this version and has no effect",
+        "PARSER_SPEED is unknown to this version and has no effect",
     ]
 
 
 def test_a_misspelt_name_in_the_file_is_reported_with_the_right_one() -> None:
     exported = {"AWS_SECRET_ACCESS_KEY": "x", "DATABSE_URL": "x"}  # may be for another program
     assert unknown_names(exported, in_file=["DATABASE_URI", "COMPOSE_PROJECT_NAME", "REDIS_URL", "API_PORT_FILE"]) == [
-        "DATABASE_URI is not known to this version and has no effect; did you mean DATABASE_URL?",
+        "DATABASE_URI is unknown to this version and has no effect; did you mean DATABASE_URL?",
     ]
 
 
 @pytest.mark.parametrize("text", ["short", "QUJD", "A" * 43 + "é"])
 def test_a_key_for_sessions_that_is_none_is_told_without_repeating_it(text: str) -> None:
-    with pytest.raises(SettingsError, match="SESSION_ENCRYPTION_KEY is wrong: this is no key; set it to what `tga accounts key` prints") as told:
+    with pytest.raises(SettingsError, match="SESSION_ENCRYPTION_KEY is wrong: not a valid key; set it to what `tga accounts key` prints") as told:
         read_settings({**NEEDED, "SESSION_ENCRYPTION_KEY": text})
     assert text not in str(told.value)
 

@@ -254,9 +254,8 @@ def _files(settings: FilesSettings) -> tuple[Files | None, MediaRules]:
 
 
 def crawl_rules(settings: CrawlSettings) -> CrawlRules:
-    """Convert the crawl settings to the rules that the stage takes."""
-    allow, deny = (frozenset(site for site in sites.split(",") if site) for sites in (settings.allow, settings.deny))
-    return CrawlRules(enabled=settings.enabled, allow=allow, deny=deny, max_links=settings.max_links)
+    """Returns the crawl rules that the settings define."""
+    return CrawlRules(enabled=settings.enabled, allow=frozenset(settings.allow), deny=frozenset(settings.deny), max_links=settings.max_links)
 
 
 @asynccontextmanager

@@ -1,8 +1,8 @@
-"""Every knob of an installation: read once from the environment, frozen, and passed on.
+"""Every setting of an installation: read once from the environment, frozen, and passed as an argument.
 
-A variable is added here together with the code it steers, a test that turns it, and `make generate`.
-What a tenant or a person chooses is no setting: it lives in PostgreSQL and needs no restart.
-The file is long because it is the one list of them all.
+A new variable comes with the code that uses it, a test that changes it, and a run of `make generate`.
+Choices of a tenant or a person are not settings: PostgreSQL stores them and a change needs no restart.
+This file is long because it is the one list of all settings.
 """
 
 import base64
@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from telegram_assistant.errors import SettingsError
@@ -26,20 +26,20 @@ from telegram_assistant.errors import SettingsError
 HIDDEN = "********"
 SESSION_KEY_BYTES = 32
 OURS = ("PARSER_", "FEATURE_", "CRAWL_", "AI_")
-"""Prefixes that only this program uses: a name with one of them that is not known here is a mistake."""
+"""Prefixes that only this program uses: an unknown name with one of them is a mistake."""
 
 
 def variable(name: str, default: Any = ..., *, help: str, also: str = "", **rules: Any) -> Any:  # noqa: A002, ANN401 -- pydantic's own Field is typed so
-    """Declare one environment variable; `also` is a second spelling that people use."""
+    """Declares one environment variable; `also` is its second accepted name."""
     return Field(default, description=help, json_schema_extra={"variable": name, "also": also}, **rules)
 
 
 def known_zone(name: str) -> str:
-    """The same name, where there is such a zone."""
+    """Returns the name unchanged if this time zone exists, otherwise raises ValueError."""
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError) as error:
-        raise ValueError("this is no time zone; write it like Europe/Moscow or UTC") from error
+        raise ValueError("unknown time zone; write it like Europe/Moscow or UTC") from error
     return name
 
 
@@ -47,27 +47,31 @@ def _ipv4(address: str) -> str:
     try:
         return str(IPv4Address(address))
     except ValueError as error:
-        raise ValueError("this is no IPv4 address; a name will not do") from error
+        raise ValueError("not an IPv4 address; host names are not accepted") from error
 
 
 def _web_address(url: str) -> str:
     if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
-        raise ValueError("it must be an address that begins with https:// or http://")
+        raise ValueError("it must be a URL that begins with https:// or http://")
     return url
 
 
 def _collection_prefix(prefix: str) -> str:
-    # A prefix that begins like our own names would show its collections to the installation without one.
+    # An installation without a prefix takes every collection named posts-... for its own.
     if not re.fullmatch(r"[A-Za-z0-9_-]{0,60}", prefix) or prefix.startswith("posts-"):
-        raise ValueError("use up to 60 letters, digits, hyphens and underscores, not beginning with posts-")
+        raise ValueError("use up to 60 letters, digits, hyphens and underscores; it must not begin with posts-")
     return prefix
 
 
-def _known_providers(names: str) -> str:
-    listed = [name.strip() for name in names.split(",")]
-    if len(set(listed)) != len(listed) or not set(listed) <= {"gigachat", "openai"}:
-        raise ValueError("write gigachat, openai, or both with a comma between, the first one first")
-    return ",".join(listed)
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _split_providers(text: str) -> tuple[str, ...]:
+    names = [name.strip() for name in text.split(",")]
+    if len(set(names)) != len(names) or not set(names) <= {"gigachat", "openai"}:
+        raise ValueError("write gigachat, openai, or both separated by a comma; the first one is asked first")
+    return tuple(names)
 
 
 def _url_of(*schemes: str) -> AfterValidator:
@@ -79,11 +83,11 @@ def _url_of(*schemes: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _sites(text: str) -> str:
-    sites = [site.strip().lower().removeprefix("www.").removesuffix(".") for site in text.split(",") if site.strip()]
+def _split_sites(text: str) -> tuple[str, ...]:
+    sites = [site.lower().removeprefix("www.").removesuffix(".") for site in _split(text)]
     if any(not site or set(site) & set("/:@*? ") for site in sites):
-        raise ValueError("write sites as names with commas between, like example.org,news.example; names below them are meant too")
-    return ",".join(sites)
+        raise ValueError("write domain names separated by commas, like example.org,news.example; subdomains are included")
+    return tuple(sites)
 
 
 def _host_and_port(address: str) -> str:
@@ -93,43 +97,44 @@ def _host_and_port(address: str) -> str:
     return address
 
 
-def _origins(text: str) -> str:
-    origins = [origin.strip().removesuffix("/") for origin in text.split(",") if origin.strip()]
+def _split_origins(text: str) -> tuple[str, ...]:
+    origins = [origin.removesuffix("/") for origin in _split(text)]
     if any(urlsplit(origin).scheme not in {"http", "https"} or not urlsplit(origin).netloc or urlsplit(origin).path for origin in origins):
-        raise ValueError("write sites like https://desk.example, with commas between and without a path; * will not do")
-    return ",".join(origins)
+        raise ValueError("write origins like https://desk.example, separated by commas and without a path; * is not accepted")
+    return tuple(origins)
 
 
 def session_keys(text: str) -> tuple[bytes, ...]:
-    """The keys in SESSION_ENCRYPTION_KEY, the one that seals first. ValueError where one of them is no key."""
+    """Returns the keys in SESSION_ENCRYPTION_KEY, the one that encrypts first. Raises ValueError if one of them is not a valid key."""
     try:
         keys = [base64.b64decode(part.strip(), altchars=b"-_", validate=True) for part in text.split(",") if part.strip()]
     except ValueError:
         keys = [b""]
     if any(len(key) != SESSION_KEY_BYTES for key in keys):
-        raise ValueError("this is no key; set it to what `tga accounts key` prints, and keep a copy of it")
+        raise ValueError("not a valid key; set it to what `tga accounts key` prints, and keep a copy of it")
     return tuple(keys)
 
 
-def _session_keys(text: SecretStr) -> SecretStr:
+def _check_session_keys(text: SecretStr) -> SecretStr:
     session_keys(text.get_secret_value())
     return text
 
 
-def _host_names(text: str) -> str:
-    names = [name.strip().lower() for name in text.split(",") if name.strip()]
+def _split_host_names(text: str) -> tuple[str, ...]:
+    names = [name.lower() for name in _split(text)]
     if any(set(name) & set("/:@*? ") for name in names):
-        raise ValueError("write names with commas between and without ports, like telethon-ingest,desk.example; * will not do")
-    return ",".join(names)
+        raise ValueError("write host names separated by commas and without ports, like telethon-ingest,desk.example; * is not accepted")
+    return tuple(names)
 
 
 PostgresUrl = Annotated[SecretStr, _url_of("postgresql", "postgres")]
 RedisUrl = Annotated[SecretStr, _url_of("redis", "rediss")]
 Port = Annotated[int, Field(ge=0, le=65535)]
+Sites = Annotated[tuple[str, ...], BeforeValidator(_split_sites)]
 
 
 class LogLevel(StrEnum):
-    """How much is logged."""
+    """The least severe level that is logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -138,7 +143,7 @@ class LogLevel(StrEnum):
 
 
 class ModeOverride(StrEnum):
-    """What an operator may fix for all channels."""
+    """The parsing mode that an operator forces on all channels; `auto` forces none."""
 
     AUTO = "auto"
     HISTORICAL = "historical"
@@ -146,14 +151,14 @@ class ModeOverride(StrEnum):
 
 
 class SchedulerPolicy(StrEnum):
-    """How it is decided which channel is read next."""
+    """How the scheduler chooses the channel to read next."""
 
     FRESH = "fresh"
     CLASSIC = "classic"
 
 
 class ProxyType(StrEnum):
-    """How a proxy is spoken to."""
+    """The protocol of a proxy."""
 
     SOCKS5 = "socks5"
     SOCKS4 = "socks4"
@@ -161,7 +166,7 @@ class ProxyType(StrEnum):
 
 
 class EmbeddingSource(StrEnum):
-    """Who turns texts into vectors. One for the whole installation: vectors of two models cannot be compared."""
+    """Where embeddings come from. One source for the whole installation: vectors of two models cannot be compared."""
 
     LOCAL = "local"
     GIGACHAT = "gigachat"
@@ -169,7 +174,7 @@ class EmbeddingSource(StrEnum):
 
 
 class GigaChatScope(StrEnum):
-    """What kind of customer the key belongs to."""
+    """The kind of customer that the key belongs to."""
 
     PERSON = "GIGACHAT_API_PERS"
     COMPANY_PREPAID = "GIGACHAT_API_B2B"
@@ -177,13 +182,13 @@ class GigaChatScope(StrEnum):
 
 
 class SettingsGroup(BaseModel):
-    """Settings that belong together. Wrong values are never repeated in errors: they may be secrets."""
+    """Related settings. Errors never repeat a wrong value: it may be a secret."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class DatabaseLogin(StrEnum):
-    """Who connects to PostgreSQL. Each may have a login of its own, or all share one."""
+    """A process that connects to PostgreSQL. Each may have its own login, or all share one."""
 
     API = "api"
     SYSTEM = "system"
@@ -191,46 +196,46 @@ class DatabaseLogin(StrEnum):
 
     @property
     def variable(self) -> str:
-        """The name of the setting that holds its address."""
+        """The environment variable that holds its URL."""
         return "DATABASE_URL" if self is DatabaseLogin.API else f"DATABASE_{self.name}_URL"
 
 
 class DatabaseSettings(SettingsGroup):
-    """PostgreSQL: the log and the truth."""
+    """PostgreSQL: the source of truth."""
 
     url: PostgresUrl = variable(
         "DATABASE_URL",
-        help="PostgreSQL, for requests. The login must be a plain one: no superuser, no owner. A session-pooled or direct port.",
+        help="PostgreSQL, for API requests. The login must not be a superuser and must not own tables. Use a session-pooled or direct port.",
     )
     system_url: PostgresUrl | None = variable(
         "DATABASE_SYSTEM_URL",
         None,
-        help="The same database with the login of the worker and of periodic jobs, which sees every tenant. Empty: DATABASE_URL.",
+        help="The same database with the login of the worker and of periodic jobs, which see every tenant. Empty: DATABASE_URL.",
     )
     ingest_url: PostgresUrl | None = variable(
         "DATABASE_INGEST_URL",
         None,
-        help="The same database with the login of ingest, which alone reads sessions. Empty: DATABASE_SYSTEM_URL.",
+        help="The same database with the login of the ingest role, the only one that reads sessions. Empty: DATABASE_SYSTEM_URL.",
     )
     admin_url: PostgresUrl | None = variable(
         "DATABASE_ADMIN_URL",
         None,
-        help="PostgreSQL as somebody who may create roles and tables. Used by `tga migrate` only; DATABASE_URL when empty.",
+        help="The same database with a login that may create roles and tables. Only `tga migrate` uses it. Empty: DATABASE_URL.",
     )
-    pool_size: int = variable("DATABASE_POOL_SIZE", 10, help="Connections that one process may hold with each login.", ge=1, le=1000)
+    pool_size: int = variable("DATABASE_POOL_SIZE", 10, help="Maximum number of connections per login in one process.", ge=1, le=1000)
 
     def url_of(self, login: DatabaseLogin) -> SecretStr:
-        """The address with this login; a login that is not set is the one before it."""
+        """Returns the URL with this login. INGEST falls back to SYSTEM, and SYSTEM to API."""
         system_url = self.system_url or self.url
         return {DatabaseLogin.API: self.url, DatabaseLogin.SYSTEM: system_url, DatabaseLogin.INGEST: self.ingest_url or system_url}[login]
 
     def name_of(self, login: DatabaseLogin) -> str:
-        """The database user of this login."""
+        """Returns the database user of this login."""
         return unquote(urlsplit(self.url_of(login).get_secret_value()).username or "")
 
     @property
     def separates_system(self) -> bool:
-        """Whether requests have a login that is not the worker's."""
+        """Whether API requests use another login than the worker."""
         return self.name_of(DatabaseLogin.API) != self.name_of(DatabaseLogin.SYSTEM)
 
 
@@ -241,27 +246,31 @@ class RedisSettings(SettingsGroup):
 
 
 class TelegramSettings(SettingsGroup):
-    """The account that reads."""
+    """The connection to Telegram: application, sessions, proxy."""
 
-    api_id: int = variable("TELEGRAM_API_ID", 0, help="Your application's number, from my.telegram.org.", ge=0)
-    api_hash: SecretStr = variable("TELEGRAM_API_HASH", SecretStr(""), help="Its hash.")
+    api_id: int = variable("TELEGRAM_API_ID", 0, help="The api_id of your application, from my.telegram.org.", ge=0)
+    api_hash: SecretStr = variable("TELEGRAM_API_HASH", SecretStr(""), help="The api_hash of your application.")
     session_string: SecretStr = variable(
-        "TELEGRAM_SESSION_STRING", SecretStr(""), help="Telethon's session of an account; it is taken over once, then ignored."
+        "TELEGRAM_SESSION_STRING", SecretStr(""), help="Telethon session string of an account. It is imported once, then ignored."
     )
-    encryption_key: Annotated[SecretStr, AfterValidator(_session_keys)] = variable(
+    encryption_key: Annotated[SecretStr, AfterValidator(_check_session_keys)] = variable(
         "SESSION_ENCRYPTION_KEY",
         SecretStr(""),
-        help="Key that sessions are kept under, from `tga accounts key`. To change it, put the new one in front, with a comma between.",
+        help="Key that encrypts stored sessions; `tga accounts key` makes one. To change it, put the new key in front of the old one, with a comma.",
     )
-    proxy_addr: str = variable("TELEGRAM_PROXY_ADDR", "", help="Proxy to reach Telegram through. Empty: no proxy.")
-    proxy_port: Port = variable("TELEGRAM_PROXY_PORT", 1080, help="Its port.")
-    proxy_type: ProxyType = variable("TELEGRAM_PROXY_TYPE", ProxyType.SOCKS5, help="socks5, socks4 or http.")
-    proxy_username: str = variable("TELEGRAM_PROXY_USERNAME", "", help="Its user, if it asks for one.")
-    proxy_password: SecretStr = variable("TELEGRAM_PROXY_PASSWORD", SecretStr(""), help="The user's password.")
-    dc_addr: Annotated[str, AfterValidator(_ipv4)] = variable("TELEGRAM_DC_ADDR", "", help="IPv4 address of a simulator. Empty: Telegram itself.")
-    dc_port: Port = variable("TELEGRAM_DC_PORT", 443, help="Its port.")
+    proxy_addr: str = variable("TELEGRAM_PROXY_ADDR", "", help="Host of the proxy for connections to Telegram. Empty: no proxy.")
+    proxy_port: Port = variable("TELEGRAM_PROXY_PORT", 1080, help="TCP port of the proxy.")
+    proxy_type: ProxyType = variable("TELEGRAM_PROXY_TYPE", ProxyType.SOCKS5, help="Protocol of the proxy: socks5, socks4 or http.")
+    proxy_username: str = variable("TELEGRAM_PROXY_USERNAME", "", help="User name for the proxy. Empty: no authentication.")
+    proxy_password: SecretStr = variable("TELEGRAM_PROXY_PASSWORD", SecretStr(""), help="Password for the proxy.")
+    dc_addr: Annotated[str, AfterValidator(_ipv4)] = variable(
+        "TELEGRAM_DC_ADDR", "", help="IPv4 address of a simulator. Empty: Telegram's own data centers."
+    )
+    dc_port: Port = variable("TELEGRAM_DC_PORT", 443, help="TCP port of the simulator.")
     dc_public_key: str = variable(
-        "TELEGRAM_DC_PUBLIC_KEY", "", help="Its public key (PEM), for logging in there; TELEGRAM_DC_PUBLIC_KEY_FILE is easier. Empty: Telegram's own."
+        "TELEGRAM_DC_PUBLIC_KEY",
+        "",
+        help="Public key (PEM) of the simulator, needed for login there; TELEGRAM_DC_PUBLIC_KEY_FILE is easier. Empty: Telegram's own keys.",
     )
 
 
@@ -269,133 +278,173 @@ class ParserSettings(SettingsGroup):
     """How channels are followed."""
 
     incremental: bool = variable(
-        "FEATURE_INCREMENTAL_PARSING_ENABLED", default=True, help="false: every run reads its whole window again (PARSER_HISTORICAL_HOURS)."
+        "FEATURE_INCREMENTAL_PARSING_ENABLED",
+        default=True,
+        help="true: a run reads only new posts. false: every run reads its whole window again (PARSER_HISTORICAL_HOURS).",
     )
     adaptive: bool = variable(
-        "FEATURE_ADAPTIVE_THRESHOLDS_ENABLED", default=True, help="false: silence is worth a look after 1 hour, and runs overlap by 5 minutes."
+        "FEATURE_ADAPTIVE_THRESHOLDS_ENABLED",
+        default=True,
+        help="true: thresholds follow each channel's usual rhythm. false: fixed ones, silence of 1 hour and an overlap of 5 minutes between runs.",
     )
-    mode: ModeOverride = variable("PARSER_MODE_OVERRIDE", ModeOverride.AUTO, help="auto, historical or incremental, for all channels.")
+    mode: ModeOverride = variable("PARSER_MODE_OVERRIDE", ModeOverride.AUTO, help="Parsing mode of all channels: auto, historical or incremental.")
     interval_seconds: int = variable(
-        "PARSER_SCHEDULER_INTERVAL_SEC", 300, help="Seconds between two plans; with the classic policy also between two polls.", ge=1
+        "PARSER_SCHEDULER_INTERVAL_SEC",
+        300,
+        help="Seconds between two scheduler ticks; with the classic policy also between two polls of a channel.",
+        ge=1,
     )
     policy: SchedulerPolicy = variable(
-        "PARSER_SCHEDULER_POLICY", SchedulerPolicy.FRESH, help="fresh: lively channels are read more often. classic: all of them at every tick."
+        "PARSER_SCHEDULER_POLICY",
+        SchedulerPolicy.FRESH,
+        help="fresh: active channels are read more often. classic: every channel is read at every tick.",
     )
     concurrency: int = variable(
-        "PARSER_MAX_CONCURRENCY", 4, help="Channels read at once by one process. An account reads one at a time.", ge=1, le=1000
+        "PARSER_MAX_CONCURRENCY", 4, help="Maximum number of channels that one process reads at once. An account reads one at a time.", ge=1, le=1000
     )
-    attempts: int = variable("PARSER_RETRY_MAX", 3, help="Attempts in all, per channel and run. What Telegram asks to wait for uses none.", ge=1)
-    historical_hours: int = variable("PARSER_HISTORICAL_HOURS", 24, help="What a historical run reads at least.", ge=1)
-    window_days: int = variable("PARSER_STATS_WINDOW_DAYS", 14, help="How many days of posts tell how silent a channel usually is.", ge=1)
+    attempts: int = variable(
+        "PARSER_RETRY_MAX",
+        3,
+        help="Maximum number of attempts per channel and run, the first included. A wait that Telegram asks for is not one.",
+        ge=1,
+    )
+    historical_hours: int = variable("PARSER_HISTORICAL_HOURS", 24, help="Hours of posts that a historical run reads at least.", ge=1)
+    window_days: int = variable(
+        "PARSER_STATS_WINDOW_DAYS", 14, help="Days of posts from which a channel's usual intervals between posts are computed.", ge=1
+    )
     max_age_hours: int = variable(
         "LPA_MAX_AGE_HOURS",
         48,
         also="PARSER_LPA_MAX_AGE_HOURS",
-        help="A channel that was not read for so long is read in historical mode.",
+        help="A channel that was not read for this many hours is read in historical mode.",
         ge=1,
     )
     joins_per_day: int = variable(
         "PUSH_JOINS_PER_DAY",
         0,
-        help="Lively public channels that each account may join per day, to be told of their posts within a second. "
-        "The account's owner sees them in the list of chats, so 0: none.",
+        help="Active public channels that each account may join per day, so that Telegram pushes their posts within a second. "
+        "The account's owner sees them in the list of chats. 0: none.",
         ge=0,
         le=20,
     )
     quiet_zone: Annotated[str, AfterValidator(known_zone)] = variable(
-        "QUIET_HOURS_TZ", "Europe/Moscow", help="Zone of night and weekend, when silence is usual."
+        "QUIET_HOURS_TZ", "Europe/Moscow", help="Time zone of nights and weekends, when channels are usually silent."
     )
 
 
 class PreviewSettings(SettingsGroup):
-    """Public previews: what t.me shows of a channel to who has no account."""
+    """Public previews: the pages of a channel that t.me shows without an account."""
 
     enabled: bool = variable(
-        "PREVIEWS_ENABLED", default=False, help="true: public channels that no account can open are read by their preview pages, newest posts only."
+        "PREVIEWS_ENABLED",
+        default=False,
+        help="true: public channels that no account can open are read from their preview pages, which show the newest posts only.",
     )
-    url: Annotated[str, AfterValidator(_web_address)] = variable("PREVIEWS_URL", "https://t.me", help="Where the pages are; a simulator's for tests.")
+    url: Annotated[str, AfterValidator(_web_address)] = variable(
+        "PREVIEWS_URL", "https://t.me", help="Address of the preview pages; for tests, that of a simulator."
+    )
 
 
 class StreamSettings(SettingsGroup):
-    """How events travel."""
+    """Redis Streams, which carry events between stages."""
 
     partitions: int = variable(
         "STREAM_PARTITIONS",
         1,
-        help="Streams per event, split by channel. Change it only while the streams are empty; then run `tga streams refill`.",
+        help="Streams per event type, partitioned by channel. Change it only while the streams are empty, then run `tga streams refill`.",
         ge=1,
         le=1024,
     )
     max_entries: int = variable(
-        "STREAM_MAX_ENTRIES", 200_000, help="Above so many entries in one stream posts wait in PostgreSQL, and health names the slow stage.", ge=1
+        "STREAM_MAX_ENTRIES",
+        200_000,
+        help="While a stream holds more entries, posts wait in PostgreSQL, and health names the slow stage.",
+        ge=1,
     )
 
 
 class FilesSettings(SettingsGroup):
     """Media: in S3, or in a folder when S3_ENDPOINT is empty."""
 
-    endpoint: str = variable("S3_ENDPOINT", "", help="Address of the S3 server, with http:// or https://. Empty: media go to FILES_DIR.")
+    endpoint: str = variable("S3_ENDPOINT", "", help="URL of the S3 server, with http:// or https://. Empty: media are stored in FILES_DIR.")
     region: str = variable("S3_REGION", "us-east-1", help="Region that requests are signed for.")
     bucket: str = variable("S3_BUCKET", "", help="Bucket that holds the media.")
-    access_key_id: SecretStr = variable("S3_ACCESS_KEY_ID", SecretStr(""), help="Key of the S3 server.")
-    secret_access_key: SecretStr = variable("S3_SECRET_ACCESS_KEY", SecretStr(""), help="Its secret.")
+    access_key_id: SecretStr = variable("S3_ACCESS_KEY_ID", SecretStr(""), help="Access key ID for the S3 server.")
+    secret_access_key: SecretStr = variable("S3_SECRET_ACCESS_KEY", SecretStr(""), help="Secret access key for the S3 server.")
     force_path_style: bool = variable(
         "S3_FORCE_PATH_STYLE",
         default=True,
-        help="true: http://server/bucket/file, as most self-hosted servers want it. false: http://bucket.server/file.",
+        help="true: http://server/bucket/file, as most self-hosted servers expect. false: http://bucket.server/file.",
     )
-    folder: Path | None = variable("FILES_DIR", None, help="Folder for media when S3_ENDPOINT is empty. Neither: no media are kept.")
-    max_bytes: int = variable("MEDIA_MAX_BYTES", 20 * 1024 * 1024, help="Larger files of posts are not fetched.", ge=1)
-    quota_bytes: int = variable("MEDIA_QUOTA_BYTES", 0, help="How much media a tenant may keep, unless it has a quota of its own. 0: no limit.", ge=0)
+    folder: Path | None = variable("FILES_DIR", None, help="Folder for media when S3_ENDPOINT is empty. Both empty: no media are stored.")
+    max_bytes: int = variable("MEDIA_MAX_BYTES", 20 * 1024 * 1024, help="Files of posts larger than this are not downloaded.", ge=1)
+    quota_bytes: int = variable(
+        "MEDIA_QUOTA_BYTES", 0, help="Bytes of media that a tenant may store, unless it has its own quota. 0: no limit.", ge=0
+    )
     spool: Path | None = variable(
-        "MEDIA_SPOOL_DIR", None, help="Folder for files on their way, kept over a restart if one likes. Empty: a folder beside other temporary files."
+        "MEDIA_SPOOL_DIR",
+        None,
+        help="Folder for unfinished downloads; a persistent one lets them resume after a restart. Empty: a folder under the system's temporary one.",
     )
 
 
 class CrawlSettings(SettingsGroup):
     """Reading the pages that posts link to."""
 
-    enabled: bool = variable("CRAWL_ENABLED", default=True, help="false: no linked page is read; posts go on without.")
-    allow: Annotated[str, AfterValidator(_sites)] = variable(
-        "CRAWL_ALLOW", "", help="Only these sites are read, with commas between; names below them too. Empty: every site that is worth it."
+    enabled: bool = variable(
+        "CRAWL_ENABLED", default=True, help="true: the pages that posts link to are read. false: posts are processed without them."
     )
-    deny: Annotated[str, AfterValidator(_sites)] = variable("CRAWL_DENY", "", help="These sites are never read.")
-    max_links: int = variable("CRAWL_MAX_LINKS", 3, help="So many links of one post are read at most.", ge=1, le=20)
-    max_bytes: int = variable("CRAWL_MAX_BYTES", 3_000_000, help="A page that is larger, packed or unpacked, is not read.", ge=1)
+    allow: Sites = variable(
+        "CRAWL_ALLOW",
+        (),
+        help="Domain names, separated by commas: only these sites and their subdomains are read. Empty: all sites.",
+    )
+    deny: Sites = variable("CRAWL_DENY", (), help="Domain names, separated by commas: these sites and their subdomains are never read.")
+    max_links: int = variable("CRAWL_MAX_LINKS", 3, help="Maximum number of links that are read per post.", ge=1, le=20)
+    max_bytes: int = variable("CRAWL_MAX_BYTES", 3_000_000, help="Pages larger than this, compressed or decompressed, are not read.", ge=1)
     max_seconds: float = variable(
-        "CRAWL_TIMEOUT_SECONDS", 10.0, help="How long a post waits for its linked pages; then it goes on without them.", gt=0, le=60
+        "CRAWL_TIMEOUT_SECONDS", 10.0, help="Seconds that a post waits for its linked pages; then it is processed without them.", gt=0, le=60
     )
     every_seconds: float = variable(
-        "CRAWL_SITE_INTERVAL_SECONDS", 1.0, help="Seconds between two requests to one site, by all processes; its robots.txt may ask for more.", ge=0
+        "CRAWL_SITE_INTERVAL_SECONDS",
+        1.0,
+        help="Minimum number of seconds between two requests to one site, over all processes; its robots.txt may ask for more.",
+        ge=0,
     )
     crawler_address: Annotated[str, AfterValidator(_host_and_port)] = variable(
-        "CRAWLER_ADDRESS", "", help="host:port of the process with the browser, here and there. Empty: pages that need a browser are not read."
+        "CRAWLER_ADDRESS",
+        "",
+        help="host:port of the browser process; set the same value for it and for the worker. Empty: pages that need a browser are not read.",
     )
-    browser_path: str = variable("BROWSER_PATH", "chromium", help="Chromium, for the process with the browser.")
+    browser_path: str = variable("BROWSER_PATH", "chromium", help="Path or name of the Chromium executable, for the browser process.")
 
 
 class GraphSettings(SettingsGroup):
     """Neo4j: who forwards whom. Optional."""
 
-    uri: str = variable("NEO4J_URI", "", help="Neo4j, like bolt://host:7687. Empty: the graph is off.")
-    user: str = variable("NEO4J_USER", "neo4j", help="Its user.")
-    password: SecretStr = variable("NEO4J_PASSWORD", SecretStr(""), help="Its password.")
+    uri: str = variable("NEO4J_URI", "", help="URI of the Neo4j server, like bolt://host:7687. Empty: the graph is off.")
+    user: str = variable("NEO4J_USER", "neo4j", help="User name for Neo4j.")
+    password: SecretStr = variable("NEO4J_PASSWORD", SecretStr(""), help="Password for Neo4j.")
 
 
 class VectorSettings(SettingsGroup):
-    """Qdrant: posts by their meaning. A server, or embedded when QDRANT_URL is empty. Optional."""
+    """Qdrant: semantic search over posts. A server, or embedded when QDRANT_URL is empty. Optional."""
 
     url: Annotated[str, AfterValidator(_web_address)] = variable(
-        "QDRANT_URL", "", help="Qdrant server, like http://host:6333; needed when worker and api are separate processes. Empty: VECTORS_DIR."
+        "QDRANT_URL",
+        "",
+        help="URL of the Qdrant server, like http://host:6333; needed when worker and api are separate processes. Empty: VECTORS_DIR.",
     )
-    api_key: SecretStr = variable("QDRANT_API_KEY", SecretStr(""), help="Its key, if it asks for one.")
+    api_key: SecretStr = variable("QDRANT_API_KEY", SecretStr(""), help="API key for Qdrant, if it requires one.")
     collection_prefix: Annotated[str, AfterValidator(_collection_prefix)] = variable(
         "QDRANT_COLLECTION_PREFIX",
         "",
-        help="Put before the name of every collection, so that several installations can share one Qdrant server, like acme-.",
+        help="Prefix of every collection name, like acme-, so that several installations can share one Qdrant server.",
     )
     folder: Path | None = variable(
-        "VECTORS_DIR", None, help="Folder for vectors when QDRANT_URL is empty, for one process at a time. Neither: posts are found by words only."
+        "VECTORS_DIR",
+        None,
+        help="Folder for vectors when QDRANT_URL is empty; only one process can open it at a time. Both empty: search is by words only.",
     )
 
 
@@ -404,149 +453,170 @@ class GigaChatSettings(SettingsGroup):
 
     credentials: SecretStr = variable("GIGACHAT_CREDENTIALS", SecretStr(""), help="Authorization key of a GigaChat project. Empty: GigaChat is off.")
     scope: GigaChatScope = variable(
-        "GIGACHAT_SCOPE", GigaChatScope.PERSON, help="GIGACHAT_API_PERS (a person), GIGACHAT_API_B2B (prepaid) or GIGACHAT_API_CORP (postpaid)."
+        "GIGACHAT_SCOPE", GigaChatScope.PERSON, help="GIGACHAT_API_PERS (individual), GIGACHAT_API_B2B (prepaid) or GIGACHAT_API_CORP (postpaid)."
     )
-    model: str = variable("GIGACHAT_MODEL", "GigaChat-2", help="Model for texts.")
-    vision_model: str = variable("GIGACHAT_VISION_MODEL", "GigaChat-2-Pro", help="Model for pictures; Lite models cannot see.")
+    model: str = variable("GIGACHAT_MODEL", "GigaChat-2", help="Model for text.")
+    vision_model: str = variable("GIGACHAT_VISION_MODEL", "GigaChat-2-Pro", help="Model for pictures; Lite models cannot process them.")
     ca_bundle_file: Path | None = variable(
-        "GIGACHAT_CA_BUNDLE_FILE", None, help="Certificates of the Russian Trusted Root CA (PEM), which GigaChat's are signed by. Always verified."
+        "GIGACHAT_CA_BUNDLE_FILE",
+        None,
+        help="PEM file of the Russian Trusted Root CA, which signs GigaChat's certificates. They are always verified.",
     )
-    base_url: str = variable("GIGACHAT_BASE_URL", "https://api.giga.chat/v1", help="Address of its API.")
-    auth_url: str = variable("GIGACHAT_AUTH_URL", "https://ngw.devices.sberbank.ru:9443/api/v2/oauth", help="Address that gives out tokens.")
+    base_url: str = variable("GIGACHAT_BASE_URL", "https://api.giga.chat/v1", help="URL of the GigaChat API.")
+    auth_url: str = variable("GIGACHAT_AUTH_URL", "https://ngw.devices.sberbank.ru:9443/api/v2/oauth", help="URL that issues GigaChat access tokens.")
     streams: int = variable(
-        "GIGACHAT_STREAMS", 0, help="Calls at once, of all processes together. 0: 1 for a person, 10 for a company.", ge=0, le=1000
+        "GIGACHAT_STREAMS", 0, help="Maximum number of concurrent calls, over all processes. 0: 1 for an individual, 10 for a company.", ge=0, le=1000
     )
-    per_minute: int = variable("GIGACHAT_REQUESTS_PER_MINUTE", 0, help="Calls a minute, of all processes together. 0: no limit.", ge=0)
+    per_minute: int = variable("GIGACHAT_REQUESTS_PER_MINUTE", 0, help="Maximum number of calls per minute, over all processes. 0: no limit.", ge=0)
 
     @property
     def streams_in_force(self) -> int:
-        """What Sber grants to the kind of customer, unless told otherwise."""
+        """GIGACHAT_STREAMS, or the number of concurrent calls that Sber grants to this kind of customer."""
         return self.streams or (1 if self.scope is GigaChatScope.PERSON else 10)
 
 
 class OpenAiSettings(SettingsGroup):
     """Any server that speaks OpenAI's protocol: OpenAI, vLLM, Ollama, llama.cpp. Optional."""
 
-    base_url: str = variable("OPENAI_BASE_URL", "", help="Address of its API, with /v1. Empty: OpenAI itself, if a key is set.")
+    base_url: str = variable("OPENAI_BASE_URL", "", help="URL of the API, with /v1. Empty: OpenAI itself, if OPENAI_API_KEY is set.")
     api_key: SecretStr = variable(
-        "OPENAI_API_KEY", SecretStr(""), help="Its key; servers of one's own need none. Neither address nor key: it is off."
+        "OPENAI_API_KEY",
+        SecretStr(""),
+        help="API key; self-hosted servers usually need none. OPENAI_BASE_URL and key both empty: this provider is off.",
     )
-    model: str = variable("OPENAI_MODEL", "gpt-4o-mini", help="Model for texts.")
+    model: str = variable("OPENAI_MODEL", "gpt-4o-mini", help="Model for text.")
     vision_model: str = variable("OPENAI_VISION_MODEL", "", help="Model for pictures. Empty: OPENAI_MODEL.")
-    streams: int = variable("OPENAI_STREAMS", 4, help="Calls at once, of all processes together.", ge=1, le=1000)
-    per_minute: int = variable("OPENAI_REQUESTS_PER_MINUTE", 0, help="Calls a minute, of all processes together. 0: no limit.", ge=0)
+    streams: int = variable("OPENAI_STREAMS", 4, help="Maximum number of concurrent calls, over all processes.", ge=1, le=1000)
+    per_minute: int = variable("OPENAI_REQUESTS_PER_MINUTE", 0, help="Maximum number of calls per minute, over all processes. 0: no limit.", ge=0)
 
 
 class AiSettings(SettingsGroup):
-    """How posts are understood. Without a provider it is done on this machine."""
+    """How posts are analysed. Without a provider, local models and rules do it."""
 
-    providers: Annotated[str, AfterValidator(_known_providers)] = variable(
-        "AI_PROVIDERS", "gigachat,openai", help="Which provider is asked first, which next. Those without a key are left out."
+    providers: Annotated[tuple[str, ...], BeforeValidator(_split_providers)] = variable(
+        "AI_PROVIDERS",
+        ("gigachat", "openai"),
+        help="Providers in the order in which they are asked, separated by commas. Providers that are not configured are skipped.",
     )
-    embeddings: EmbeddingSource = variable("AI_EMBEDDINGS", EmbeddingSource.LOCAL, help="Who makes vectors: local, gigachat or openai.")
+    embeddings: EmbeddingSource = variable("AI_EMBEDDINGS", EmbeddingSource.LOCAL, help="Source of embeddings: local, gigachat or openai.")
     embeddings_model: str = variable(
         "AI_EMBEDDINGS_MODEL",
         "",
-        help="Model for vectors. Empty: intfloat/multilingual-e5-small (local), Embeddings (gigachat), text-embedding-3-small (openai).",
+        help="Model for embeddings. Empty: intfloat/multilingual-e5-small (local), Embeddings (gigachat), text-embedding-3-small (openai).",
     )
     prices: Path | None = variable(
-        "AI_PRICES_FILE", None, help="Your tariff, in the form of ai/prices.toml. Empty: the list that came with the program."
+        "AI_PRICES_FILE", None, help="Price list of your tariff, in the format of ai/prices.toml. Empty: the list that comes with the program."
     )
-    models: Path = variable("MODELS_DIR", Path("models"), help="Folder of sentence models for AI_EMBEDDINGS=local; `tga models pull` fills it.")
-    hub_url: str = variable("MODELS_HUB_URL", "https://huggingface.co", help="Where `tga models pull` fetches models from.")
+    models: Path = variable("MODELS_DIR", Path("models"), help="Folder of embedding models for AI_EMBEDDINGS=local; `tga models pull` fills it.")
+    hub_url: str = variable("MODELS_HUB_URL", "https://huggingface.co", help="Server from which `tga models pull` downloads models.")
 
     @property
     def embeddings_model_in_force(self) -> str:
-        """The one model that vectors of this installation are made by."""
-        usual = {
+        """The model that makes all embeddings of this installation."""
+        defaults = {
             EmbeddingSource.LOCAL: "intfloat/multilingual-e5-small",
             EmbeddingSource.GIGACHAT: "Embeddings",
             EmbeddingSource.OPENAI: "text-embedding-3-small",
         }
-        return self.embeddings_model or usual[self.embeddings]
+        return self.embeddings_model or defaults[self.embeddings]
 
 
 class HttpSettings(SettingsGroup):
-    """Where each role answers."""
+    """The HTTP servers of the roles."""
 
     host: str = variable("HTTP_HOST", "127.0.0.1", help="Address to listen on. 0.0.0.0 in a container; then set OPERATOR_KEY.")
-    ingest_port: Port = variable("INGEST_PORT", 8011, help="Port of the ingest role.")
-    worker_port: Port = variable("WORKER_PORT", 8012, help="Port of the worker role.")
-    api_port: Port = variable("API_PORT", 8000, help="Port of the api role.")
+    ingest_port: Port = variable("INGEST_PORT", 8011, help="TCP port of the ingest role.")
+    worker_port: Port = variable("WORKER_PORT", 8012, help="TCP port of the worker role.")
+    api_port: Port = variable("API_PORT", 8000, help="TCP port of the api role.")
     operator_key: SecretStr = variable(
         "OPERATOR_KEY",
         SecretStr(""),
-        help="The operator's key for /api/v1, health details, metrics and reading a channel at once (Authorization: Bearer KEY); "
-        "`tga keys operator` makes one. Empty: there is none, and health details and metrics answer this machine only.",
+        help="The operator's key for /api/v1, health details, metrics and reading a channel on demand (Authorization: Bearer KEY); "
+        "`tga keys operator` makes one. Empty: no operator key, and health details and metrics are served to this machine only.",
     )
-    allowed_hosts: Annotated[str, AfterValidator(_host_names)] = variable(
+    allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_split_host_names)] = variable(
         "ALLOWED_HOSTS",
-        "",
-        help="Names, with commas between, under which health details, metrics and reading a channel at once may be asked for, "
-        "beside localhost and the address itself. Others are refused.",
+        (),
+        help="Host names, separated by commas, that requests for health details, metrics and reading a channel on demand may use "
+        "besides localhost, HTTP_HOST and the address of the server itself. Requests with other host names are refused.",
     )
     request_timeout_seconds: float = variable(
         "HTTP_REQUEST_TIMEOUT_SECONDS",
         10.0,
-        help="A client has so long to send the headers of a request, then as long for its body; after that its connection is closed.",
+        help="Seconds that a client has to send the headers of a request, and again to send its body; then its connection is closed.",
         gt=0,
         le=600,
     )
-    operations_host: str = variable("OPERATIONS_HOST", "", help="Address to listen on for the three ports below. Empty: HTTP_HOST.")
+    operations_host: str = variable("OPERATIONS_HOST", "", help="Address to listen on for the three operations ports below. Empty: HTTP_HOST.")
     ingest_operations_port: Port | None = variable(
         "INGEST_OPERATIONS_PORT",
         None,
-        help="Port for health details, metrics and reading a channel at once of the ingest role; then INGEST_PORT does not answer them. "
+        help="TCP port for health details, metrics and reading a channel on demand of the ingest role; INGEST_PORT then does not serve them. "
         "Empty: INGEST_PORT.",
     )
     worker_operations_port: Port | None = variable(
-        "WORKER_OPERATIONS_PORT", None, help="Port for health details and metrics of the worker role. Empty: WORKER_PORT."
+        "WORKER_OPERATIONS_PORT", None, help="TCP port for health details and metrics of the worker role. Empty: WORKER_PORT."
     )
     api_operations_port: Port | None = variable(
-        "API_OPERATIONS_PORT", None, help="Port for health details and metrics of the api role, so that API_PORT can be public. Empty: API_PORT."
+        "API_OPERATIONS_PORT",
+        None,
+        help="TCP port for health details and metrics of the api role, so that API_PORT can be public. Empty: API_PORT.",
     )
 
 
 class ApiSettings(SettingsGroup):
-    """What /api/v1 allows."""
+    """Limits of /api/v1."""
 
-    per_minute: int = variable("API_REQUESTS_PER_MINUTE", 600, help="Requests that a key may make a minute, over all processes.", ge=1, le=10**6)
-    burst: int = variable("API_REQUESTS_AT_ONCE", 120, help="So many of them may come at once.", ge=1, le=10**6)
-    tenant_per_minute: int = variable(
-        "API_TENANT_REQUESTS_PER_MINUTE", 1200, help="Requests that all keys of a tenant may make a minute together.", ge=1, le=10**6
+    per_minute: int = variable(
+        "API_REQUESTS_PER_MINUTE", 600, help="Maximum number of requests per minute for one key, over all processes.", ge=1, le=10**6
     )
-    tenant_burst: int = variable("API_TENANT_REQUESTS_AT_ONCE", 240, help="So many of them may come at once.", ge=1, le=10**6)
-    timeout_seconds: float = variable("API_TIMEOUT_SECONDS", 15.0, help="A request that takes longer is answered with 503.", gt=0, le=600)
-    max_bytes: int = variable("API_MAX_BODY_BYTES", 1_000_000, help="A larger request is refused.", ge=1)
-    cors_origins: Annotated[str, AfterValidator(_origins)] = variable(
-        "API_CORS_ORIGINS", "", help="Sites whose pages may ask from a browser, like https://desk.example, with commas between. Empty: none."
+    burst: int = variable("API_REQUESTS_AT_ONCE", 120, help="Maximum burst of requests for one key.", ge=1, le=10**6)
+    tenant_per_minute: int = variable(
+        "API_TENANT_REQUESTS_PER_MINUTE", 1200, help="Maximum number of requests per minute for all keys of a tenant together.", ge=1, le=10**6
+    )
+    tenant_burst: int = variable(
+        "API_TENANT_REQUESTS_AT_ONCE", 240, help="Maximum burst of requests for all keys of a tenant together.", ge=1, le=10**6
+    )
+    timeout_seconds: float = variable("API_TIMEOUT_SECONDS", 15.0, help="Seconds after which a request is answered with 503.", gt=0, le=600)
+    max_bytes: int = variable("API_MAX_BODY_BYTES", 1_000_000, help="Maximum size of a request body; larger ones are refused with 413.", ge=1)
+    cors_origins: Annotated[tuple[str, ...], BeforeValidator(_split_origins)] = variable(
+        "API_CORS_ORIGINS",
+        (),
+        help="Origins whose pages may call the API from a browser (CORS), like https://desk.example, separated by commas. Empty: none.",
     )
 
 
 class TelemetrySettings(SettingsGroup):
     """Logs, metrics, traces."""
 
-    log_level: LogLevel = variable("LOG_LEVEL", LogLevel.INFO, help="debug, info, warning or error.")
+    log_level: LogLevel = variable("LOG_LEVEL", LogLevel.INFO, help="Least severe level that is logged: debug, info, warning or error.")
     time_zone: Annotated[str, AfterValidator(known_zone)] = variable(
-        "TZ", "UTC", help="Zone in which a terminal prints times. Everything stored is UTC."
+        "TZ", "UTC", help="Time zone of the times that commands print. Stored times are UTC."
     )
-    traces_endpoint: str = variable("OTEL_EXPORTER_OTLP_ENDPOINT", "", help="OpenTelemetry collector (OTLP over HTTP). Empty: no traces are sent.")
+    traces_endpoint: str = variable(
+        "OTEL_EXPORTER_OTLP_ENDPOINT", "", help="URL of the OpenTelemetry collector (OTLP over HTTP). Empty: no traces are sent."
+    )
     max_channel_series: int = variable(
-        "METRICS_MAX_CHANNELS", 1000, help="Channels with metric series of their own; beyond it only the worst are shown.", ge=1
+        "METRICS_MAX_CHANNELS",
+        1000,
+        help="Maximum number of channels with their own metric series; above it, only the worst channels have them.",
+        ge=1,
     )
 
 
 class ProcessSettings(SettingsGroup):
     """This process."""
 
-    host_name: str = variable("HOSTNAME", "", help="Name of this instance in health, locks and consumer names. Empty: the host's name.")
+    host_name: str = variable(
+        "HOSTNAME", "", help="Name of this instance in health reports, locks and stream consumer names. Empty: the name of the host."
+    )
     shutdown_grace_seconds: float = variable(
-        "SHUTDOWN_GRACE_SECONDS", 20.0, help="How long work in hand may take to finish after SIGTERM.", ge=0, le=3600
+        "SHUTDOWN_GRACE_SECONDS", 20.0, help="Seconds that running work has to finish after SIGTERM.", ge=0, le=3600
     )
 
     @property
     def instance_name(self) -> str:
-        """What people call this instance."""
+        """The name of this instance: HOSTNAME, or the name of the host."""
         return self.host_name or socket.gethostname()
 
 
@@ -574,7 +644,7 @@ class Settings(SettingsGroup):
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One environment variable, as a person meets it."""
+    """One environment variable, as documentation and `tga doctor` show it."""
 
     name: str
     group: str
@@ -587,7 +657,7 @@ class Variable:
 
 
 def variables() -> Iterator[Variable]:
-    """Every variable that this version knows, in the order of `.env.example`."""
+    """Yields every variable that this version knows, in the order of `.env.example`."""
     for group_name, group_field in Settings.model_fields.items():
         for field_name, field in _group_type(group_field).model_fields.items():
             yield Variable(
@@ -603,7 +673,7 @@ def variables() -> Iterator[Variable]:
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Build the settings, or raise SettingsError with every problem found."""
+    """Builds the settings, or raises SettingsError with every problem found."""
     groups: dict[str, SettingsGroup] = {}
     problems: list[str] = []
     for name, field in Settings.model_fields.items():
@@ -617,21 +687,21 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
 
 
 def read_group[G: SettingsGroup](group: type[G], environ: Mapping[str, str]) -> G:
-    """Only these settings, for a command that needs no others."""
+    """Builds one group of settings, for a command that needs no others."""
     problems: list[str] = []
     values = {name: value for name, field in group.model_fields.items() if (value := _value_of(field, environ, problems))}
     if not problems:
         try:
             return group.model_validate(values)
         except ValidationError as error:
-            problems += _in_words(group, error)
+            problems += _explain_problems(group, error)
     raise SettingsError(problems)
 
 
 def unknown_names(environ: Mapping[str, str], *, in_file: Collection[str] = ()) -> list[str]:
-    """Sentences about names that look like ours and are not known, so that a typing error is not silent.
+    """Returns a warning for each unknown name that looks like a setting, so that a typing error does not go unnoticed.
 
-    `in_file`: names from `.env`. There one that resembles a name of ours is a mistake; what else is exported may be for other programs.
+    `in_file`: names from `.env`, where any name close to a known one is a mistake. Other exported variables may belong to other programs.
     """
     names = [known.name for known in variables()]
     spelled = [*names, *(known.also for known in variables() if known.also)]
@@ -641,33 +711,33 @@ def unknown_names(environ: Mapping[str, str], *, in_file: Collection[str] = ()) 
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.8)
         if name.startswith(OURS) or (name in in_file and near):
             hint = f"; did you mean {near[0]}?" if near else ""
-            sentences.append(f"{name} is not known to this version and has no effect{hint}")
+            sentences.append(f"{name} is unknown to this version and has no effect{hint}")
     return sentences
 
 
 def effective(settings: Settings) -> Iterator[tuple[Variable, str]]:
-    """Each variable with the value in force, secrets hidden."""
+    """Yields each variable with its value in force; secrets are hidden."""
     for known in variables():
         value = getattr(getattr(settings, known.group), known.field)
         yield known, _hidden(value) if known.secret else plain(value)
 
 
 def location_of(url: SecretStr) -> str:
-    """The address without user and password, for people and logs."""
+    """Returns the address without user and password, for messages and logs."""
     parts = urlsplit(url.get_secret_value())
     host = parts.hostname or ""
     return f"{host}:{parts.port}{parts.path}" if parts.port else f"{host}{parts.path}"
 
 
 def plain(value: object) -> str:
-    """A value as one would write it in the environment."""
+    """Returns a value as it is written in the environment."""
     if value is None:
         return ""
     if isinstance(value, SecretStr):
         return value.get_secret_value()
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _hidden(value: SecretStr | None) -> str:
@@ -698,11 +768,11 @@ def _text_of(name: str, environ: Mapping[str, str], problems: list[str]) -> str:
         try:
             value = Path(file_name).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            problems.append(f"{name}_FILE cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}")
+            problems.append(f"{name}_FILE cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}")
     return value
 
 
-def _in_words(group: type[SettingsGroup], error: ValidationError) -> Iterator[str]:
+def _explain_problems(group: type[SettingsGroup], error: ValidationError) -> Iterator[str]:
     for problem in error.errors():
         name = _name_of(group.model_fields[str(problem["loc"][0])])
         why = "is required" if problem["type"] == "missing" else f"is wrong: {problem['msg'].removeprefix('Value error, ')}"

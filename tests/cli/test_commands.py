@@ -85,7 +85,7 @@ def test_a_key_for_sessions_that_is_none_is_red_and_ends_the_program_in_words(ru
 def test_the_doctor_reports_what_the_file_misspells_and_lines_that_say_nothing(runner: CliRunner, tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("TELEGRAM_API_HSH=geheim\ngeheim without a name\nAPI_PORT=8123\n", encoding="utf-8")
     seen = runner.invoke(app, ["doctor"]).stdout
-    assert "! settings               TELEGRAM_API_HSH is not known to this version and has no effect; did you mean TELEGRAM_API_HASH?" in seen
+    assert "! settings               TELEGRAM_API_HSH is unknown to this version and has no effect; did you mean TELEGRAM_API_HASH?" in seen
     assert "! settings               line 2 of .env has no effect: it is not written like NAME=value" in seen
     assert "geheim" not in seen
     assert "line 2 of .env has no effect" in runner.invoke(app, ["config"]).stderr

@@ -69,7 +69,7 @@ async def test_the_address_of_a_simulator_wins_over_the_sessions_own(lines: Line
 
 @pytest.mark.parametrize("address", ["localhost", "::1", "127.0.0"])
 def test_only_an_address_that_telethon_keeps_is_accepted(address: str) -> None:
-    with pytest.raises(SettingsError, match="TELEGRAM_DC_ADDR is wrong: this is no IPv4 address"):
+    with pytest.raises(SettingsError, match="TELEGRAM_DC_ADDR is wrong: not an IPv4 address"):
         read_group(TelegramSettings, {"TELEGRAM_DC_ADDR": address})
 
 

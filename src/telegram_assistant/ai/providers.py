@@ -51,7 +51,7 @@ def configured(settings: Settings) -> list[str]:
         "gigachat": bool(settings.gigachat.credentials.get_secret_value()),
         "openai": bool(settings.openai.base_url or settings.openai.api_key.get_secret_value()),
     }
-    return [name for name in settings.ai.providers.split(",") if has_key[name]]
+    return [name for name in settings.ai.providers if has_key[name]]
 
 
 def examine(settings: Settings) -> list[Finding]:

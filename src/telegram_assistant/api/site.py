@@ -1,4 +1,4 @@
-"""The HTTP API of people and their programs: all areas under /api/v1, /docs and /openapi.json."""
+"""The public HTTP API: all endpoints under /api/v1, /docs and /openapi.json."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from telegram_assistant import __version__
 from telegram_assistant.api.access_middleware import PREFIX, AccessMiddleware
 from telegram_assistant.api.authentication import Authenticator
-from telegram_assistant.api.docs_page import handbook
+from telegram_assistant.api.docs_page import render_docs
 from telegram_assistant.api.endpoints import (
     accounts,
     audit,
@@ -44,7 +44,7 @@ from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 AREAS = (
     me.area,
-    channel_requests.area,  # its paths are more special than those of channels
+    channel_requests.area,  # before channels: its paths are more specific
     channels.area,
     parked.area,
     coverage.area,
@@ -62,24 +62,24 @@ AREAS = (
     dead_letters.area,
     tenants.area,
 )
-"""Every endpoint there is. A new area is a file and its name here."""
+"""Every group of endpoints. A new group is one file and its entry here."""
 
 ABOUT = """
-Everything that a tenant sees and may change. Send a key as `Authorization: Bearer tga_…`.
+Everything that a tenant can read and change. Send an API key as `Authorization: Bearer tga_…`.
 
-* Lists come in pages: give `next` back as `cursor`.
-* What goes wrong is told as `application/problem+json` (RFC 9457). What belongs to others is answered like what does not exist: 404.
-* Who asks too often gets 429, who asks while a server is away 503; `Retry-After` says when to come back.
-* Changes take an `Idempotency-Key`, and are in the audit log.
+* Lists are paginated: send `next` of a page as `cursor` to get the page after it.
+* Errors are `application/problem+json` (RFC 9457). Resources of other tenants are answered with 404, as if they did not exist.
+* Too many requests are answered with 429, and requests while a server is unavailable with 503; `Retry-After` says how long to wait.
+* Requests that change something accept an `Idempotency-Key`, and the audit log records them.
 """
 
 
 def api_pages(app: ApiApp) -> RolePages:
-    """What the api role shows beside health and metrics."""
-    return RolePages(site=site_of(app))
+    """Returns the site that the api role serves besides health and metrics."""
+    return RolePages(site=build_site(app))
 
 
-def site_of(app: ApiApp) -> ASGIApp:
+def build_site(app: ApiApp) -> ASGIApp:
     settings = app.settings.api
     limiter = Limiter(RateLimits(app.redis))
     callers = Authenticator(app.api.key_directory, limiter, settings=settings, operator_key=app.settings.http.operator_key)
@@ -94,7 +94,7 @@ def site_of(app: ApiApp) -> ASGIApp:
     if settings.cors_origins:
         site = CORSMiddleware(
             site,
-            allow_origins=settings.cors_origins.split(","),
+            allow_origins=settings.cors_origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
             expose_headers=[
@@ -111,7 +111,7 @@ def site_of(app: ApiApp) -> ASGIApp:
 
 
 class _Site(FastAPI):
-    """FastAPI, with the shape of a refusal among its schemas: it would list `application/json` beside it otherwise."""
+    """FastAPI with `Problem` added to its schemas. Declared as a response model, it would also be listed as `application/json`."""
 
     def openapi(self) -> dict[str, Any]:
         described = super().openapi()
@@ -121,8 +121,8 @@ class _Site(FastAPI):
 
 
 def endpoints(app: ApiApp | None = None) -> FastAPI:
-    """The areas alone; without an ApiApp they can be described, not asked."""
-    made = _Site(
+    """Builds the endpoints without middleware. Without an ApiApp they yield the OpenAPI document, but cannot be called."""
+    site = _Site(
         title="Unofficial Telegram Assistant",
         version=__version__,
         description=ABOUT,
@@ -130,18 +130,23 @@ def endpoints(app: ApiApp | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         openapi_tags=[{"name": area.name, "description": area.about} for area in AREAS],
-        exception_handlers={AssistantError: _tell, RequestValidationError: _tell, HTTPException: _tell, Exception: _tell},
+        exception_handlers={
+            AssistantError: _handle_error,
+            RequestValidationError: _handle_error,
+            HTTPException: _handle_error,
+            Exception: _handle_error,
+        },
     )
-    made.state.app = app
+    site.state.app = app
     for area in AREAS:
-        made.include_router(area.router, prefix=PREFIX)
-    made.add_route(DOCS, _docs, include_in_schema=False)
-    return made
+        site.include_router(area.router, prefix=PREFIX)
+    site.add_route(DOCS, _docs, include_in_schema=False)
+    return site
 
 
 async def _docs(request: Request) -> Response:
-    return HTMLResponse(handbook(request.app.openapi()))
+    return HTMLResponse(render_docs(request.app.openapi()))
 
 
-async def _tell(request: Request, error: Exception) -> Response:
+async def _handle_error(request: Request, error: Exception) -> Response:
     return problem_from(error, trace_id=request.scope.get("trace_id"))

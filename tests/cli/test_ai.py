@@ -40,8 +40,8 @@ async def test_consent_is_recorded_with_who_gave_it_and_withdrawn(runner: CliRun
     said = await tell(runner, ["ai", "consent", "--tenant", name, "--by", "the owner"])
     assert "Recorded" in said.output
     assert [one.given_by for one in await system.ai_policies.consents() if one.tenant_id == tenant_id] == ["the owner"]
-    assert "Withdrawn" in (await tell(runner, ["ai", "consent", "--tenant", name, "--withdraw"])).output
-    assert "There was none" in (await tell(runner, ["ai", "consent", "--tenant", name, "--withdraw"])).output
+    assert "The consent is withdrawn" in (await tell(runner, ["ai", "consent", "--tenant", name, "--withdraw"])).output
+    assert "There was no consent" in (await tell(runner, ["ai", "consent", "--tenant", name, "--withdraw"])).output
     assert (await system.ai_policies.of_tenant(tenant_id)).policy is AiPolicy.LOCAL
 
 
@@ -59,7 +59,7 @@ async def test_policies_are_chosen_for_a_channel_and_for_channels_to_come(runner
 
 async def test_usage_is_shown_by_tenant_and_model(runner: CliRunner, system: SystemStores) -> None:
     name, tenant_id = await make_named_tenant(system)
-    assert "No provider was asked" in (await tell(runner, ["ai", "usage", "--tenant", name])).output
+    assert "No provider was called" in (await tell(runner, ["ai", "usage", "--tenant", name])).output
     await system.spending.set_budget(tenant_id, micro=10_000_000, tokens=None)
     call = Call(uuid4(), ModelTask.CHAT, "tagging", "gigachat", "GigaChat-2")
     await system.spending.reserve(call, Amount(5_000_000, 100), [tenant_id], lifetime=timedelta(minutes=1))
@@ -78,7 +78,7 @@ def test_status_tells_how_each_provider_is(runner: CliRunner) -> None:
 
 def test_models_are_listed_and_a_missing_hub_is_said_in_words(runner: CliRunner, tmp_path: Path) -> None:
     environ = {"MODELS_DIR": str(tmp_path / "models"), "MODELS_HUB_URL": "http://127.0.0.1:1"}
-    assert "Fetch one: tga models pull" in runner.invoke(app, ["models", "list"], env=environ).output
+    assert "Download one: tga models pull" in runner.invoke(app, ["models", "list"], env=environ).output
     said = runner.invoke(app, ["models", "pull"], env=environ)
     assert said.exit_code == 1
     assert "cannot be fetched" in said.output + said.stderr

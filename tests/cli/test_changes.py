@@ -35,4 +35,4 @@ def test_edits_and_deletions_are_shown_with_what_exactly_changed(runner: CliRunn
     assert f"https://t.me/{name}/1" in shown
     only = runner.invoke(app, ["changes", "--tenant", tenant, "--only", "edited", "--channel", f"@{name}"]).stdout
     assert "deleted" not in only
-    assert "Nothing was edited" in runner.invoke(app, ["changes", "--tenant", tenant, "--days", "0"]).stdout
+    assert "No edits or deletions" in runner.invoke(app, ["changes", "--tenant", tenant, "--days", "0"]).stdout

@@ -99,7 +99,7 @@ def test_a_request_waits_with_its_reason_and_an_invitation_is_not_printed(runner
     done = runner.invoke(app, ["channels", "add", "@not_seen_yet", "https://t.me/+AbCdEfGhIjKl", "--tenant", tenant, "--wait", "0"])
     assert "@not_seen_yet: waits: no account can do it: log one in" in done.stdout
     assert "https://t.me/+AbCd…: waits: it needs an account of your own: log one in" in done.stdout
-    assert "`tga channels requests` shows what waits" in done.stdout
+    assert "`tga channels requests` shows which requests wait" in done.stdout
     requests = runner.invoke(app, ["channels", "requests", "--tenant", tenant]).stdout
     assert all(word in requests for word in ("@not_seen_yet", "https://t.me/+AbCd…", "open", "log one in"))
     assert "AbCdEfGhIjKl" not in done.stdout + requests
@@ -132,7 +132,7 @@ def test_a_long_list_is_summed_up_with_its_estimated_end(runner: CliRunner, data
     assert lines[0] == "2,000 requested, 1 already followed, 5 refused."
     assert lines[1].startswith("2,000 names wait: it is next. Estimated end: ")
     assert lines[1].endswith("(in 19 days).")
-    assert lines[2].startswith("Telegram allows an account about 100 name look-ups a day; folders, t.me/addlist links")
+    assert lines[2].startswith("Telegram allows an account about 100 name look-ups per day; folders, t.me/addlist links")
     assert len(lines) == 4
     assert done.stderr.splitlines()[-1] == "refused and 2 more"
     assert (len(done.stderr.splitlines()), done.exit_code) == (4, 1)
@@ -147,8 +147,8 @@ def test_coverage_says_what_is_missing_and_why(runner: CliRunner, database: dict
 
 def test_a_poll_and_a_verification_are_asked_for(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
     name = followed_channel(database, tenant)
-    assert "is asked for" in runner.invoke(app, ["channels", "poll", f"@{name}", "--tenant", tenant, "--first", "--wait", "0"]).stdout
-    assert runner.invoke(app, ["channels", "verify", "--tenant", tenant]).stdout.startswith("1 channels will be read once more")
+    assert "is scheduled" in runner.invoke(app, ["channels", "poll", f"@{name}", "--tenant", tenant, "--first", "--wait", "0"]).stdout
+    assert runner.invoke(app, ["channels", "verify", "--tenant", tenant]).stdout.startswith("1 channels will be read again")
     assert "is not followed" in runner.invoke(app, ["channels", "poll", "@nobody", "--tenant", tenant]).stderr
 
 

@@ -86,6 +86,6 @@ def test_the_doctor_reports_what_the_file_misspells_and_lines_that_say_nothing(r
     (tmp_path / ".env").write_text("TELEGRAM_API_HSH=geheim\ngeheim without a name\nAPI_PORT=8123\n", encoding="utf-8")
     seen = runner.invoke(app, ["doctor"]).stdout
     assert "! settings               TELEGRAM_API_HSH is unknown to this version and has no effect; did you mean TELEGRAM_API_HASH?" in seen
-    assert "! settings               line 2 of .env has no effect: it is not written like NAME=value" in seen
+    assert "! settings               line 2 of .env has no effect: it does not have the form NAME=value" in seen
     assert "geheim" not in seen
     assert "line 2 of .env has no effect" in runner.invoke(app, ["config"]).stderr

@@ -54,7 +54,7 @@ def test_a_folder_is_listed_and_left(runner: CliRunner, database: dict[str, str]
     listed = runner.invoke(app, ["folders", "list", "--tenant", tenant]).stdout
     assert "Новости" in listed
     left = runner.invoke(app, ["folders", "remove", "новости", "--tenant", tenant, *option])
-    assert left.stdout == "Folder Новости is no longer followed" + (".\n" if stays else ", nor are 1 channels that it brought.\n")
+    assert left.stdout == "Folder Новости is no longer followed" + (".\n" if stays else ", nor are 1 channels that it added.\n")
     assert (title in runner.invoke(app, ["channels", "list", "--tenant", tenant]).stdout) is stays
     assert runner.invoke(app, ["folders", "list", "--tenant", tenant]).stdout.startswith("No folder is followed.")
     assert "`tga folders list` shows" in runner.invoke(app, ["folders", "remove", "новости", "--tenant", tenant]).stderr

@@ -46,7 +46,7 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
     assert "the graph is off" in runner.invoke(app, ["graph", "links", URL], env=off).stderr
     assert "the graph is off: set NEO4J_URI" in runner.invoke(app, ["rebuild", "graph"], env=off).stderr
 
-    assert runner.invoke(app, ["rebuild", "graph"], env=on).stdout == "3 posts are in the new graph, and questions are answered by it.\n"
+    assert runner.invoke(app, ["rebuild", "graph"], env=on).stdout == "3 posts are in the new graph, and queries use it.\n"
     for asked in (["forwards"], ["spread", "t.me/name0/1"], ["first", f"https://t.me/c/{second}/1"]):
         by_graph, by_postgres = [json.loads(runner.invoke(app, ["graph", *asked, "--json"], env=env).stdout) for env in (on, off)]
         assert (by_graph.pop("answered_by"), by_postgres.pop("answered_by")) == ("graph", "postgres")
@@ -62,7 +62,7 @@ def test_questions_are_answered_with_the_graph_and_forwards_without_it(
     assert URL in runner.invoke(app, ["graph", "similar", str(first)], env=on).stdout
     refused = runner.invoke(app, ["graph", "spread", "nonsense"], env=on)
     assert refused.exit_code == 1
-    assert "is no post" in refused.stderr
+    assert "is not a post" in refused.stderr
 
 
 def test_a_graph_that_is_away_is_told_in_words(runner: CliRunner, database: dict[str, str]) -> None:

@@ -16,7 +16,7 @@ def test_a_key_is_made_listed_and_revoked(runner: CliRunner) -> None:
     listed = runner.invoke(app, ["keys", "list"]).stdout
     assert "dashboard" in listed
     assert secret not in listed
-    assert runner.invoke(app, ["keys", "revoke", key_id]).stdout == "It is revoked.\n"
+    assert runner.invoke(app, ["keys", "revoke", key_id]).stdout == "The key is revoked.\n"
     again = runner.invoke(app, ["keys", "revoke", key_id])
     assert (again.exit_code, "revoked already" in again.stderr) == (1, True)
 
@@ -33,7 +33,7 @@ def test_what_does_not_exist_is_told(runner: CliRunner) -> None:
     assert "there is no tenant 'X'" in runner.invoke(app, ["keys", "list", "--tenant", "X"]).stderr
     wrong = runner.invoke(app, ["keys", "create", "one", "--scopes", "everything"])
     assert wrong.exit_code == 2
-    assert "there are: read, write, admin, operate" in wrong.stderr
+    assert "known scopes: read, write, admin, operate" in wrong.stderr
 
 
 def test_a_key_for_the_operator_is_printed_that_nobody_guesses(runner: CliRunner) -> None:

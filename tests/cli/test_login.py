@@ -77,7 +77,7 @@ async def test_a_person_logs_in_and_the_account_is_used(tga: Tga, control: Contr
     assert told.exit_code == 0, told.output
     assert "That code is wrong." in said
     assert PASSWORD not in said
-    assert said.endswith(f"account {number} (+7999*****01) is logged in; the ingest role begins to use it.\n")
+    assert said.endswith(f"account {number} (+7999*****01) is logged in; the ingest role starts to use it.\n")
     await until(lambda: _held(admin))
     assert state(sim)["double_use"] == 0
 

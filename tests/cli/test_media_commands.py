@@ -57,4 +57,4 @@ def test_without_a_place_for_files_the_sweep_says_what_to_set(runner: CliRunner)
 def test_a_sweep_says_what_it_did(runner: CliRunner, tmp_path: Path) -> None:
     told = runner.invoke(app, ["media", "sweep", "--force"], env={"S3_ENDPOINT": "", "FILES_DIR": str(tmp_path / "files")})
     assert told.exit_code == 0
-    assert "0 files looked at" in told.stdout
+    assert "0 files checked" in told.stdout

@@ -76,7 +76,7 @@ async def test_what_cannot_be_found_or_understood_is_told_with_what_to_do(system
     name, _ = await make_reader(system, "Снег")
     nothing = await call(runner, ["search", "дождь", "--tenant", name])
     assert (nothing.exit_code, nothing.stdout) == (1, "")
-    assert "Try fewer words" in nothing.stderr
+    assert "Try fewer or other words" in nothing.stderr
     wrong = await call(runner, ["search", "has:cats", "--tenant", name])
     assert wrong.exit_code == 1
     assert "write has:image" in wrong.stderr

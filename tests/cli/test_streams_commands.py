@@ -102,7 +102,7 @@ def test_a_stopped_stage_is_shown_and_resumed(runner: CliRunner, database: dict[
 
     prepare(database, work)
     assert "stopped: 10 dead letters in a row" in runner.invoke(app, ["streams", "--once"]).stdout
-    assert runner.invoke(app, ["streams", "resume", "post_persistence"]).stdout == "post_persistence goes on within seconds.\n"
+    assert runner.invoke(app, ["streams", "resume", "post_persistence"]).stdout == "post_persistence resumes within seconds.\n"
     assert runner.invoke(app, ["streams", "resume", "post_persistence"]).stdout == "post_persistence was not stopped.\n"
     assert "There are: post_persistence" in runner.invoke(app, ["streams", "resume", "nothing"]).stderr
 

@@ -26,7 +26,7 @@ async def test_a_tenant_hides_renames_and_shows_tags(runner: CliRunner, system: 
     listed = (await tell(runner, ["tags", "list", "--tenant", name, "--language", "ru"])).output
     assert "hidden" in listed
     assert "метео сводка" in listed
-    assert "is shown as it is" in (await tell(runner, ["tags", "show", "погода", "--tenant", name])).output
+    assert "is shown under its own name" in (await tell(runner, ["tags", "show", "погода", "--tenant", name])).output
     assert await tags.choices() == (TagChoice("ru", "спорт", shown_as="метео сводка"),)
     assert "there is no tag" in (await tell(runner, ["tags", "hide", "взлом", "--tenant", name])).output
     assert "is no name for a tag" in (await tell(runner, ["tags", "rename", "спорт", "https://x", "--tenant", name])).output
@@ -57,11 +57,11 @@ async def test_history_goes_through_the_bulk_lane_again_once_and_only_what_is_ou
         assert await admin.fetchval("SELECT count(*) FROM outbox WHERE channel_id = $1 AND lane = 'bulk'", channel_id) == 5
         await tag(app, posts)
         await app.system.outbox.done([(post, 1) for post in posts])
-        assert "have tags of today's version" in (await tell(runner, told)).output
+        assert "have tags of the current version" in (await tell(runner, told)).output
         await admin.execute("UPDATE post_enrichment SET model = 'words/0' WHERE channel_id = $1 AND message_id <= 2", channel_id)
         assert "2 posts go through the pipeline again" in (await tell(runner, told)).output
         assert len(await rows(app, posts)) == 5
-        assert "have tags of today's version" in (await tell(runner, [*told, "--days", "1"])).output
+        assert "have tags of the current version" in (await tell(runner, [*told, "--days", "1"])).output
 
 
 async def test_nothing_is_paid_for_without_a_yes_and_the_price_is_shown_before(runner: CliRunner, database: dict[str, str], admin: Admin) -> None:
@@ -69,7 +69,7 @@ async def test_nothing_is_paid_for_without_a_yes_and_the_price_is_shown_before(r
         channel_id, _, _ = await history(app, AiPolicy.PROVIDER)
     told = ["retag", "--channel", str(channel_id)]
     said = await tell(runner, told)
-    assert "Nothing is paid for" in said.output
+    assert "No paid calls are made" in said.output
     assert "at most" in said.output
     assert await waiting(admin, "provider_wanted", channel_id) == 0
     assert "5 posts wait for a provider" in (await tell(runner, [*told, "--yes"])).output
@@ -79,4 +79,4 @@ async def test_nothing_is_paid_for_without_a_yes_and_the_price_is_shown_before(r
 async def test_channels_that_nobody_wants_understood_are_left_out(runner: CliRunner, database: dict[str, str]) -> None:
     async with assemble(read_settings(database)) as app:
         channel_id, _, _ = await history(app, AiPolicy.OFF)
-    assert "have tags of today's version" in (await tell(runner, ["retag", "--channel", str(channel_id), "--yes"])).output
+    assert "have tags of the current version" in (await tell(runner, ["retag", "--channel", str(channel_id), "--yes"])).output

@@ -28,18 +28,18 @@ def test_a_tenant_is_suspended_and_resumed(runner: CliRunner) -> None:
     assert "is suspended" in runner.invoke(app, ["tenants", "suspend", name, "--why", "the bill"]).stdout
     listed = runner.invoke(app, ["tenants", "list"]).stdout
     assert next(line for line in listed.splitlines() if name in line).count("the bill") == 1
-    assert "goes on where it was" in runner.invoke(app, ["tenants", "resume", name]).stdout
+    assert "is resumed" in runner.invoke(app, ["tenants", "resume", name]).stdout
     assert "own tenant cannot be suspended" in runner.invoke(app, ["tenants", "suspend", "default", "--why", "x"]).stderr
     assert "already" in runner.invoke(app, ["tenants", "create", name]).stderr
 
 
 def test_quota_and_budget_are_set_and_shown_by_name(runner: CliRunner) -> None:
     name = name_of_new(runner)
-    assert runner.invoke(app, ["tenants", "quota", name]).stdout == f"{name} keeps 0 bytes of no limit.\n"
-    assert "of 20.0 GB." in runner.invoke(app, ["tenants", "quota", name, "20GB"]).stdout
-    assert runner.invoke(app, ["tenants", "quota", name], env={"MEDIA_QUOTA_BYTES": "5000"}).stdout.endswith("of 20.0 GB.\n")
-    assert runner.invoke(app, ["tenants", "quota", name, "default"], env={"MEDIA_QUOTA_BYTES": "5000"}).stdout.endswith("of 5.0 kB.\n")
-    assert "is no size" in runner.invoke(app, ["tenants", "quota", name, "much"]).stderr
+    assert runner.invoke(app, ["tenants", "quota", name]).stdout == f"{name} stores 0 bytes of media; quota: no limit.\n"
+    assert "quota: 20.0 GB." in runner.invoke(app, ["tenants", "quota", name, "20GB"]).stdout
+    assert runner.invoke(app, ["tenants", "quota", name], env={"MEDIA_QUOTA_BYTES": "5000"}).stdout.endswith("quota: 20.0 GB.\n")
+    assert runner.invoke(app, ["tenants", "quota", name, "default"], env={"MEDIA_QUOTA_BYTES": "5000"}).stdout.endswith("quota: 5.0 kB.\n")
+    assert "is not a size" in runner.invoke(app, ["tenants", "quota", name, "much"]).stderr
     assert "No budget is set" in runner.invoke(app, ["tenants", "budget", name]).stdout
     assert "12.5000" in runner.invoke(app, ["tenants", "budget", name, "--money", "12.50"]).stdout
     shown = runner.invoke(app, ["ai", "budget"]).stdout

@@ -1,4 +1,4 @@
-"""The `tga` command. A new command is a function in this room and a line in COMMANDS."""
+"""The `tga` command. A new command is a function in this package and an entry in COMMANDS."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,52 +12,52 @@ from telegram_assistant import __version__
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
-    """Where a command is. It is imported when it is called, so that `tga --version` need not load all of Telethon."""
+    """The location of a command. It is imported when it is called, so that `tga --version` does not load Telethon."""
 
     where: str
     about: str
     words_may_begin_with_minus: bool = False
-    """What looks like an unknown short option is an argument: `tga search -пожар`."""
+    """Treat an unknown short option as an argument: `tga search -пожар`."""
 
     def load(self, name: str) -> Any:
         module, _, attribute = self.where.partition(":")
         found = getattr(import_module(f"telegram_assistant.cli.{module}"), attribute)
-        if isinstance(found, typer.Typer):  # a family of commands
+        if isinstance(found, typer.Typer):  # a group of commands
             return typer.main.get_command(found)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        # One letter of such a word could be taken for -h.
+        # Without -h: a letter of such a word could be taken for it.
         words = {"ignore_unknown_options": True, "help_option_names": ["--help"]} if self.words_may_begin_with_minus else None
         app.command(name, context_settings=words)(found)
         return typer.main.get_command(app)
 
 
 COMMANDS = {
-    "run": Lazy("operations.run:run", "Run the program until it is told to stop."),
-    "accounts": Lazy("commands.accounts:app", "Accounts that read: list, are they at risk, pause, resume, make a key."),
-    "channels": Lazy("commands.channels:app", "Channels that are followed: add, list, import, coverage, poll, verify."),
-    "folders": Lazy("commands.folders:app", "Folders at Telegram that are followed: add, list, remove."),
-    "scheduler": Lazy("operations.scheduler:app", "How planning goes; start it over."),
-    "search": Lazy("commands.search:search", "Find posts by words and meaning, for one tenant.", words_may_begin_with_minus=True),
-    "changes": Lazy("commands.changes:changes", "What channels edited or deleted after publishing it."),
+    "run": Lazy("operations.run:run", "Run one or all roles until stopped."),
+    "accounts": Lazy("commands.accounts:app", "Telegram accounts: log in, list, show risk, pause, resume, make a session key."),
+    "channels": Lazy("commands.channels:app", "Followed channels: add, list, import, coverage, poll, verify."),
+    "folders": Lazy("commands.folders:app", "Followed Telegram folders: add, list, remove."),
+    "scheduler": Lazy("operations.scheduler:app", "The scheduler: show its status, reset it."),
+    "search": Lazy("commands.search:search", "Search the posts of a tenant by words and meaning.", words_may_begin_with_minus=True),
+    "changes": Lazy("commands.changes:changes", "List posts that channels edited or deleted after publishing them."),
     "graph": Lazy("commands.graph:app", "Who forwards whom, how a post spread, similar channels, links to a page."),
-    "media": Lazy("operations.media:app", "Files of posts: how many are kept, what went wrong, sweep the store."),
-    "streams": Lazy("operations.streams:app", "Watch the stages at work; refill, resume."),
-    "dead-letters": Lazy("operations.dead_letters:app", "Events that a stage could not process: look, replay, discard."),
+    "media": Lazy("operations.media:app", "Media files of posts: show status and errors, clean up the store."),
+    "streams": Lazy("operations.streams:app", "Pipeline stages: watch, announce posts again, resume a stopped stage."),
+    "dead-letters": Lazy("operations.dead_letters:app", "Events that a stage could not process: list, show, replay, discard."),
     "tenants": Lazy("commands.tenants:app", "Tenants: list, create, suspend, resume, quotas, budgets."),
-    "keys": Lazy("commands.keys:app", "Keys for the API: create, list, revoke."),
-    "ai": Lazy("commands.ai:app", "Providers: how they are, what they cost, who may ask them."),
+    "keys": Lazy("commands.keys:app", "API keys: create, list, revoke."),
+    "ai": Lazy("commands.ai:app", "AI providers: status, usage, budgets, policies, consent."),
     "tags": Lazy("commands.tags:app", "Tags: list, hide, rename, show again."),
-    "retag": Lazy("operations.retag:retag", "Tag stored posts again."),
-    "models": Lazy("operations.models:app", "Sentence models on this machine: fetch, list."),
-    "rebuild": Lazy("operations.rebuild:app", "Make an index anew from PostgreSQL: vectors, text, graph."),
-    "doctor": Lazy("operations.install:doctor", "Check settings, Python and every server; say what to do."),
-    "migrate": Lazy("operations.install:migrate", "Create or update roles, grants and tables."),
-    "config": Lazy("operations.install:config", "Show the settings in force, secrets hidden."),
+    "retag": Lazy("operations.retag:retag", "Tag stored posts again with the current vocabulary, model and prompt."),
+    "models": Lazy("operations.models:app", "Local embedding models: download, list."),
+    "rebuild": Lazy("operations.rebuild:app", "Rebuild an index from PostgreSQL: vectors, text, graph."),
+    "doctor": Lazy("operations.install:doctor", "Check settings, Python and every server, and say how to fix problems."),
+    "migrate": Lazy("operations.install:migrate", "Create or update database roles, grants and tables."),
+    "config": Lazy("operations.install:config", "Show the settings in force; secrets are hidden."),
 }
 
 
 class Commands(TyperGroup):
-    """The list above, as typer wants it."""
+    """Presents COMMANDS to typer."""
 
     def list_commands(self, ctx: object) -> list[str]:
         return list(COMMANDS)
@@ -73,7 +73,7 @@ class Commands(TyperGroup):
 app = typer.Typer(
     name="tga",
     cls=Commands,
-    help="Unofficial Telegram Assistant: follows channels, keeps every post, tells people what is new.",
+    help="Unofficial Telegram Assistant: follows Telegram channels, stores every post, and makes them searchable.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -89,12 +89,12 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and end.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")] = False,
 ) -> None:
-    """Options that stand before the command."""
-    del version  # its callback has answered
+    """Options before the command."""
+    del version  # its callback has printed it
 
 
 def main() -> None:
-    """Entry point."""
+    """Entry point of the `tga` command."""
     app()

@@ -1,4 +1,4 @@
-"""What commands print for programs where the API has no such answer: in its manner, lists as `items`."""
+"""JSON that commands print where the API has no such endpoint. It follows the API: lists are `items`."""
 
 from datetime import date, datetime
 
@@ -8,7 +8,7 @@ from telegram_assistant.domain.diagnosis import Severity
 
 
 class ProviderResponse(ResponseModel):
-    """How busy a provider is. `paused_seconds`: it is left alone for so long."""
+    """The load of a provider: `speaking` calls run, `waiting` calls are queued. `paused_seconds`: how long no call is sent."""
 
     provider: str
     speaking: int
@@ -18,27 +18,27 @@ class ProviderResponse(ResponseModel):
 
 
 class ProvidersResponse(ResponseModel):
-    """Configured providers, and how many results wait to be improved by one."""
+    """Configured providers. `results_waiting`: local results that a provider shall improve."""
 
     items: list[ProviderResponse]
     results_waiting: int
 
 
 class TenantUsageLineResponse(UsageLineResponse):
-    """Calls of one day, model and outcome, and whose they were."""
+    """Calls of one tenant, day, model, purpose and status."""
 
     tenant_name: str
 
 
 class TenantUsageResponse(ResponseModel):
-    """The newest day first. Amounts are in millionths of `unit`."""
+    """Usage by day, newest first. Amounts are in millionths of `unit`."""
 
     items: list[TenantUsageLineResponse]
     unit: str
 
 
 class FolderResponse(ResponseModel):
-    """A folder at Telegram that is followed."""
+    """A followed Telegram folder."""
 
     number: int
     title: str
@@ -50,13 +50,13 @@ class FolderResponse(ResponseModel):
 
 
 class FoldersResponse(ResponseModel):
-    """All folders of a tenant."""
+    """All followed folders of a tenant."""
 
     items: list[FolderResponse]
 
 
 class FirstSeenResponse(ResponseModel):
-    """Where a post, or a link to a page, was seen first; null: nowhere since then."""
+    """The first post with this content or link since `since`; null: there is none."""
 
     since: date
     post_id: str | None
@@ -69,7 +69,7 @@ class FirstSeenResponse(ResponseModel):
 
 
 class MediaFilesResponse(ResponseModel):
-    """Files in one state, for one reason."""
+    """Number and size of files in one state with one reason."""
 
     state: str
     reason: str | None
@@ -78,7 +78,7 @@ class MediaFilesResponse(ResponseModel):
 
 
 class MediaUsageResponse(ResponseModel):
-    """What a tenant keeps. Without a limit of its own it is null."""
+    """Media of one tenant. `limit_bytes` is null if the tenant has no quota of its own."""
 
     tenant_name: str
     media_bytes: int
@@ -86,7 +86,7 @@ class MediaUsageResponse(ResponseModel):
 
 
 class MediaTroubleResponse(ResponseModel):
-    """A file that could not be fetched so far, or was given up."""
+    """A file that could not be downloaded so far, or was given up."""
 
     post_id: str
     state: str
@@ -95,7 +95,7 @@ class MediaTroubleResponse(ResponseModel):
 
 
 class MediaStatusResponse(ResponseModel):
-    """All files at a glance."""
+    """Numbers, sizes and errors of all media files."""
 
     store: str
     objects: int
@@ -106,7 +106,7 @@ class MediaStatusResponse(ResponseModel):
 
 
 class ModelResponse(ResponseModel):
-    """A sentence model on this machine."""
+    """A local embedding model."""
 
     name: str
     size_bytes: int
@@ -114,13 +114,13 @@ class ModelResponse(ResponseModel):
 
 
 class ModelsResponse(ResponseModel):
-    """All of them."""
+    """All local embedding models."""
 
     items: list[ModelResponse]
 
 
 class ParkedChannelResponse(ResponseModel):
-    """A channel that rests after too many failures."""
+    """A channel that is not read for a while after repeated failures."""
 
     channel_id: int
     title: str
@@ -130,7 +130,7 @@ class ParkedChannelResponse(ResponseModel):
 
 
 class SchedulerResponse(ResponseModel):
-    """As `scheduler` in /health/details of the ingest role, with the policy and what is parked."""
+    """`scheduler` of /health/details of the ingest role, plus the policy and the parked channels."""
 
     last_tick_ts: str | None
     interval_sec: int
@@ -144,7 +144,7 @@ class SchedulerResponse(ResponseModel):
 
 
 class StageResponse(ResponseModel):
-    """One stage in one lane. `stopped`: why it does not go on."""
+    """One stage in one lane. `stopped`: why it has stopped."""
 
     stage: str
     lane: str
@@ -157,14 +157,14 @@ class StageResponse(ResponseModel):
 
 
 class StagesResponse(ResponseModel):
-    """All stages, and how many post revisions are on their way."""
+    """All stages, and the number of post revisions that have not passed the pipeline."""
 
     items: list[StageResponse]
     on_their_way: int
 
 
 class FindingResponse(ResponseModel):
-    """One line of the doctor. `remedy` says what to do."""
+    """One finding of `tga doctor`. `remedy` says what to do."""
 
     subject: str
     verdict: Severity
@@ -173,14 +173,14 @@ class FindingResponse(ResponseModel):
 
 
 class FindingsResponse(ResponseModel):
-    """All lines; `ok`: nothing has to be mended."""
+    """All findings. `ok`: nothing needs fixing."""
 
     items: list[FindingResponse]
     ok: bool
 
 
 class SettingResponse(ResponseModel):
-    """A variable with the value in force, secrets hidden."""
+    """A variable with its value in force; secrets are hidden."""
 
     name: str
     group: str

@@ -1,4 +1,4 @@
-"""Commands that need the servers. Apart from the others, which start without loading what talks to them."""
+"""Helpers of commands that connect to the servers. Other commands do not import this module, so they start faster."""
 
 import asyncio
 import shlex
@@ -21,7 +21,7 @@ async def tenant_named(app: App, name: str) -> Tenant:
 
 
 def with_app[T](work: Callable[[App], Awaitable[T]], *, needs_redis: bool = True) -> T:
-    """Do something with everything connected; what stands in the way is told in words. What only reads PostgreSQL needs no Redis."""
+    """Runs `work` with the assembled app. Prints errors as sentences and exits with 1. Work that only reads PostgreSQL needs no Redis."""
     settings = settings_or_exit()
     configure_logging(settings.telemetry)
 
@@ -37,4 +37,4 @@ def with_app[T](work: Callable[[App], Awaitable[T]], *, needs_redis: bool = True
         complaints.print(f"[red]{error}.[/]")
         raise typer.Exit(1) from error
     except Busy as error:
-        raise refuse(str(error), "Try again in a moment; `tga doctor` says more") from error
+        raise refuse(str(error), "Try again in a moment; `tga doctor` shows details") from error

@@ -1,4 +1,4 @@
-"""Endpoints of the API, called in this process: what a command prints for programs is what the API answers."""
+"""Calls API endpoints in this process, so that `--json` prints exactly what the API returns."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -11,22 +11,22 @@ from telegram_assistant.cli.output import print_json
 from telegram_assistant.domain.tenants.access import Caller, KeyScope
 
 ALL = 100_000
-"""So many at most where a command lists everything and the API answers in pages."""
+"""Page size for commands that list everything where the API returns pages."""
 
 
 def print_endpoint[T: ResponseModel](endpoint: Callable[[RequestContext], Awaitable[T]], *, tenant: str = "default") -> T:
-    """Call an endpoint as this tenant, and print its answer."""
+    """Calls an endpoint as this tenant and prints its response."""
 
     async def call(assembled: App) -> T:
-        return await endpoint(await asking_as(assembled, tenant))
+        return await endpoint(await context_for(assembled, tenant))
 
     answer = with_app(call)
     print_json(answer)
     return answer
 
 
-async def asking_as(assembled: App, tenant: str) -> RequestContext:
-    """A request of this tenant, as an endpoint wants it."""
+async def context_for(assembled: App, tenant: str) -> RequestContext:
+    """Builds the context of a request by this tenant."""
     known = await tenant_named(assembled, tenant)
     caller = Caller(known.tenant_id, known.public_id, known.name, known.is_operator, frozenset(KeyScope), "command line")
     return RequestContext(caller, assembled, assembled.tenant(known.tenant_id), datetime.now(UTC), {})

@@ -1,4 +1,4 @@
-"""Settings for commands: the environment, then `.env`; and clear words when they make no sense."""
+"""Settings for commands, from the environment and `.env`, with clear messages if they are not valid."""
 
 import os
 import sys
@@ -14,18 +14,18 @@ from rich.console import Console
 from telegram_assistant.errors import SettingsError
 from telegram_assistant.settings import Settings, SettingsGroup, read_group, read_settings, unknown_names
 
-# what goes to a file or another program is not cut to the width of a window
+# Output to a file or another program is not cut to the width of a terminal.
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 complaints = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)
 class EnvFile:
-    """What `.env` says, and the lines that say nothing."""
+    """The values in `.env`, and the lines that could not be parsed."""
 
     values: Mapping[str, str]
     problems: tuple[str, ...]
-    """Without what stands there: it may be a secret."""
+    """They do not quote the line: it may contain a secret."""
 
 
 def env_file(path: Path = Path(".env")) -> EnvFile:
@@ -34,29 +34,29 @@ def env_file(path: Path = Path(".env")) -> EnvFile:
     with path.open(encoding="utf-8") as lines:
         bindings = list(parse_stream(lines))
     wrong = [one for one in bindings if one.error or (one.key is not None and one.value is None)]
-    problems = tuple(f"line {one.original.line} of {path} has no effect: it is not written like NAME=value" for one in wrong)
+    problems = tuple(f"line {one.original.line} of {path} has no effect: it does not have the form NAME=value" for one in wrong)
     return EnvFile({one.key: one.value for one in bindings if one.key is not None and one.value is not None}, problems)
 
 
 def environment() -> Mapping[str, str]:
-    """What is exported wins over what `.env` in this folder says."""
+    """Exported variables take precedence over `.env` in the current folder."""
     return {**env_file().values, **os.environ}
 
 
 def doubts() -> list[str]:
-    """Sentences about what was probably meant otherwise: names that are not known, lines that cannot be read."""
+    """Returns warnings about probable mistakes: unknown names, and lines that cannot be parsed."""
     written = env_file()
     return [*written.problems, *unknown_names(os.environ, in_file=written.values.keys())]
 
 
 def settings_or_exit() -> Settings:
-    """The settings, or one line per problem and exit code 2."""
+    """Returns the settings, or prints one line per problem and exits with code 2."""
     with _errors_in_words():
         return read_settings(environment())
 
 
 def group_or_exit[G: SettingsGroup](group: type[G]) -> G:
-    """The same for a command that needs only some of them."""
+    """The same for a command that needs only one group of settings."""
     with _errors_in_words():
         return read_group(group, environment())
 
@@ -75,6 +75,6 @@ def _errors_in_words() -> Iterator[None]:
 
 
 def refuse(why: str, remedy: str) -> typer.Exit:
-    """Tell a person why a command cannot go on, and what to do."""
+    """Prints why a command cannot continue and what to do."""
     complaints.print(f"[red]{why}.[/]\n{remedy}.")
     return typer.Exit(1)

@@ -1,11 +1,11 @@
-"""What commands print for programs: what the API answers, so that a program may ask either."""
+"""JSON output of commands: the same as the response of the API."""
 
 from typing import Annotated
 
 import typer
 from pydantic import BaseModel
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print what the API answers, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, as the API returns it.")]
 
 
 def print_json(answer: BaseModel) -> None:

@@ -1,4 +1,4 @@
-"""`tga accounts`: the accounts that read."""
+"""`tga accounts`: Telegram accounts."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -26,30 +26,32 @@ from telegram_assistant.stores.postgres.accounts.accounts import Account
 from telegram_assistant.stores.postgres.accounts.limits import Block
 from telegram_assistant.telegram.vault import make_key
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Accounts that read.")
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Telegram accounts that read channels.")
 
-Number = Annotated[int, typer.Argument(help="A number from `tga accounts list`.")]
+Number = Annotated[int, typer.Argument(help="Number of the account, from `tga accounts list`.")]
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 COLOURS = {Risk.SAFE: "green", Risk.CAREFUL: "yellow", Risk.AT_RISK: "red", Risk.LOST: "red"}
 
 
 @app.command()
 def login(
-    phone: Annotated[str | None, typer.Option(help="With + and the country code. Asked for when it is not given.")] = None,
-    qr: Annotated[bool, typer.Option("--qr", help="Draw a code to scan with Telegram on your phone, instead of phone number and code.")] = False,
-    tenant: Annotated[str, typer.Option(help="Whose account it will be.")] = "default",
+    phone: Annotated[str | None, typer.Option(help="Phone number with + and the country code. Without it, the command asks for it.")] = None,
+    qr: Annotated[
+        bool, typer.Option("--qr", help="Log in by a QR code that you scan with Telegram on your phone, instead of phone number and code.")
+    ] = False,
+    tenant: Annotated[str, typer.Option(help="Tenant that the account will belong to.")] = "default",
 ) -> None:
-    """Log an account in: by phone and code or by a QR code, and two-step password. The ingest role must be running."""
+    """Log in an account by phone number and code or by a QR code, with the two-step password. The ingest role must be running."""
     if qr and phone:
         raise typer.BadParameter("a QR code needs no phone number", param_hint="--qr")
     way = LoginWay.QR if qr else LoginWay.PHONE
     done = with_app(lambda assembled: log_in(assembled, tenant=tenant, phone=phone, way=way))
-    console.print(f"account {done.account_id} ({done.phone_masked}) is logged in; the ingest role begins to use it.")
+    console.print(f"account {done.account_id} ({done.phone_masked}) is logged in; the ingest role starts to use it.")
 
 
 @app.command(name="list")
 def show_list(as_json: AsJson = False) -> None:
-    """Every account, who uses it, what it waits for, and what is wrong with it."""
+    """List accounts: the process that uses each, flood waits, and problems."""
     if as_json:
         print_endpoint(list_all_accounts)
         return
@@ -63,11 +65,11 @@ def show_list(as_json: AsJson = False) -> None:
         console.print("There are no accounts. Set SESSION_ENCRYPTION_KEY, start the ingest role, then run `tga accounts login`.")
         return
     table = Table(pad_edge=False)
-    for name in ("account", "tenant", "phone", "state", "used by", "leaves alone", "why"):
+    for name in ("account", "tenant", "phone", "state", "used by", "flood waits", "why"):
         table.add_column(name)
     for one in accounts:
         state = f"[green]{one.state}[/]" if one.state is AccountState.ACTIVE else f"[yellow]{one.state}[/]"
-        waits = "\n".join(_in_words(block, zone) for block in blocks if block.account_id == one.account_id)
+        waits = "\n".join(_describe_block(block, zone) for block in blocks if block.account_id == one.account_id)
         why = escape(one.state_reason or "")
         table.add_row(str(one.account_id), one.tenant, one.phone_masked or "–", state, one.lease_owner or "–", waits or "–", why)
     console.print(table)
@@ -75,11 +77,11 @@ def show_list(as_json: AsJson = False) -> None:
 
 @app.command()
 def risk(
-    tenant: Annotated[str, typer.Option(help="Whose accounts.")] = "default",
+    tenant: Annotated[str, typer.Option(help="Tenant that owns the accounts.")] = "default",
     of_all: Annotated[bool, typer.Option("--all", help="Accounts of all tenants, those at the greatest risk first.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Is my account at risk? A verdict for each, with its reasons and what is left of its budgets."""
+    """Show whether accounts are at risk, why, and what is left of their request budgets."""
     if as_json:
         print_endpoint(list_all_accounts if of_all else list_accounts, tenant=tenant)
         return
@@ -87,8 +89,8 @@ def risk(
     async def look(assembled: App) -> list[tuple[str, AccountHealth]]:
         now = datetime.now(UTC)
         if of_all:
-            everybodys = await all_accounts(tenants=assembled.api.tenant_operations, stores_of=assembled.tenant, now=now)
-            return [(one.tenant.name, one.health) for one in everybodys]
+            accounts = await all_accounts(tenants=assembled.api.tenant_operations, stores_of=assembled.tenant, now=now)
+            return [(one.tenant.name, one.health) for one in accounts]
         known = await tenant_named(assembled, tenant)
         return [(tenant, one) for one in await account_health(stores=assembled.tenant(known.tenant_id), now=now)]
 
@@ -109,46 +111,46 @@ def risk(
 
 @app.command()
 def pause(account: Number) -> None:
-    """Stop using an account; whoever uses it lets go within 20 seconds."""
+    """Stop using an account. The process that uses it stops within 20 seconds."""
     _change(account, AccountState.PAUSED, "is paused")
 
 
 @app.command()
 def resume(account: Number) -> None:
-    """Use an account again."""
+    """Use a paused or quarantined account again."""
     _change(account, AccountState.ACTIVE, "will be used again")
 
 
 @app.command()
-def quarantine(account: Number, why: Annotated[str, typer.Argument(help="For those who come later.")] = "by hand") -> None:
-    """Stop using an account until somebody has looked into it. The login is kept."""
+def quarantine(account: Number, why: Annotated[str, typer.Argument(help="Reason, shown in the list of accounts.")] = "by hand") -> None:
+    """Stop using an account until you resume it. Its login is kept."""
     _change(account, AccountState.QUARANTINED, "is in quarantine", why)
 
 
 @app.command()
 def logout(account: Number) -> None:
-    """End an account's session at Telegram and forget it. The ingest role does it within half a minute."""
+    """End an account's session at Telegram and delete it. The ingest role does this within half a minute."""
     _change(account, AccountState.LOGGING_OUT, "will be logged out")
 
 
 @app.command()
 def reset(account: Number) -> None:
-    """Forget the login of an account that is not in use, so that one can log in again. Its channels are kept."""
+    """Delete the login of an account that is not in use, so that you can log in again. Its channels are kept."""
     _change(account, AccountState.NEW, "can be logged in again")
 
 
 @app.command()
 def key() -> None:
-    """Print a new key for SESSION_ENCRYPTION_KEY. Keep a copy: without it the sessions are lost."""
+    """Print a new key for SESSION_ENCRYPTION_KEY. Keep a copy: without the key all sessions are lost."""
     console.print(make_key())
 
 
-def _change(account: int, state: AccountState, told: str, why: str | None = None) -> None:
+def _change(account: int, state: AccountState, outcome: str, why: str | None = None) -> None:
     with_app(lambda assembled: assembled.system.accounts.change(AccountId(account), state, why))
-    console.print(f"account {account} {told}.")
+    console.print(f"account {account} {outcome}.")
 
 
-def _in_words(block: Block, zone: ZoneInfo) -> str:
+def _describe_block(block: Block, zone: ZoneInfo) -> str:
     left = (block.until - datetime.now(UTC)).total_seconds()
     long = f"{left / DAY:.0f} days" if left > 2 * DAY else f"{left / HOUR:.0f} h" if left > 2 * HOUR else f"{max(1, left / MINUTE):.0f} min"
     return f"{block.method} until {block.until.astimezone(zone):%Y-%m-%d %H:%M} ({long})"

@@ -1,4 +1,4 @@
-"""`tga ai`: who may send texts to a provider, what that may cost, what it did cost, and how the providers are."""
+"""`tga ai`: status of AI providers, usage, budgets, policies and consent."""
 
 import getpass
 from dataclasses import asdict
@@ -18,7 +18,7 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.answers import ProviderResponse, ProvidersResponse, TenantUsageLineResponse, TenantUsageResponse
 from telegram_assistant.cli.commands.tenants import all_tenants, print_budgets
 from telegram_assistant.cli.connected import tenant_named, with_app
-from telegram_assistant.cli.endpoints import ALL, asking_as, print_endpoint
+from telegram_assistant.cli.endpoints import ALL, context_for, print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.understanding.policy import AiPolicy
@@ -28,14 +28,14 @@ from telegram_assistant.features.spending import micro_of, money_of
 from telegram_assistant.features.tenants import set_budget
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Providers: status, usage, budgets, policies, consent.")
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="AI providers: status, usage, budgets, policies, consent.")
 
-TenantName = Annotated[str, typer.Option("--tenant", help="Whose.")]
+TenantName = Annotated[str, typer.Option("--tenant", help="Name of the tenant.")]
 
 
 @app.command()
 def status(as_json: AsJson = False) -> None:
-    """Each provider: how many calls it serves, how many wait, whether it is left alone; and what waits for later."""
+    """Show each provider: running calls, waiting calls, and pauses; and the number of results that wait for a provider."""
 
     async def look(assembled: App) -> ProvidersResponse:
         streams, items = AiStreams(assembled.redis), []
@@ -50,22 +50,22 @@ def status(as_json: AsJson = False) -> None:
     if as_json:
         print_json(found)
         return
-    table = Table("provider", "speaking", "waiting", "left alone", pad_edge=False)
+    table = Table("provider", "running", "waiting", "paused for", pad_edge=False)
     for one in found.items:
         paused = f"{one.paused_seconds:.0f} s: {one.paused_reason}" if one.paused_seconds else "–"
         table.add_row(one.provider, str(one.speaking), str(one.waiting), paused)
-    nothing = "No provider is configured: posts are understood on this machine. See GIGACHAT_CREDENTIALS and OPENAI_BASE_URL."
+    nothing = "No provider is configured: posts are analysed on this machine. See GIGACHAT_CREDENTIALS and OPENAI_BASE_URL."
     console.print(table if found.items else nothing)
-    console.print(f"{found.results_waiting} results wait to be improved by a provider.")
+    console.print(f"{found.results_waiting} results wait for a provider to improve them.")
 
 
 @app.command()
 def usage(
-    tenant: Annotated[str | None, typer.Option(help="Only of this tenant.")] = None,
-    days: Annotated[int, typer.Option(min=1, max=3660, help="So many days back.")] = 30,
+    tenant: Annotated[str | None, typer.Option(help="Only usage of this tenant.")] = None,
+    days: Annotated[int, typer.Option(min=1, max=3660, help="How many days back to look.")] = 30,
     as_json: AsJson = False,
 ) -> None:
-    """What was paid, by day, tenant and model."""
+    """Show calls, tokens and cost by day, tenant and model."""
     if as_json and tenant is not None:
         print_endpoint(lambda ask: get_usage(ask, days), tenant=tenant)
         return
@@ -85,17 +85,17 @@ def usage(
     for line in found.items:
         counts = (f"{line.calls:,}", f"{line.tokens:,}", money_of(line.micro))
         table.add_row(f"{line.day}", escape(line.tenant_name), line.provider, line.model, line.purpose, line.status, *counts)
-    console.print(table if found.items else f"No provider was asked in the last {days} days.")
+    console.print(table if found.items else f"No provider was called in the last {days} days.")
 
 
 @app.command()
 def budget(
     tenant: TenantName = "default",
-    money: Annotated[str | None, typer.Option(help="What it may spend each month, like 500 or 12.50.")] = None,
-    tokens: Annotated[int | None, typer.Option(min=0, help="How many tokens it may use each month. Without it: no limit on tokens.")] = None,
+    money: Annotated[str | None, typer.Option(help="Monthly budget in money, like 500 or 12.50.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=0, help="Monthly budget in tokens. Without it: no limit on tokens.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what each tenant may spend in a month and has spent, or set it for one with --money."""
+    """Show the monthly budgets of all tenants and their use, or set the budget of one tenant with --money."""
 
     async def work(assembled: App) -> tuple[TenantResponse, ...]:
         if money is not None:
@@ -113,17 +113,17 @@ def budget(
 @app.command()
 def consent(
     tenant: TenantName = "default",
-    withdraw: Annotated[bool, typer.Option("--withdraw", help="Take it back: from now on nothing is sent for this tenant.")] = False,
-    by: Annotated[str, typer.Option(help="Who says so; kept on record.")] = "",
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the consent: from now on nothing is sent for this tenant.")] = False,
+    by: Annotated[str, typer.Option(help="Person who gives the consent, for the record. Default: your user name.")] = "",
 ) -> None:
-    """Record that texts of this tenant's channels may be sent to a provider, where a subscription says `--ai provider`."""
+    """Record the consent to send texts to a provider, for channels of this tenant with the policy `provider`."""
 
     async def work(assembled: App) -> str:
         stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
         if withdraw:
-            return "Withdrawn." if await ai_policies.withdraw_consent(stores=stores) else "There was none."
+            return "The consent is withdrawn." if await ai_policies.withdraw_consent(stores=stores) else "There was no consent."
         await ai_policies.consent(by=by or getpass.getuser(), stores=stores)
-        receivers = ", ".join(configured(assembled.settings)) or "nobody, as none is configured"
+        receivers = ", ".join(configured(assembled.settings)) or "none, because no provider is configured"
         return f"Recorded. Texts of {tenant}'s channels with the policy `provider` may now be sent to: {receivers}."
 
     console.print(with_app(work))
@@ -131,12 +131,14 @@ def consent(
 
 @app.command()
 def policy(
-    chosen: Annotated[AiPolicy | None, typer.Argument(help="off, local or provider; without it, what was chosen is shown.")] = None,
-    channel: Annotated[str | None, typer.Option(help="Only for this channel: its id, @name or title. Without it: for channels to come.")] = None,
+    chosen: Annotated[AiPolicy | None, typer.Argument(help="off, local or provider. Without it, show the policies.")] = None,
+    channel: Annotated[
+        str | None, typer.Option(help="Set it for this channel: its id, @name or title. Without it: for channels that are followed from now on.")
+    ] = None,
     tenant: TenantName = "default",
     as_json: AsJson = False,
 ) -> None:
-    """What may understand the posts of a tenant's channels, or of those that it follows from now on."""
+    """Show or set what may analyse the posts of a tenant's channels."""
 
     async def work(assembled: App) -> Table | None:
         stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
@@ -145,10 +147,10 @@ def policy(
         elif chosen is not None:
             await ai_policies.choose_default(chosen, stores=stores)
         if as_json:
-            print_json(await list_policies(await asking_as(assembled, tenant), limit=ALL))
+            print_json(await list_policies(await context_for(assembled, tenant), limit=ALL))
             return None
         table = Table("channel", "chosen", "in force", pad_edge=False)
-        table.add_row("channels to come", (await ai_policies.stance(stores=stores)).default, "")
+        table.add_row("new channels", (await ai_policies.stance(stores=stores)).default, "")
         for one in (await ai_policies.policies(stores=stores)).policies:
             table.add_row(escape(one.channel.title), one.channel.chosen, one.in_force)
         return table

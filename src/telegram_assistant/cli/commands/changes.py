@@ -1,4 +1,4 @@
-"""`tga changes`: what channels edited or deleted after they had published it."""
+"""`tga changes`: posts that channels edited or deleted after publishing them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -21,21 +21,21 @@ from telegram_assistant.stores.postgres.posts.changes import ChangeKind, ChangeO
 
 STYLES = {PieceChange.SAME: "", PieceChange.REMOVED: "red", PieceChange.ADDED: "green"}
 MARKS = {PieceChange.SAME: ("", ""), PieceChange.REMOVED: ("[-", "-]"), PieceChange.ADDED: ("{+", "+}")}
-"""As `git diff --word-diff` writes them: what goes to a file, or is read without colours, says as much."""
+"""The marks of `git diff --word-diff`, so that output without colours shows changes too."""
 AROUND = 60
-"""Characters of unchanged text that are shown on each side of a change."""
+"""Characters of unchanged text shown on each side of a change."""
 
 
 def changes(
-    tenant: Annotated[str, typer.Option(help="Whose channels.")] = "default",
-    channel: Annotated[str | None, typer.Option(help="Only of this channel: its id, @name or title.")] = None,
-    by: Annotated[ChangeOrder, typer.Option(help="The newest first, or those first that most people had seen.")] = ChangeOrder.NEWEST,
+    tenant: Annotated[str, typer.Option(help="Tenant that follows the channels.")] = "default",
+    channel: Annotated[str | None, typer.Option(help="Only changes in this channel: its id, @name or title.")] = None,
+    by: Annotated[ChangeOrder, typer.Option(help="newest: newest first. reach: posts with the most views first.")] = ChangeOrder.NEWEST,
     only: Annotated[ChangeKind | None, typer.Option(help="Only edits, or only deletions.")] = None,
-    days: Annotated[float, typer.Option(min=0, help="So many days back.")] = 7.0,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")] = 20,
+    days: Annotated[float, typer.Option(min=0, help="How many days back to look.")] = 7.0,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of changes.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was edited or deleted, with what exactly changed."""
+    """List edits with their differences, and deletions with the deleted text."""
 
     async def answer(ask: RequestContext) -> QuietChangesResponse:
         of = None if channel is None else pick(await ask.stores.followed.channels(), channel).channel_id
@@ -51,13 +51,13 @@ def changes(
         channel_ids = None if channel is None else [pick(await stores.followed.channels(), channel).channel_id]
         kinds = tuple(ChangeKind) if only is None else (only,)
         since = datetime.now(UTC) - timedelta(days=days)
-        told = await quiet_changes(since, stores=stores, order=by, kinds=kinds, channel_ids=channel_ids, limit=limit)
-        return told.changes, ZoneInfo(app.settings.telemetry.time_zone)
+        page = await quiet_changes(since, stores=stores, order=by, kinds=kinds, channel_ids=channel_ids, limit=limit)
+        return page.changes, ZoneInfo(app.settings.telemetry.time_zone)
 
-    told, zone = with_app(look, needs_redis=False)
-    if not told:
-        console.print(f"Nothing was edited or deleted in the last {days:g} days, as far as was seen.")
-    for one in told:
+    found, zone = with_app(look, needs_redis=False)
+    if not found:
+        console.print(f"No edits or deletions were noticed in the last {days:g} days.")
+    for one in found:
         _show(one, zone)
 
 
@@ -73,18 +73,18 @@ def _show(one: DescribedChange, zone: ZoneInfo) -> None:
     if change.kind is ChangeKind.DELETED:
         body.append(change.before.strip() or "(no text)", style="red")
     elif change.before == change.after:
-        body.append("(the text is the same: a picture, a file or a link was changed)", style="dim")
+        body.append("(the text is the same: a picture, a file or a link changed)", style="dim")
     else:
         for place, piece in enumerate(one.pieces):
             begins, ends = MARKS[piece.change]
-            text = _shortened(piece, first=place == 0, last=place == len(one.pieces) - 1)
+            text = _shorten(piece, first=place == 0, last=place == len(one.pieces) - 1)
             body.append(f"{begins}{text}{ends}", style=STYLES[piece.change])
     console.print(body)
     console.print()
 
 
-def _shortened(piece: Piece, *, first: bool, last: bool) -> str:
-    """Long stretches that stayed the same are cut; what changed never is."""
+def _shorten(piece: Piece, *, first: bool, last: bool) -> str:
+    """Shortens long unchanged pieces; never shortens a change."""
     text = piece.text
     if piece.change is not PieceChange.SAME or len(text) <= 2 * AROUND:
         return text

@@ -1,4 +1,4 @@
-"""Requests to follow channels in the terminal: making them, waiting for them, and saying what became of them."""
+"""Requests to follow channels: creates them, waits for them, and prints their outcome."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ from telegram_assistant.stores.postgres.channels.channels import Subscription
 
 BATCH = 500
 MAX_LINES = 20
-"""More references than this are summed up."""
+"""More references than this are summarised."""
 MAX_REASONS = 3
 COLOURS = {RequestState.OPEN: "yellow", RequestState.DONE: "green", RequestState.FAILED: "red"}
 THINGS = {
@@ -49,7 +49,7 @@ THINGS = {
 
 @dataclass(frozen=True, slots=True)
 class RequestReport:
-    """What became of the references of one command, and what waits in all."""
+    """The outcome of the references of one command, and all waiting requests."""
 
     requested: Sequence[RequestedChannel]
     statuses: Mapping[UUID, RequestStatus]
@@ -60,13 +60,13 @@ class RequestReport:
         return None if one.request_id is None else self.statuses.get(one.request_id)
 
     def failure(self, one: RequestedChannel) -> str | None:
-        """Why nothing will come of a reference."""
+        """Returns why a reference was refused or its request failed; None otherwise."""
         status = self.status(one)
         return status.reason if status and status.request.state is RequestState.FAILED else one.refused
 
 
 async def request_channels(assembled: App, tenant_id: TenantId, listed: Sequence[ListedChannel], wanted: Subscription) -> list[RequestedChannel]:
-    """Batch by batch, under a bar."""
+    """Requests channels in batches, with a progress bar."""
     stores = assembled.tenant(tenant_id)
     requested: list[RequestedChannel] = []
     with _bar("requesting channels", len(listed), hidden=len(listed) <= BATCH) as progress:
@@ -77,7 +77,7 @@ async def request_channels(assembled: App, tenant_id: TenantId, listed: Sequence
 
 
 async def wait_for(assembled: App, tenant_id: TenantId, requested: Sequence[RequestedChannel], seconds: int) -> RequestReport:
-    """What has become of the requests in the end, after this time at the latest."""
+    """Waits until the requests are answered, or until this time has passed, and returns their outcome."""
     requests = assembled.tenant(tenant_id).requests
     waiting = {one.request_id for one in requested if one.request_id is not None}
     statuses: dict[UUID, RequestStatus] = {}
@@ -95,21 +95,21 @@ async def wait_for(assembled: App, tenant_id: TenantId, requested: Sequence[Requ
     return RequestReport(requested, statuses, await waiting_requests(requests=requests, now=datetime.now(UTC)), zone)
 
 
-def tell(report: RequestReport) -> None:
-    """What has become of each, or of all in sum; ends the command with 1 when something was refused."""
+def print_report(report: RequestReport) -> None:
+    """Prints the outcome of each request, or a summary of many. Exits with 1 if one was refused or failed."""
     if len(report.requested) <= MAX_LINES:
         for one in report.requested:
-            _tell_one(one, report)
+            _print_outcome(one, report)
         if any(status.expected for status in report.statuses.values()):
-            console.print("`tga channels requests` shows what waits, why, and until when.")
+            console.print("`tga channels requests` shows which requests wait, why, and until when.")
     else:
-        _sum_up(report)
+        _print_summary(report)
     if any(report.failure(one) for one in report.requested):
         raise typer.Exit(1)
 
 
-def tell_waiting(waiting: Sequence[WaitingKind], zone: ZoneInfo) -> None:
-    """What waits, why, and until when."""
+def print_waiting(waiting: Sequence[WaitingKind], zone: ZoneInfo) -> None:
+    """Prints how many requests wait, why, and until when."""
     for one in waiting:
         thing, things = THINGS[one.kind]
         count = f"1 {thing} waits" if one.requests == 1 else f"{one.requests:,} {things} wait"
@@ -117,16 +117,16 @@ def tell_waiting(waiting: Sequence[WaitingKind], zone: ZoneInfo) -> None:
         until = f" Estimated end: {_when(end, zone)}{_in_days(end)}." if end else ""
         console.print(f"[yellow]{count}[/]: {escape(one.first.reason)}.{until}")
     if any(one.kind is RequestKind.USERNAME and _is_far(one.last.estimated_end) for one in waiting):
-        console.print(f"Telegram allows an account about {LOOK_UPS_PER_DAY} name look-ups a day; {FASTER}.")
+        console.print(f"Telegram allows an account about {LOOK_UPS_PER_DAY} name look-ups per day; {FASTER}.")
 
 
 def show_requests(
-    state: Annotated[RequestState | None, typer.Option(help="Only these.")] = None,
-    limit: Annotated[int, typer.Option(help="So many of the newest.", min=1, max=1000)] = 50,
-    tenant: Annotated[str, typer.Option("--tenant", help="Whose requests.")] = "default",
+    state: Annotated[RequestState | None, typer.Option(help="Only requests in this state.")] = None,
+    limit: Annotated[int, typer.Option(help="Maximum number of requests, newest first.", min=1, max=1000)] = 50,
+    tenant: Annotated[str, typer.Option("--tenant", help="Tenant that made the requests.")] = "default",
     as_json: AsJson = False,
 ) -> None:
-    """Requests to follow channels: what waits, why and until when; what was found, and what failed."""
+    """List requests to follow channels: which wait, why and until when; which were found, and which failed."""
     if as_json:
         print_endpoint(lambda ask: list_channel_requests(ask, state=state, limit=limit), tenant=tenant)
         return
@@ -148,10 +148,10 @@ def show_requests(
         state_word = f"[{COLOURS[request.state]}]{request.state}[/]"
         table.add_row(escape(request.shown), state_word, escape(one.reason or ""), *(_when(at, zone) for at in (*times, request.created_at)))
     console.print(table)
-    tell_waiting(waiting, zone)
+    print_waiting(waiting, zone)
 
 
-def _tell_one(one: RequestedChannel, report: RequestReport) -> None:
+def _print_outcome(one: RequestedChannel, report: RequestReport) -> None:
     status, failure, written = report.status(one), report.failure(one), escape(one.written)
     if failure is not None:
         complaints.print(f"[red]{written}[/]: {escape(failure)}")
@@ -165,7 +165,7 @@ def _tell_one(one: RequestedChannel, report: RequestReport) -> None:
         console.print(f"[yellow]{written}[/]: waits: {escape(status.expected.reason)}{until}")
 
 
-def _sum_up(report: RequestReport) -> None:
+def _print_summary(report: RequestReport) -> None:
     states = [status.request.state for status in report.statuses.values()]
     followed = sum(one.followed is not None for one in report.requested)
     refused = [one for one in report.requested if one.refused is not None]
@@ -178,7 +178,7 @@ def _sum_up(report: RequestReport) -> None:
             complaints.print(f"[red]{what}[/] {escape(one.written)}: {escape(report.failure(one) or '')}")
         if len(some) > MAX_REASONS:
             complaints.print(f"[red]{what}[/] and {len(some) - MAX_REASONS:,} more")
-    tell_waiting(report.waiting, report.zone)
+    print_waiting(report.waiting, report.zone)
     console.print("`tga channels requests` shows each of them.")
 
 

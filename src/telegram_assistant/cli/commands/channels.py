@@ -1,4 +1,4 @@
-"""`tga channels`: what is followed, how complete it is, and how to change it."""
+"""`tga channels`: followed channels, their coverage, and requests to follow more."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ from rich.table import Table
 from telegram_assistant.api.endpoints.channels import list_channels
 from telegram_assistant.api.endpoints.coverage import list_coverage
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.commands.channel_requests import RequestReport, request_channels, show_requests, tell, tell_waiting, wait_for
+from telegram_assistant.cli.commands.channel_requests import RequestReport, print_report, print_waiting, request_channels, show_requests, wait_for
 from telegram_assistant.cli.commands.coverage import draw_coverage
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import ALL, print_endpoint
@@ -34,15 +34,15 @@ from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Channels that are followed.")
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Followed channels.")
 
-TenantName = Annotated[str, typer.Option("--tenant", help="Whose channels.")]
-Which = Annotated[str, typer.Argument(help="Its id, @name or title.")]
-Folder = Annotated[str | None, typer.Option(help="Folder to put them into.")]
-Prio = Annotated[Priority | None, typer.Option(help="How soon their news are wanted; normal for a new channel.")]
-Ai = Annotated[AiPolicy | None, typer.Option(help="What may understand their posts; without it, what `tga ai policy` says.")]
-History = Annotated[str | None, typer.Option(help='Days of history to keep at least, or "all"; 7 for a new channel.')]
-Wait = Annotated[int, typer.Option(help="Seconds to wait until an account has found them; 0: do not wait.", min=0)]
+TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that follows the channels.")]
+ChannelName = Annotated[str, typer.Argument(help="The channel: its id, @name or title.")]
+Folder = Annotated[str | None, typer.Option(help="Folder to put the channels into.")]
+Prio = Annotated[Priority | None, typer.Option(help="How soon new posts are read. Default for a new channel: normal.")]
+Ai = Annotated[AiPolicy | None, typer.Option(help="What may analyse the posts. Default: the policy for new channels, see `tga ai policy`.")]
+History = Annotated[str | None, typer.Option(help='Days of history to read, or "all". Default for a new channel: 7.')]
+Wait = Annotated[int, typer.Option(help="Seconds to wait until an account has found the channels; 0: do not wait.", min=0)]
 
 
 @app.command()
@@ -50,7 +50,7 @@ def add(
     references: Annotated[
         list[str] | None, typer.Argument(help="@name, https://t.me/name, an invitation https://t.me/+…, or a folder https://t.me/addlist/…")
     ] = None,
-    joined: Annotated[bool, typer.Option("--joined", help="All channels that an account of the tenant has joined.")] = False,
+    joined: Annotated[bool, typer.Option("--joined", help="Follow all channels that an account of the tenant has joined.")] = False,
     tenant: TenantName = "default",
     folder: Folder = None,
     priority: Prio = None,
@@ -60,16 +60,16 @@ def add(
 ) -> None:
     """Follow channels."""
     if not references and not joined:
-        raise typer.BadParameter("name a channel, or say --joined")
-    wanted = wanted_by(folder, priority, ai, history)
+        raise typer.BadParameter("name a channel, or give --joined")
+    wanted = subscription_from(folder, priority, ai, history)
 
     listed = [ListedChannel(one) for one in references or ()]
-    tell(with_app(lambda assembled: _request(assembled, tenant, listed, wanted, joined=joined, wait=wait)))
+    print_report(with_app(lambda assembled: _request(assembled, tenant, listed, wanted, joined=joined, wait=wait)))
 
 
 @app.command(name="import")
 def import_list(
-    file: Annotated[Path, typer.Argument(help="OPML, or one @name or link per line; - reads what is piped in.")],
+    file: Annotated[Path, typer.Argument(help="OPML file, or a text file with one @name or link per line; - reads standard input.")],
     tenant: TenantName = "default",
     folder: Folder = None,
     priority: Prio = None,
@@ -77,10 +77,10 @@ def import_list(
     history: History = None,
     wait: Wait = 60,
 ) -> None:
-    """Follow the channels of a list."""
+    """Follow the channels in a file."""
     text = sys.stdin.read() if str(file) == "-" else _read(file)
-    wanted = wanted_by(folder, priority, ai, history)
-    tell(with_app(lambda assembled: _request(assembled, tenant, read_list(text), wanted, joined=False, wait=wait)))
+    wanted = subscription_from(folder, priority, ai, history)
+    print_report(with_app(lambda assembled: _request(assembled, tenant, read_list(text), wanted, joined=False, wait=wait)))
 
 
 @app.command()
@@ -92,7 +92,7 @@ def export(tenant: TenantName = "default") -> None:
 
 @app.command(name="list")
 def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
-    """Every followed channel, and what waits to be followed."""
+    """List followed channels, and waiting requests."""
     if as_json:
         print_endpoint(lambda ask: list_channels(ask, limit=ALL), tenant=tenant)
         return
@@ -104,15 +104,15 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
 
     followed, waiting, zone = with_app(read)
     if followed:
-        console.print(_listed(followed))
+        console.print(_channel_table(followed))
     elif not waiting:
         console.print("No channel is followed. Begin with: tga channels add @name")
-    tell_waiting(waiting, zone)
+    print_waiting(waiting, zone)
     if waiting:
         console.print("`tga channels requests` shows each of them.")
 
 
-def _listed(followed: Sequence[FollowedChannel]) -> Table:
+def _channel_table(followed: Sequence[FollowedChannel]) -> Table:
     table = _table("id", "channel", "name", "folder", "priority", "newest post", "state")
     for one in followed:
         state = "[green]active[/]" if one.active else f"[yellow]suspended: {escape(one.suspended_reason or '')}[/]"
@@ -127,8 +127,8 @@ app.command(name="requests")(show_requests)
 
 
 @app.command()
-def remove(which: Which, tenant: TenantName = "default") -> None:
-    """Stop following a channel. Its posts stay for others who follow it."""
+def remove(which: ChannelName, tenant: TenantName = "default") -> None:
+    """Stop following a channel. Other tenants that follow it keep its posts."""
 
     async def leave(assembled: App) -> FollowedChannel:
         known, one = await _known(assembled, tenant, which)
@@ -140,7 +140,7 @@ def remove(which: Which, tenant: TenantName = "default") -> None:
 
 @app.command()
 def coverage(tenant: TenantName = "default", as_json: AsJson = False) -> None:
-    """How complete each channel is, and why something is missing."""
+    """Show how complete each channel is, and why posts are missing."""
     if as_json:
         print_endpoint(lambda ask: list_coverage(ask, limit=ALL), tenant=tenant)
         return
@@ -159,19 +159,19 @@ def coverage(tenant: TenantName = "default", as_json: AsJson = False) -> None:
 
 @app.command()
 def poll(
-    which: Which,
+    which: ChannelName,
     tenant: TenantName = "default",
-    mode: Annotated[Mode | None, typer.Option(help="historical reads the last day again.")] = None,
-    first: Annotated[bool, typer.Option("--first", help="Before all other channels.")] = False,
-    wait: Annotated[int, typer.Option(help="Seconds to wait until it is done; 0: do not wait.", min=0)] = 30,
+    mode: Annotated[Mode | None, typer.Option(help="historical: read the last day again. incremental: read only new posts.")] = None,
+    first: Annotated[bool, typer.Option("--first", help="Read it before all other channels.")] = False,
+    wait: Annotated[int, typer.Option(help="Seconds to wait until it is read; 0: do not wait.", min=0)] = 30,
 ) -> None:
-    """Read a channel now. Releases one that is parked."""
+    """Read a channel now. This also releases a parked channel."""
 
     async def ask(assembled: App) -> tuple[FollowedChannel, bool]:
         known, one = await _known(assembled, tenant, which)
         asked_at = datetime.now(UTC)
         if not await assembled.system.schedule.ask(one.channel_id, mode=mode, first=first):
-            raise Rejected(f"{one.title} is not followed by anybody at the moment")
+            raise Rejected(f"{one.title} is not followed by any tenant at the moment")
         for _ in range(wait * 2):
             now = await coverage_of(one.channel_id, stores=assembled.tenant(known.tenant_id))
             if now.channel.last_polled_at and now.channel.last_polled_at >= asked_at:
@@ -180,15 +180,17 @@ def poll(
         return one, False
 
     one, done = with_app(ask)
-    console.print(f"{escape(one.title)} was read." if done else f"{escape(one.title)} is asked for; the ingest role reads it when its account may.")
+    console.print(
+        f"{escape(one.title)} was read." if done else f"{escape(one.title)} is scheduled; the ingest role reads it as soon as its account may."
+    )
 
 
 @app.command()
 def verify(
-    which: Annotated[str | None, typer.Argument(help="Its id, @name or title; without it, every channel of the tenant.")] = None,
+    which: Annotated[str | None, typer.Argument(help="The channel: its id, @name or title. Without it: every channel of the tenant.")] = None,
     tenant: TenantName = "default",
 ) -> None:
-    """Read everything that is stored of a channel once more, and correct what has changed."""
+    """Read all stored posts of a channel again, and correct those that have changed."""
 
     async def ask(assembled: App) -> int:
         channels = [(await _known(assembled, tenant, which))[1]] if which else await _followed(assembled, tenant)
@@ -197,11 +199,11 @@ def verify(
         return len(channels)
 
     count = with_app(ask)
-    console.print(f"{count} channels will be read once more, in the background; `tga channels coverage` shows how it goes.")
+    console.print(f"{count} channels will be read again in the background; `tga channels coverage` shows the progress.")
 
 
-def wanted_by(folder: str | None, priority: Priority | None, ai: AiPolicy | None, history: str | None) -> Subscription:
-    """What the options of a command say. A channel that is followed keeps what they do not say."""
+def subscription_from(folder: str | None, priority: Priority | None, ai: AiPolicy | None, history: str | None) -> Subscription:
+    """Returns the subscription that the options describe. A followed channel keeps the settings that are not given."""
     if history not in {None, "all"} and not history.isdecimal():
         raise typer.BadParameter('a number of days, or "all"', param_hint="--history")
     days = None if history is None else EVERYTHING_DAYS if history == "all" else int(history)

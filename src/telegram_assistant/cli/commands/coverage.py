@@ -1,4 +1,4 @@
-"""How complete channels are, as a table, or as a list where the window is too narrow for one."""
+"""Draws the coverage of channels as a table, or as a list if the terminal is too narrow for one."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,7 +24,7 @@ MIN_TABLE_COLUMNS = 110
 
 
 def draw_coverage(channels: Sequence[ChannelCoverage], *, console: Console, zone: ZoneInfo) -> None:
-    """Times are in `zone`."""
+    """Draws the coverage; times are in `zone`."""
     if console.width < MIN_TABLE_COLUMNS:
         for one in channels:
             _draw_block(one, console, zone)

@@ -1,4 +1,4 @@
-"""`tga folders`: folders at Telegram that are followed, with what is put into them later."""
+"""`tga folders`: followed Telegram folders. Channels added to a folder later are followed too."""
 
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -9,8 +9,8 @@ from rich.table import Table
 
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.answers import FolderResponse, FoldersResponse
-from telegram_assistant.cli.commands.channel_requests import RequestReport, tell, wait_for
-from telegram_assistant.cli.commands.channels import Ai, Folder, History, Prio, Wait, wanted_by
+from telegram_assistant.cli.commands.channel_requests import RequestReport, print_report, wait_for
+from telegram_assistant.cli.commands.channels import Ai, Folder, History, Prio, Wait, subscription_from
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
@@ -18,15 +18,17 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.features.channels.folders import follow_folder, pick_folder
 from telegram_assistant.stores.postgres.channels.folders import FolderStatus
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Folders at Telegram that are followed.")
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Followed Telegram folders.")
 
-TenantName = Annotated[str, typer.Option("--tenant", help="Whose folders.")]
+TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that follows the folders.")]
 
 
 @app.command()
 def add(
-    title: Annotated[str, typer.Argument(help="As Telegram shows it to you.")],
-    account: Annotated[int | None, typer.Option(help="Whose folder, if the tenant has several accounts: a number from `tga accounts list`.")] = None,
+    title: Annotated[str, typer.Argument(help="Title of the folder in Telegram.")],
+    account: Annotated[
+        int | None, typer.Option(help="Account that has the folder, if the tenant has several: a number from `tga accounts list`.")
+    ] = None,
     tenant: TenantName = "default",
     folder: Folder = None,
     priority: Prio = None,
@@ -34,8 +36,8 @@ def add(
     history: History = None,
     wait: Wait = 60,
 ) -> None:
-    """Follow all channels of a folder in an account's own Telegram, and what is put in or taken out later."""
-    wanted = wanted_by(folder, priority, ai, history)
+    """Follow all channels of a Telegram folder of an account. Later changes of the folder are followed too."""
+    wanted = subscription_from(folder, priority, ai, history)
 
     async def ask(assembled: App) -> RequestReport:
         system, number = assembled.system, None if account is None else AccountId(account)
@@ -44,12 +46,12 @@ def add(
         requested = await follow_folder(title, tenant=known, account_id=number, subscription=wanted, accounts=system.accounts, requests=requests)
         return await wait_for(assembled, known.tenant_id, [requested], wait)
 
-    tell(with_app(ask))
+    print_report(with_app(ask))
 
 
 @app.command(name="list")
 def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
-    """Every followed folder, what it brought, and when it was looked at."""
+    """List followed folders, the channels that they added, and when each was last checked."""
 
     async def read(assembled: App) -> tuple[tuple[FolderStatus, ...], ZoneInfo]:
         known = await tenant_named(assembled, tenant)
@@ -60,10 +62,10 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
         print_json(FoldersResponse(items=[_response(one) for one in folders]))
         return
     if not folders:
-        console.print("No folder is followed. Begin with: tga folders add NAME")
+        console.print("No folder is followed. Start with: tga folders add NAME")
         return
     table = Table(pad_edge=False)
-    for name in ("number", "folder", "account", "chats in it", "followed because of it", "last look", "trouble"):
+    for name in ("number", "folder", "account", "chats", "channels followed", "last check", "problem"):
         table.add_column(name)
     for one in folders:
         looked_at = f"{one.looked_at.astimezone(zone):%Y-%m-%d %H:%M}" if one.looked_at else "–"
@@ -86,11 +88,11 @@ def _response(one: FolderStatus) -> FolderResponse:
 
 @app.command()
 def remove(
-    which: Annotated[str, typer.Argument(help="Its title or number.")],
-    channels: Annotated[bool, typer.Option("--channels", help="Stop following what the folder has brought, too.")] = False,
+    which: Annotated[str, typer.Argument(help="The folder: its title or number.")],
+    channels: Annotated[bool, typer.Option("--channels", help="Also stop following the channels that the folder added.")] = False,
     tenant: TenantName = "default",
 ) -> None:
-    """Stop following a folder. Its channels stay followed unless you say --channels."""
+    """Stop following a folder. Its channels stay followed unless you give --channels."""
 
     async def leave(assembled: App) -> tuple[FolderStatus, int]:
         known = await tenant_named(assembled, tenant)
@@ -98,4 +100,4 @@ def remove(
         return one, await assembled.system.folders.leave(known.tenant_id, one.folder_id, with_channels=channels)
 
     one, gone = with_app(leave)
-    console.print(f"Folder {escape(one.title)} is no longer followed" + (f", nor are {gone} channels that it brought." if channels else "."))
+    console.print(f"Folder {escape(one.title)} is no longer followed" + (f", nor are {gone} channels that it added." if channels else "."))

@@ -1,4 +1,4 @@
-"""`tga graph`: who forwards whom, how a post spread, who had it first, which channels are alike, who links to a page."""
+"""`tga graph`: who forwards whom, how a post spread, where it was first seen, similar channels, links to a page."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -47,23 +47,23 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Forwards, spread, first seen, similar channels, links.")
 
-TenantName = Annotated[str, typer.Option("--tenant", help="Whose channels.")]
-Days = Annotated[int, typer.Option(min=1, max=DAYS_KEPT, help="So many days back.")]
-Limit = Annotated[int, typer.Option(min=1, max=1000, help="At most so many.")]
-PostName = Annotated[str, typer.Argument(help="A post: its link at t.me, or channel/message.")]
+TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that follows the channels.")]
+Days = Annotated[int, typer.Option(min=1, max=DAYS_KEPT, help="How many days back to look.")]
+Limit = Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of results.")]
+PostName = Annotated[str, typer.Argument(help="The post: its t.me link, or channel/message.")]
 
 POST = re.compile(r"(?:https?://)?(?:t\.me/)?(?:c/)?(?P<channel>@?\w+)/(?P<message>\d+)/?")
 
 
 @app.command()
 def forwards(
-    channel: Annotated[str | None, typer.Argument(help="Only what this channel forwards and who forwards it: its id, @name or title.")] = None,
+    channel: Annotated[str | None, typer.Argument(help="Only forwards by this channel or from it: its id, @name or title.")] = None,
     tenant: TenantName = "default",
     days: Days = 30,
     limit: Limit = 30,
     as_json: AsJson = False,
 ) -> None:
-    """Who forwards whom, the most first."""
+    """List which channels forward which, the most frequent first."""
 
     async def answer(ask: Request) -> ForwardsResponse:
         return await list_forwards(ask, channel_id=await _channel(ask.stores, channel), days=days, limit=limit)
@@ -72,20 +72,20 @@ def forwards(
         print_endpoint(answer, tenant=tenant)
         return
 
-    async def ask(asking: GraphScope, _zone: ZoneInfo) -> None:
-        found = await who_forwards(asking, channel_id=await _channel(asking.stores, channel), limit=limit)
+    async def ask(scope: GraphScope, _zone: ZoneInfo) -> None:
+        found = await who_forwards(scope, channel_id=await _channel(scope.stores, channel), limit=limit)
         table = Table("channel", "forwards", "posts", "last", pad_edge=False)
         for one in found.forwarded:
             table.add_row(_name(one.channel), _name(one.source), str(one.posts), one.last_day.isoformat())
         console.print(table if found.forwarded else f"Nothing was forwarded since {found.since}.")
-        return _tell(found.by)
+        return _print_source(found.by)
 
-    _asked(ask, tenant, days)
+    _run(ask, tenant, days)
 
 
 @app.command(name="spread")
 def show_spread(post: PostName, tenant: TenantName = "default", days: Days = 30, limit: Limit = 100, as_json: AsJson = False) -> None:
-    """Who has forwarded a post, and when: the first first."""
+    """List who forwarded a post and when, earliest first."""
 
     async def answer(ask: Request) -> SpreadResponse:
         of = await _post(ask.stores, post)
@@ -95,50 +95,50 @@ def show_spread(post: PostName, tenant: TenantName = "default", days: Days = 30,
         print_endpoint(answer, tenant=tenant)
         return
 
-    async def ask(asking: GraphScope, zone: ZoneInfo) -> None:
-        found = await spread(asking, await _post(asking.stores, post), limit=limit)
+    async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
+        found = await spread(scope, await _post(scope.stores, post), limit=limit)
         if found.original is not None:
-            _print_showing("written", found.original, zone)
+            _print_post("written", found.original, zone)
         else:
-            console.print(f"written by {_name(found.source)}, which is not followed, or gone")
+            console.print(f"written by {_name(found.source)}; the post is not available: its channel is not followed, or the post no longer exists")
         for one in found.forwards:
-            _print_showing("forwarded", one, zone)
-        return _tell(found.by)
+            _print_post("forwarded", one, zone)
+        return _print_source(found.by)
 
-    _asked(ask, tenant, days)
+    _run(ask, tenant, days)
 
 
 @app.command()
 def first(
-    what: Annotated[str, typer.Argument(help="A post (its link at t.me, or channel/message), or the address of a page.")],
+    what: Annotated[str, typer.Argument(help="A post (its t.me link, or channel/message), or the URL of a page.")],
     tenant: TenantName = "default",
     days: Days = 30,
     as_json: AsJson = False,
 ) -> None:
-    """Where a post, or a link to a page, was seen first."""
+    """Show where a post, or a link to a page, was first seen."""
 
-    async def ask(asking: GraphScope, zone: ZoneInfo) -> None:
-        found = await (first_seen(asking, await _post(asking.stores, what)) if POST.fullmatch(what) else first_link(asking, what))
+    async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
+        found = await (first_seen(scope, await _post(scope.stores, what)) if POST.fullmatch(what) else first_link(scope, what))
         if as_json:
             return print_json(_first(found))
         if found.first is None:
-            console.print(f"Nobody has shown it since {found.since}.")
+            console.print(f"No followed channel has posted it since {found.since}.")
         else:
-            _print_showing("written" if found.is_original else "first shown", found.first, zone)
-        return _tell(found.by)
+            _print_post("written" if found.is_original else "first seen", found.first, zone)
+        return _print_source(found.by)
 
-    _asked(ask, tenant, days)
+    _run(ask, tenant, days)
 
 
 @app.command()
 def similar(
-    channel: Annotated[str, typer.Argument(help="Its id, @name or title.")],
+    channel: Annotated[str, typer.Argument(help="The channel: its id, @name or title.")],
     tenant: TenantName = "default",
     days: Days = 30,
     limit: Limit = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Channels that forward, link to and speak of the same."""
+    """List channels that share forwards, links and topics with a channel."""
 
     async def answer(ask: Request) -> SimilarChannelsResponse:
         of = pick(await ask.stores.followed.channels(), channel).channel_id
@@ -148,43 +148,43 @@ def similar(
         print_endpoint(answer, tenant=tenant)
         return
 
-    async def ask(asking: GraphScope, _zone: ZoneInfo) -> None:
-        found = await similar_channels(asking, pick(await asking.stores.followed.channels(), channel).channel_id, limit=limit)
+    async def ask(scope: GraphScope, _zone: ZoneInfo) -> None:
+        found = await similar_channels(scope, pick(await scope.stores.followed.channels(), channel).channel_id, limit=limit)
         table = Table("channel", "score", "shared", "for example", pad_edge=False)
         for one in found.similar:
             table.add_row(_name(one.channel), f"{one.score:.2f}", str(one.shared), escape(", ".join(shared.what for shared in one.examples)))
         return console.print(table if found.similar else f"No followed channel shares anything with it since {found.since}.")
 
-    _asked(ask, tenant, days)
+    _run(ask, tenant, days)
 
 
 @app.command()
 def links(
-    url: Annotated[str, typer.Argument(help="The address of a page.")],
+    url: Annotated[str, typer.Argument(help="URL of the page.")],
     tenant: TenantName = "default",
     days: Days = 30,
     limit: Limit = 100,
     as_json: AsJson = False,
 ) -> None:
-    """Which posts lead to a page, the first first."""
+    """List posts that link to a page, earliest first."""
     if as_json:
         print_endpoint(lambda request: list_links(request, url, days=days, limit=limit), tenant=tenant)
         return
 
-    async def ask(asking: GraphScope, zone: ZoneInfo) -> None:
-        found = await who_links(asking, url, limit=limit)
+    async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
+        found = await who_links(scope, url, limit=limit)
         for one in found.posts:
-            _print_showing("links", one, zone)
+            _print_post("links", one, zone)
         return None if found.posts else console.print(f"No followed channel has linked to it since {found.since}.")
 
-    _asked(ask, tenant, days)
+    _run(ask, tenant, days)
 
 
-def _asked(ask: Callable[[GraphScope, ZoneInfo], Awaitable[None]], tenant: str, days: int) -> None:
+def _run(ask: Callable[[GraphScope, ZoneInfo], Awaitable[None]], tenant: str, days: int) -> None:
     async def work(assembled: App) -> None:
         known = await tenant_named(assembled, tenant)
-        asking = GraphScope(assembled.tenant(known.tenant_id), assembled.graph, datetime.now(UTC), days)
-        await ask(asking, ZoneInfo(assembled.settings.telemetry.time_zone))
+        scope = GraphScope(assembled.tenant(known.tenant_id), assembled.graph, datetime.now(UTC), days)
+        await ask(scope, ZoneInfo(assembled.settings.telemetry.time_zone))
 
     with_app(work)
 
@@ -196,7 +196,7 @@ async def _channel(stores: TenantStores, written: str | None) -> ChannelId | Non
 async def _post(stores: TenantStores, written: str) -> PostId:
     found = POST.fullmatch(written)
     if found is None:
-        raise Rejected(f"{written!r} is no post: write its link, like t.me/name/17, or channel/message")
+        raise Rejected(f"{written!r} is not a post: write its link, like t.me/name/17, or channel/message")
     channel, message = found["channel"], MessageId(int(found["message"]))
     if channel.isdecimal():
         return PostId.parse(f"{channel}/{message}")
@@ -207,7 +207,7 @@ def _name(place: GraphChannel) -> str:
     return escape(place.title) if place.is_followed else f"channel {place.channel_id} [dim](not followed)[/]"
 
 
-def _print_showing(word: str, one: SharingPost, zone: ZoneInfo) -> None:
+def _print_post(word: str, one: SharingPost, zone: ZoneInfo) -> None:
     console.print(f"{one.posted_at.astimezone(zone):%Y-%m-%d %H:%M:%S}  {word:<11}  [bold]{escape(one.channel.title)}[/]  [blue]{one.link}[/]")
 
 
@@ -225,6 +225,6 @@ def _first(found: FirstSeen) -> FirstSeenResponse:
     )
 
 
-def _tell(by: AnsweredSource) -> None:
+def _print_source(by: AnsweredSource) -> None:
     if by.why:
         complaints.print(f"[dim]Answered by PostgreSQL: {by.why}.[/]")

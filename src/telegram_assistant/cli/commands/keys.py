@@ -1,4 +1,4 @@
-"""`tga keys`: keys that programs ask the API with."""
+"""`tga keys`: API keys."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -20,23 +20,23 @@ from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from telegram_assistant.stores.postgres.tenants.keys import ApiKey
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Keys that programs ask the API with.")
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="API keys.")
 
 ACTOR = "command line"
-TenantName = Annotated[str, typer.Option("--tenant", help="Whose keys.")]
+TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that owns the keys.")]
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="What it is for.")],
+    name: Annotated[str, typer.Argument(help="Name of the key, which says what it is for.")],
     tenant: TenantName = "default",
-    scopes: Annotated[str, typer.Option(help="What it opens, with commas between: read, write, admin, operate.")] = "read",
-    user: Annotated[str, typer.Option(help="The person it belongs to; it opens no more than their role does. Empty: nobody's.")] = "",
-    role: Annotated[MemberRole | None, typer.Option(help="What this person is from now on. The first one of a tenant is its owner.")] = None,
+    scopes: Annotated[str, typer.Option(help="Scopes, separated by commas: read, write, admin, operate.")] = "read",
+    user: Annotated[str, typer.Option(help="Person that the key belongs to; the person's role limits its scopes. Empty: no person.")] = "",
+    role: Annotated[MemberRole | None, typer.Option(help="Role of this person from now on. The first person of a tenant becomes its owner.")] = None,
     days: Annotated[int, typer.Option(help="Days until it expires; 0: never.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key, and show it this once."""
+    """Create a key and show it once."""
     wanted = _scopes(scopes)
 
     async def make(assembled: App) -> CreatedKey:
@@ -45,23 +45,23 @@ def create(
         stores, now = assembled.tenant(known.tenant_id), datetime.now(UTC)
         within = effective_scopes(SCOPES_OF[MemberRole.OWNER], role=member.role if member else None, is_operator=known.is_operator)
         maker = KeyMaker(actor=ACTOR, scopes=within, user_id=member.user_id if member else None)
-        made = await make_key(name, wanted, maker=maker, keys=stores.keys, now=now, expires_at=now + timedelta(days=days) if days else None)
+        created = await make_key(name, wanted, maker=maker, keys=stores.keys, now=now, expires_at=now + timedelta(days=days) if days else None)
         if role is not None:
             await RateLimits(assembled.redis).tell_change()
         await stores.audit.note(AuditedAction(ACTOR, "create_api_key", "/keys", facts={"name": name, "scopes": [*wanted], "user": user or None}))
-        return made
+        return created
 
-    made = with_app(make)
+    created = with_app(make)
     if as_json:
-        print_json(created_key_response(made))
+        print_json(created_key_response(created))
         return
-    console.print(f"Key {made.key.key_id}. It is shown this once; keep it:")
-    typer.echo(made.secret)
+    console.print(f"Key {created.key.key_id}. It is shown only once; store it:")
+    typer.echo(created.secret)
 
 
 @app.command(name="list")
 def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
-    """All keys, without their secrets."""
+    """List keys, without their secrets."""
     if as_json:
         print_endpoint(lambda ask: list_api_keys(ask, limit=ALL), tenant=tenant)
         return
@@ -72,10 +72,10 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
 
     keys = with_app(look)
     if not keys:
-        console.print("There are no keys. Begin with: tga keys create NAME")
+        console.print("There are no keys. Start with: tga keys create NAME")
         return
     names = {key.key_id: key.name for key in keys}
-    table = Table("id", "name", "begins with", "opens", "made by", "made with", "last used", "state", box=None)
+    table = Table("id", "name", "prefix", "scopes", "created by", "created with", "last used", "state", box=None)
     for key in keys:
         state = "[red]revoked[/]" if key.revoked_at else f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "[green]valid[/]"
         used = f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "–"
@@ -85,8 +85,8 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
 
 
 @app.command()
-def revoke(key_id: Annotated[UUID, typer.Argument(help="Its id, from `tga keys list`.")], tenant: TenantName = "default") -> None:
-    """A key, and every key that was made with it, opens nothing from now on."""
+def revoke(key_id: Annotated[UUID, typer.Argument(help="Id of the key, from `tga keys list`.")], tenant: TenantName = "default") -> None:
+    """Revoke a key, and every key that was created with it."""
 
     async def end(assembled: App) -> None:
         stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
@@ -94,12 +94,12 @@ def revoke(key_id: Annotated[UUID, typer.Argument(help="Its id, from `tga keys l
         await stores.audit.note(AuditedAction(ACTOR, "revoke_api_key", f"/keys/{key_id}"))
 
     with_app(end)
-    console.print("It is revoked.")
+    console.print("The key is revoked.")
 
 
 @app.command()
 def operator() -> None:
-    """Print a new value for OPERATOR_KEY. It is kept nowhere."""
+    """Print a new value for OPERATOR_KEY. It is not stored."""
     typer.echo(new_operator_key())
 
 
@@ -107,4 +107,4 @@ def _scopes(text: str) -> list[KeyScope]:
     try:
         return [KeyScope(word.strip()) for word in text.split(",") if word.strip()]
     except ValueError as error:
-        raise typer.BadParameter(f"{error}; there are: {', '.join(KeyScope)}", param_hint="--scopes") from error
+        raise typer.BadParameter(f"{error}; known scopes: {', '.join(KeyScope)}", param_hint="--scopes") from error

@@ -1,4 +1,4 @@
-"""The person's side of a login: questions come from the ingest role, answers go back sealed."""
+"""The terminal side of a login: asks the questions of the ingest role and sends the answers back encrypted."""
 
 import asyncio
 import time
@@ -16,7 +16,7 @@ from telegram_assistant.stores.postgres.accounts.logins import LoginAttempt, Log
 from telegram_assistant.telegram.sealed_answers import AnswerReceiver, seal
 
 LOOK_SECONDS = 0.2
-UNEASY_AFTER_SECONDS, GIVE_UP_AFTER_SECONDS = 5.0, 60.0
+NOTICE_AFTER_SECONDS, GIVE_UP_AFTER_SECONDS = 5.0, 60.0
 PROMPTS = {
     LoginState.PHONE_WANTED: "Phone number, with + and the country code",
     LoginState.CODE_SENT: "Code that Telegram has sent you",
@@ -25,36 +25,36 @@ PROMPTS = {
 
 
 async def log_in(app: App, *, tenant: str, phone: str | None = None, way: LoginWay = LoginWay.PHONE) -> LoginAttempt:
-    """Until somebody is logged in. Rejected, in words, when nobody will be."""
+    """Runs a login to its end. Raises Rejected with the reason if it fails."""
     logins, owner = app.system.logins, await app.system.tenants.by_name(tenant)
     if owner is None:
         raise Rejected(f"there is no tenant {tenant}")
-    eyes = AnswerReceiver()
-    attempt_id = await logins.begin(owner.tenant_id, way=way, door_key=eyes.public_key)
+    receiver = AnswerReceiver()
+    attempt_id = await logins.begin(owner.tenant_id, way=way, door_key=receiver.public_key)
     try:
-        seen = await _show_codes(logins, attempt_id, eyes) if way is LoginWay.QR else 0
-        attempt = await _converse(logins, attempt_id, phone, answered=seen)
+        seen = await _show_codes(logins, attempt_id, receiver) if way is LoginWay.QR else 0
+        attempt = await _answer_questions(logins, attempt_id, phone, answered=seen)
     finally:
-        await logins.finish(attempt_id, LoginState.FAILED, error="given up")  # a login that is over stays as it is
+        await logins.finish(attempt_id, LoginState.FAILED, error="given up")  # has no effect on a login that is already over
     if attempt.state is LoginState.EXPIRED:
-        raise Rejected("the login took too long; begin again")
+        raise Rejected("the login took too long; start again")
     if attempt.state is LoginState.FAILED:
         raise Rejected(attempt.error or "the login has failed")
     return attempt
 
 
-async def _show_codes(logins: LoginRequests, attempt_id: UUID, eyes: AnswerReceiver) -> int:
-    """One after the other, until one is scanned; how many there were."""
+async def _show_codes(logins: LoginRequests, attempt_id: UUID, receiver: AnswerReceiver) -> int:
+    """Shows one code after another until one is scanned. Returns the number of the last one."""
     seen = 0
     with drawing(console) as draw:
         while (attempt := await _next_question(logins, attempt_id, seen)).state is LoginState.QR_SHOWN:
             assert attempt.shown is not None  # the state says so
             seen = attempt.question
-            draw(eyes.open(attempt.shown, question=f"{attempt_id}/{seen}/shown"))
+            draw(receiver.open(attempt.shown, question=f"{attempt_id}/{seen}/shown"))
     return seen
 
 
-async def _converse(logins: LoginRequests, attempt_id: UUID, phone: str | None, *, answered: int = 0) -> LoginAttempt:
+async def _answer_questions(logins: LoginRequests, attempt_id: UUID, phone: str | None, *, answered: int = 0) -> LoginAttempt:
     while (attempt := await _next_question(logins, attempt_id, answered)).state not in OVER:
         assert attempt.public_key is not None  # every question comes with one
         answer, phone = phone or _prompt(attempt), None
@@ -64,22 +64,22 @@ async def _converse(logins: LoginRequests, attempt_id: UUID, phone: str | None, 
 
 
 async def _next_question(logins: LoginRequests, attempt_id: UUID, answered: int) -> LoginAttempt:
-    began, uneasy = time.monotonic(), False
+    began, has_noticed = time.monotonic(), False
     while True:
         attempt = await logins.get(attempt_id)
         if attempt.state in OVER or attempt.question > answered:
             return attempt
         waited = time.monotonic() - began
         if waited > GIVE_UP_AFTER_SECONDS:
-            raise Rejected("no ingest role answers; start one with `tga run`, with SESSION_ENCRYPTION_KEY set, and begin again")
-        if waited > UNEASY_AFTER_SECONDS and not uneasy:
+            raise Rejected("no ingest role answers; start one with `tga run`, with SESSION_ENCRYPTION_KEY set, then log in again")
+        if waited > NOTICE_AFTER_SECONDS and not has_noticed:
             console.print("Waiting for the ingest role ...")
-            uneasy = True
+            has_noticed = True
         await asyncio.sleep(LOOK_SECONDS)
 
 
 def _prompt(attempt: LoginAttempt) -> str:
-    """Asked in this thread on purpose: nothing else happens meanwhile, and Ctrl+C ends it at once."""
+    """Blocks the event loop on purpose: nothing else runs meanwhile, and Ctrl+C ends it at once."""
     if attempt.error:
         console.print(f"[yellow]{escape(attempt.error[:1].upper() + attempt.error[1:])}.[/]")
     return str(typer.prompt(PROMPTS[attempt.state], hide_input=attempt.state is LoginState.PASSWORD_WANTED))

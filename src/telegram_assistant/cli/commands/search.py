@@ -1,4 +1,4 @@
-"""`tga search`: find posts by words and meaning."""
+"""`tga search`: search posts by words and meaning."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -21,22 +21,20 @@ MARK = "bold yellow"
 
 
 def search(
-    words: Annotated[
-        list[str], typer.Argument(help="What to look for; quote a phrase twice: '\"a phrase\"'. -word leaves out posts with that word.")
-    ],
-    tenant: Annotated[str, typer.Option(help="Whose channels.")] = "default",
-    limit: Annotated[int, typer.Option(min=1, max=100, help="At most so many.")] = 20,
-    cursor: Annotated[str | None, typer.Option(help="The next page: what the last one has told.")] = None,
+    words: Annotated[list[str], typer.Argument(help="The query. Quote a phrase twice: '\"a phrase\"'. -word excludes posts with that word.")],
+    tenant: Annotated[str, typer.Option(help="Tenant that follows the channels.")] = "default",
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of results.")] = 20,
+    cursor: Annotated[str | None, typer.Option(help="Cursor of the next page, printed after the previous one.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find posts by words and meaning among the channels that a tenant follows.
+    """Search the posts of a tenant's channels by words and meaning.
 
-    Words in any form; "a phrase", -without, or. from:@channel has:image|video|link|file lang:ru tag:NAME kind:news
-    since:2026-11-01 until:yesterday on:2026-11 ads:yes
+    Words match in any form. Operators: "a phrase", -without, or. Filters: from:@channel has:image|video|link|file lang:ru tag:NAME
+    kind:news since:2026-11-01 until:yesterday on:2026-11 ads:yes
     """
     unknown = next((word for word in words if word.startswith("--")), None)
     if unknown is not None:
-        raise typer.BadParameter(f"there is no option {unknown}; to leave a word out write one minus", param_hint="words")
+        raise typer.BadParameter(f"there is no option {unknown}; to exclude a word, write a single minus", param_hint="words")
     typed = " ".join(words)
 
     async def look(app: App) -> tuple[SearchPage, ZoneInfo]:
@@ -56,9 +54,9 @@ def search(
 
     answer, zone = with_app(look, needs_redis=False)
     if as_json:
-        from telegram_assistant.api.endpoints.search import search_shown  # noqa: PLC0415 -- FastAPI takes longer to load than a search
+        from telegram_assistant.api.endpoints.search import search_response  # noqa: PLC0415 -- FastAPI takes longer to load than a search
 
-        print_json(search_shown(answer))
+        print_json(search_response(answer))
     else:
         _show(answer, zone)
     if not answer.found:
@@ -69,7 +67,7 @@ def _show(answer: SearchPage, zone: ZoneInfo) -> None:
     for one in answer.found:
         _show_post(one, zone)
     if answer.found:
-        console.print(_counted(answer.facets))
+        console.print(_facets(answer.facets))
     if answer.words_only is not None:
         complaints.print(f"[yellow]note[/] {answer.words_only.words}.")
     if answer.searched_back_to is not None:
@@ -77,7 +75,7 @@ def _show(answer: SearchPage, zone: ZoneInfo) -> None:
     if answer.cursor is not None:
         complaints.print(f"More: tga search … --cursor {answer.cursor}")
     if not answer.found:
-        complaints.print("Nothing was found. Try fewer words, or other ones; leave out a limit; ads:yes shows advertising too.")
+        complaints.print("Nothing was found. Try fewer or other words, or fewer filters; ads:yes includes advertising.")
 
 
 def _show_post(one: SearchResult, zone: ZoneInfo) -> None:
@@ -85,19 +83,19 @@ def _show_post(one: SearchResult, zone: ZoneInfo) -> None:
     if one.copies:
         head.append(f"  and {len(one.copies)} more like it", "dim")
     console.print(head)
-    console.print(_marked(one.snippet))
+    console.print(_highlight(one.snippet))
     if one.tags:
         console.print(Text("  ".join(f"#{tag.replace(' ', '_')}" for tag in one.tags), "dim"))
     console.print()
 
 
-def _marked(snippet: Snippet) -> Text:
+def _highlight(snippet: Snippet) -> Text:
     text = Text("…" if snippet.is_cut_before else "")
     text.append(Text(snippet.text, spans=[Span(begin, end, MARK) for begin, end in snippet.marks]))
     return text.append("…") if snippet.is_cut_after else text
 
 
-def _counted(facets: Facets) -> Text:
+def _facets(facets: Facets) -> Text:
     lines = (
         ("channels", [(facet.name or str(facet.value), facet.posts) for facet in facets.channels]),
         ("languages", _pairs(facets.languages)),
@@ -105,8 +103,8 @@ def _counted(facets: Facets) -> Text:
         ("tags", _pairs(facets.tags)),
         ("days", [(f"{facet.value:%d.%m}", facet.posts) for facet in facets.days]),
     )
-    told = [f"{name}: " + ", ".join(f"{value} {count}" for value, count in pairs[:SHOWN_VALUES]) for name, pairs in lines if pairs]
-    return Text(f"{facets.posts} posts; " + " · ".join(told), "dim")
+    parts = [f"{name}: " + ", ".join(f"{value} {count}" for value, count in pairs[:SHOWN_VALUES]) for name, pairs in lines if pairs]
+    return Text(f"{facets.posts} posts; " + " · ".join(parts), "dim")
 
 
 def _pairs(facets: tuple[Facet[str], ...]) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""`tga tags`: the tags of this installation, and how a tenant wants them shown."""
+"""`tga tags`: the tag vocabulary, and a tenant's own names for tags."""
 
 from typing import Annotated
 
@@ -18,18 +18,18 @@ from telegram_assistant.stores.postgres.understanding.vocabularies import TagSta
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Tags: list, hide, rename, show again.")
 
-TenantName = Annotated[str, typer.Option("--tenant", help="For whom.")]
+TenantName = Annotated[str, typer.Option("--tenant", help="Tenant whose choices are shown or changed.")]
 Tag = Annotated[str, typer.Argument(help="The tag, as `tga tags list` shows it.")]
 
 
 @app.command("list")
 def list_tags(
     tenant: TenantName = "default",
-    language: Annotated[str | None, typer.Option("--language", help="Only ru or en.")] = None,
-    proposed: Annotated[bool, typer.Option("--proposed", help="Also what channels propose and is no tag yet.")] = False,
+    language: Annotated[str | None, typer.Option("--language", help="Only tags of this language: ru or en.")] = None,
+    proposed: Annotated[bool, typer.Option("--proposed", help="Also list tags that channels have proposed and that are not in use yet.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """All tags by topic, with what the tenant has hidden or renamed."""
+    """List tags by topic, with those that the tenant has hidden or renamed."""
     if as_json:
         print_endpoint(lambda ask: tags_of(ask, language=language), tenant=tenant)
         return
@@ -50,12 +50,12 @@ def list_tags(
 
 @app.command()
 def hide(tag: Tag, tenant: TenantName = "default") -> None:
-    """Show a tag no more to this tenant."""
+    """Hide a tag from this tenant."""
     _choose(tag, tenant, "is hidden", hidden=True)
 
 
 @app.command()
-def rename(tag: Tag, name: Annotated[str, typer.Argument(help="What this tenant calls it.")], tenant: TenantName = "default") -> None:
+def rename(tag: Tag, name: Annotated[str, typer.Argument(help="The tenant's name for the tag.")], tenant: TenantName = "default") -> None:
     """Show a tag under another name."""
     _choose(tag, tenant, "", shown_as=name)
 
@@ -63,7 +63,7 @@ def rename(tag: Tag, name: Annotated[str, typer.Argument(help="What this tenant 
 @app.command()
 def show(tag: Tag, tenant: TenantName = "default") -> None:
     """Show a tag again, under its own name."""
-    _choose(tag, tenant, "is shown as it is")
+    _choose(tag, tenant, "is shown under its own name")
 
 
 def _choose(tag: str, tenant: str, done: str, *, shown_as: str | None = None, hidden: bool = False) -> None:

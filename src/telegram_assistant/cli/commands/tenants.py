@@ -1,4 +1,4 @@
-"""`tga tenants`: whom the installation works for."""
+"""`tga tenants`: tenants of the installation."""
 
 import shlex
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 ACTOR = "command line"
 MAX_TENANTS = 100_000
 DEFAULT_QUOTA = "default"
-Name = Annotated[str, typer.Argument(help="Its name.")]
+Name = Annotated[str, typer.Argument(help="Name of the tenant.")]
 
 
 @app.command(name="list")
 def show_list(as_json: AsJson = False) -> None:
-    """Every tenant: what it follows, keeps and spends, and whether it is suspended."""
+    """List tenants: channels, media, spending and state."""
     found = with_app(all_tenants)
     if as_json:
         return print_json(TenantsResponse(items=list(found), next=None))
@@ -50,44 +50,48 @@ def create(name: Name, as_json: AsJson = False) -> None:
 
     async def work(assembled: App) -> TenantResponse:
         created = await tenants.create_tenant(name, tenants=assembled.api.tenant_operations)
-        return await _noted(assembled, created, "create_tenant", name=name)
+        return await _record_change(assembled, created, "create_tenant", name=name)
 
     next_steps = f"tga channels add @name --tenant {shlex.quote(name)}, tga keys create NAME --tenant {shlex.quote(name)}"
-    _tell(with_app(work), f"Tenant {name} is there. Next: {next_steps}", as_json)
+    _print_result(with_app(work), f"Tenant {name} is created. Next: {next_steps}", as_json)
 
 
 @app.command()
-def suspend(name: Name, why: Annotated[str, typer.Option(help="The tenant's programs are told so.")], as_json: AsJson = False) -> None:
-    """Refuse its keys, let its accounts rest, and read no channel for it. Everything is kept."""
+def suspend(
+    name: Name, why: Annotated[str, typer.Option(help="Reason, which API requests of the tenant receive in the error.")], as_json: AsJson = False
+) -> None:
+    """Suspend a tenant: its keys are refused, its accounts are not used, and no channel is read for it. Nothing is deleted."""
 
     async def work(assembled: App) -> TenantResponse:
         known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
         tell_change = RateLimits(assembled.redis).tell_change
         done = await tenants.suspend_tenant(known.public_id, why=why, tenants=operations, tell_change=tell_change)
-        return await _noted(assembled, done, "suspend_tenant", reason=why)
+        return await _record_change(assembled, done, "suspend_tenant", reason=why)
 
-    _tell(with_app(work), f"Tenant {name} is suspended. To let it go on: tga tenants resume {shlex.quote(name)}", as_json)
+    _print_result(with_app(work), f"Tenant {name} is suspended. To resume it: tga tenants resume {shlex.quote(name)}", as_json)
 
 
 @app.command()
 def resume(name: Name, as_json: AsJson = False) -> None:
-    """Let a suspended tenant go on where it was."""
+    """Resume a suspended tenant."""
 
     async def work(assembled: App) -> TenantResponse:
         known, tell_change = await tenant_named(assembled, name), RateLimits(assembled.redis).tell_change
         done = await tenants.resume_tenant(known.public_id, tenants=assembled.api.tenant_operations, tell_change=tell_change)
-        return await _noted(assembled, done, "resume_tenant")
+        return await _record_change(assembled, done, "resume_tenant")
 
-    _tell(with_app(work), f"Tenant {name} goes on where it was.", as_json)
+    _print_result(with_app(work), f"Tenant {name} is resumed.", as_json)
 
 
 @app.command()
 def quota(
     name: Name,
-    size: Annotated[str | None, typer.Argument(help='Like 500MB or 20GB, or "default": as MEDIA_QUOTA_BYTES says. Without it, show it.')] = None,
+    size: Annotated[
+        str | None, typer.Argument(help='Quota like 500MB or 20GB, or "default" for MEDIA_QUOTA_BYTES. Without it, show the quota.')
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show or set how much media a tenant may keep."""
+    """Show or set the media quota of a tenant."""
     wanted = None if size is None or size == DEFAULT_QUOTA else _bytes(size)
 
     async def work(assembled: App) -> TenantResponse:
@@ -95,20 +99,20 @@ def quota(
         if size is None:
             return tenant_response(await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings)
         done = await tenants.set_media_quota(known.public_id, wanted, tenants=operations)
-        return await _noted(assembled, done, "set_media_quota", max_bytes=wanted)
+        return await _record_change(assembled, done, "set_media_quota", max_bytes=wanted)
 
     one = with_app(work)
-    _tell(one, f"{name} keeps {decimal(one.media_bytes)} of {_quota(one)}.", as_json)
+    _print_result(one, f"{name} stores {decimal(one.media_bytes)} of media; quota: {_quota(one)}.", as_json)
 
 
 @app.command()
 def budget(
     name: Name,
-    money: Annotated[str | None, typer.Option(help="What it may spend on providers each month, like 500 or 12.50. Without it, show it.")] = None,
-    tokens: Annotated[int | None, typer.Option(min=0, help="How many tokens it may use each month. Without it: no limit on tokens.")] = None,
+    money: Annotated[str | None, typer.Option(help="Monthly budget in money, like 500 or 12.50. Without it, show the budget.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=0, help="Monthly budget in tokens. Without it: no limit on tokens.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show or set what a tenant may spend on providers in a month."""
+    """Show or set the monthly budget of a tenant for AI providers."""
 
     async def work(assembled: App) -> TenantResponse:
         known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
@@ -116,7 +120,7 @@ def budget(
             return tenant_response(await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings)
         micro = micro_of(money)
         done = await tenants.set_budget(known.public_id, micro=micro, tokens=tokens, tenants=operations)
-        return await _noted(assembled, done, "set_tenant_budget", micro=micro, tokens=tokens)
+        return await _record_change(assembled, done, "set_tenant_budget", micro=micro, tokens=tokens)
 
     one = with_app(work)
     return print_json(one) if as_json else print_budgets([one])
@@ -128,7 +132,7 @@ async def all_tenants(assembled: App) -> tuple[TenantResponse, ...]:
 
 
 def print_budgets(found: Sequence[TenantResponse]) -> None:
-    """Of those that have one."""
+    """Prints the budgets of tenants that have one."""
     unit = found[0].unit if found else ""
     table = Table("tenant", "month", f"spent, {unit}", f"of, {unit}", "tokens", "of", pad_edge=False)
     for one in found:
@@ -136,18 +140,18 @@ def print_budgets(found: Sequence[TenantResponse]) -> None:
             limit = "–" if one.budget.tokens is None else f"{one.budget.tokens:,}"
             spent = (money_of(one.budget.used_micro), money_of(one.budget.micro), f"{one.budget.used_tokens:,}", limit)
             table.add_row(escape(one.name), f"{one.budget.month:%Y-%m}", *spent)
-    nothing = "No budget is set, so nothing is paid for. Set one: tga tenants budget default --money 500"
+    nothing = "No budget is set, so no paid calls are made. Set one: tga tenants budget default --money 500"
     console.print(table if table.row_count else nothing)
 
 
-async def _noted(assembled: App, done: TenantSummary, action: str, **facts: Json) -> TenantResponse:
-    """Written into the operator's audit log, like a change over HTTP."""
+async def _record_change(assembled: App, done: TenantSummary, action: str, **facts: Json) -> TenantResponse:
+    """Records the change in the operator's audit log, like a change over HTTP."""
     operator = await assembled.api.key_directory.operator()
     await assembled.tenant(operator.tenant_id).audit.note(AuditedAction(ACTOR, action, f"/tenants/{done.public_id}", facts=facts))
     return tenant_response(done, settings=assembled.settings)
 
 
-def _tell(one: TenantResponse, sentence: str, as_json: bool) -> None:
+def _print_result(one: TenantResponse, sentence: str, as_json: bool) -> None:
     if as_json:
         print_json(one)
     else:
@@ -168,4 +172,4 @@ def _bytes(size: str) -> int:
     try:
         return int(TypeAdapter(ByteSize).validate_python(size))
     except ValidationError as error:
-        raise typer.BadParameter(f"{size!r} is no size; write it like 500MB or 20GB", param_hint="size") from error
+        raise typer.BadParameter(f"{size!r} is not a size; write it like 500MB or 20GB", param_hint="size") from error

@@ -17,17 +17,17 @@ from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetter
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Events that a stage could not process.")
 
-Numbers = Annotated[list[int] | None, typer.Argument(help="Numbers from the list.", show_default=False)]
-OfStage = Annotated[str | None, typer.Option(help="All of this stage instead.", show_default=False)]
+Numbers = Annotated[list[int] | None, typer.Argument(help="Numbers from `tga dead-letters list`.", show_default=False)]
+OfStage = Annotated[str | None, typer.Option(help="All dead letters of this stage, instead of numbers.", show_default=False)]
 
 
 @app.command(name="list")
 def show_list(
-    stage: Annotated[str | None, typer.Option(help="Only of this stage.", show_default=False)] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 50,
+    stage: Annotated[str | None, typer.Option(help="Only dead letters of this stage.", show_default=False)] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of dead letters.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Newest first."""
+    """List dead letters, newest first."""
     if as_json:
         print_endpoint(lambda ask: list_dead_letters(ask, stage=stage, limit=limit))
         return
@@ -51,8 +51,8 @@ def show_list(
 
 
 @app.command()
-def show(number: Annotated[int, typer.Argument(help="A number from the list.")], as_json: AsJson = False) -> None:
-    """Everything about one of them."""
+def show(number: Annotated[int, typer.Argument(help="A number from `tga dead-letters list`.")], as_json: AsJson = False) -> None:
+    """Show a dead letter with its payload and traceback."""
     if as_json:
         print_endpoint(lambda ask: get_dead_letter(ask, number))
         return
@@ -66,10 +66,10 @@ def show(number: Annotated[int, typer.Argument(help="A number from the list.")],
 
 @app.command()
 def replay(numbers: Numbers = None, stage: OfStage = None) -> None:
-    """Send them back to the stage that buried them, and to no other."""
+    """Send dead letters back to the stage that failed, and to no other."""
 
     async def send(assembled: App) -> int:
-        chosen = await _chosen(assembled, numbers, stage)
+        chosen = await _choose_letters(assembled, numbers, stage)
         for number in chosen:
             partitions = assembled.settings.streams.partitions
             await dead_letters.replay(number, letters=assembled.api.dead_letters, redis=assembled.redis, partitions=partitions)
@@ -80,18 +80,18 @@ def replay(numbers: Numbers = None, stage: OfStage = None) -> None:
 
 @app.command()
 def discard(numbers: Numbers = None, stage: OfStage = None) -> None:
-    """Let them go: the posts stay as they are, and are not announced again."""
+    """Discard dead letters. Their posts stay as they are and are not announced again."""
 
-    async def let_go(assembled: App) -> int:
-        chosen = await _chosen(assembled, numbers, stage)
+    async def discard_all(assembled: App) -> int:
+        chosen = await _choose_letters(assembled, numbers, stage)
         for number in chosen:
             await dead_letters.discard(number, letters=assembled.api.dead_letters, redis=assembled.redis)
         return len(chosen)
 
-    console.print(f"{with_app(let_go)} discarded.")
+    console.print(f"{with_app(discard_all)} discarded.")
 
 
-async def _chosen(assembled: App, numbers: list[int] | None, stage: str | None) -> list[int]:
+async def _choose_letters(assembled: App, numbers: list[int] | None, stage: str | None) -> list[int]:
     if bool(numbers) == bool(stage):
         complaints.print("Give numbers from `tga dead-letters list`, or --stage.")
         raise typer.Exit(2)

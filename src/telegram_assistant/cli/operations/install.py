@@ -1,4 +1,4 @@
-"""Commands that set an installation up: doctor, migrate, config."""
+"""Commands for setting up an installation: doctor, migrate, config."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -22,22 +22,22 @@ SIGNS = {Severity.OK: "[green]✔[/]", Severity.OFF: "[dim]–[/]", Severity.WAR
 
 def doctor(
     production: Annotated[
-        bool, typer.Option("--production", help="Also ask the running roles: smoke tests, and the eight points of the readiness list.")
+        bool, typer.Option("--production", help="Also check the running roles: smoke tests, and the eight points of the readiness list.")
     ] = False,
     at: Annotated[
         list[str] | None,
-        typer.Option(help="Where a role runs if not on this machine, like worker=10.0.0.7; once for each role.", metavar="ROLE=HOST"),
+        typer.Option(help="Host of a role that does not run on this machine, like worker=10.0.0.7; repeat it for each role.", metavar="ROLE=HOST"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check settings, Python and every server; say what to do about what is wrong."""
+    """Check settings, Python and every server, and say how to fix problems."""
     hosts, show = _hosts(at or []), _show_nothing if as_json else _show
     findings: list[Finding] = []
     environ = environment()
     settings: Settings | None = None
     try:
         settings = read_settings(environ)
-        findings.append(ok("settings", "understood"))
+        findings.append(ok("settings", "valid"))
     except SettingsError as error:
         findings += [
             bad("settings", problem, remedy="correct it in the environment or in .env; .env.example explains it") for problem in error.problems
@@ -57,9 +57,9 @@ def doctor(
         print_json(FindingsResponse(items=[FindingResponse.model_validate(one, from_attributes=True) for one in findings], ok=not wrong))
         raise typer.Exit(1 if wrong else 0)
     if wrong:
-        console.print(f"\n[red]{wrong} thing{'s' if wrong > 1 else ''} to mend.[/]")
+        console.print(f"\n[red]{wrong} problem{'s' if wrong > 1 else ''} to fix.[/]")
         raise typer.Exit(1)
-    console.print("\n[green]Everything that is needed is here.[/]")
+    console.print("\n[green]All checks passed.[/]")
 
 
 async def _examine(found: AsyncIterator[Finding], show: Callable[[Finding], None]) -> list[Finding]:
@@ -70,15 +70,15 @@ async def _examine(found: AsyncIterator[Finding], show: Callable[[Finding], None
     return findings
 
 
-def _hosts(given: list[str]) -> dict[CheckedRole, str]:
+def _hosts(arguments: list[str]) -> dict[CheckedRole, str]:
     try:
-        return {CheckedRole(role): host for role, _, host in (one.partition("=") for one in given)}
+        return {CheckedRole(role): host for role, _, host in (one.partition("=") for one in arguments)}
     except ValueError as error:
-        raise typer.BadParameter(f"write it like worker=10.0.0.7; there are: {', '.join(CheckedRole)}", param_hint="--at") from error
+        raise typer.BadParameter(f"write it like worker=10.0.0.7; known roles: {', '.join(CheckedRole)}", param_hint="--at") from error
 
 
 def _show_nothing(_finding: Finding) -> None:
-    """All of them are printed at the end."""
+    """Prints nothing: with --json all findings are printed at the end."""
 
 
 def _show(finding: Finding) -> None:
@@ -87,9 +87,9 @@ def _show(finding: Finding) -> None:
 
 
 def migrate(
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing when all goes well.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing on success.")] = False,
 ) -> None:
-    """Create or update roles, grants and tables. Safe to run again, and while the previous release still runs."""
+    """Create or update database roles, grants and tables. Safe to repeat, and safe while the previous release runs."""
     database = group_or_exit(DatabaseSettings)
 
     def tell(sentence: str) -> None:
@@ -104,7 +104,7 @@ def migrate(
 
 
 def config(as_json: AsJson = False) -> None:
-    """Show the settings in force, secrets hidden."""
+    """Show the settings in force; secrets are hidden."""
     if as_json:
         found = effective(settings_or_exit())
         print_json(SettingsResponse(items=[SettingResponse(name=one.name, group=one.group, value=value) for one, value in found]))

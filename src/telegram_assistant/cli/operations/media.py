@@ -1,4 +1,4 @@
-"""`tga media`: the files of posts."""
+"""`tga media`: media files of posts."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -18,15 +18,15 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.features.operations import media
 from telegram_assistant.stores.postgres.media.upkeep import MediaSurvey
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Files of posts.")
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Media files of posts.")
 
 
 @app.command()
 def status(
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many tenants and errors.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of tenants and of errors.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """How many files are stored, wanted, skipped or given up, who keeps how much, and what went wrong last."""
+    """Show how many files are stored, wanted, skipped or given up, the usage of each tenant, and the last errors."""
 
     async def look(assembled: App) -> tuple[MediaSurvey, str]:
         where = assembled.files.where if assembled.files else SkipReason.NO_PLACE.words
@@ -43,13 +43,13 @@ def status(
     for (state, reason), (files, size) in survey.files.items():
         table.add_row(state.value.replace("_", " "), str(files), decimal(size), SkipReason(reason).words if reason else "")
     console.print(table)
-    console.print("\nKept by tenant:")
+    console.print("\nStored by tenant:")
     for one in survey.usage:
         console.print(
             f"  {escape(one.name)}  {decimal(one.media_bytes)}" + (f" of {decimal(one.limit_bytes)}" if one.limit_bytes is not None else "")
         )
     if survey.troubles:
-        console.print("\nLast errors (what is wanted is tried again by itself; what was given up is not):")
+        console.print("\nLast errors (wanted files are tried again automatically, files that were given up are not):")
     for trouble in survey.troubles:
         tried = f"tried {trouble.attempts} times" if trouble.state is MediaState.WANTED else "given up"
         console.print(f"  {trouble.post_id}  {tried}: {escape(trouble.why)}")
@@ -69,8 +69,8 @@ def _response(survey: MediaSurvey, where: str) -> MediaStatusResponse:
 
 
 @app.command()
-def sweep(force: Annotated[bool, typer.Option("--force", help="Even if very much is missing or unknown.")] = False) -> None:
-    """Remove files that nobody knows or shows, and fetch once more what is missing. Runs by itself every six hours."""
+def sweep(force: Annotated[bool, typer.Option("--force", help="Clean up even if very many files are missing or unknown.")] = False) -> None:
+    """Delete files that are unknown or unused, and download missing ones again. This also runs automatically every six hours."""
 
     async def work(assembled: App) -> media.SweepResult:
         if assembled.files is None:
@@ -79,5 +79,5 @@ def sweep(force: Annotated[bool, typer.Option("--force", help="Even if very much
 
     swept = with_app(work)
     console.print(
-        f"{swept.files} files looked at; removed {swept.orphans} unknown and {swept.unused} unused ones; {swept.missing} are fetched again."
+        f"{swept.files} files checked, {swept.orphans} unknown and {swept.unused} unused ones deleted; {swept.missing} will be downloaded again."
     )

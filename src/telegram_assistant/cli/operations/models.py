@@ -1,4 +1,4 @@
-"""`tga models`: sentence models on this machine."""
+"""`tga models`: local embedding models."""
 
 from typing import Annotated
 
@@ -14,15 +14,15 @@ from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.errors import Rejected
 from telegram_assistant.settings import AiSettings
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Sentence models on this machine: fetch, list.")
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Local embedding models: download, list.")
 
 
 @app.command()
 def pull(
-    name: Annotated[str, typer.Argument(help="Its name at the hub.")] = DEFAULT_MODEL,
-    revision: Annotated[str | None, typer.Option(help="Its commit at the hub; for the default model this release knows it.")] = None,
+    name: Annotated[str, typer.Argument(help="Name of the model on the hub.")] = DEFAULT_MODEL,
+    revision: Annotated[str | None, typer.Option(help="Commit of the model on the hub; needed for every model but the default one.")] = None,
 ) -> None:
-    """Fetch a sentence model once, or check one that was brought by hand; later starts need no network."""
+    """Download an embedding model, or check one that was copied by hand. Later starts need no network."""
     settings = group_or_exit(AiSettings)
     with Progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), console=complaints, transient=True) as progress:
         shown = progress.add_task(name, total=None)
@@ -35,7 +35,7 @@ def pull(
                 revision=revision,
             )
         except Rejected as error:
-            raise refuse(str(error), "`tga models list` shows what is here") from error
+            raise refuse(str(error), "`tga models list` shows the installed models") from error
     console.print(f"{found.card.name} is in {found.folder}")
     for file, digest in found.card.sha256.items():
         console.print(f"  {file} SHA-256 {digest}")
@@ -43,7 +43,7 @@ def pull(
 
 @app.command("list")
 def list_models(as_json: AsJson = False) -> None:
-    """What is here, and which one is in use."""
+    """List installed models, and show which one is in use."""
     settings = group_or_exit(AiSettings)
     found, used = list(installed(settings.models)), settings.embeddings_model_in_force
     if as_json:
@@ -52,7 +52,7 @@ def list_models(as_json: AsJson = False) -> None:
         )
         return
     if not found:
-        console.print(f"There is no model in {settings.models}. Fetch one: tga models pull")
+        console.print(f"There is no model in {settings.models}. Download one: tga models pull")
         return
     console.print(_table(found, used))
 

@@ -1,4 +1,4 @@
-"""`tga rebuild`: indexes made anew from PostgreSQL."""
+"""`tga rebuild`: rebuilds indexes from PostgreSQL."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -18,28 +18,28 @@ from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Reb
 from telegram_assistant.vectors.index import VectorIndex
 from telegram_assistant.vectors.opening import Used, open_vectors, used_by
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Indexes made anew from PostgreSQL.")
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Rebuild indexes from PostgreSQL.")
 
 LOOK_EVERY_SECONDS = 0.5
 PATIENCE_SECONDS = 20.0
 LINE_EVERY_SECONDS = 10.0
-"""How often progress is printed where no terminal can draw a bar."""
+"""Interval of progress lines if the output is no terminal."""
 
 
 @app.callback()
 def projections() -> None:
-    """Indexes made anew from PostgreSQL, while searches go on."""
+    """Rebuild indexes from PostgreSQL while searches continue."""
 
 
 @app.command()
 def vectors() -> None:
-    """All vectors, into a new collection; searches use the old one until it is complete. Interrupted, it goes on when called again."""
+    """Rebuild all vectors in a new collection. Searches use the old one until it is complete. After an interruption, run it again to continue."""
 
     async def work(assembled: App) -> Rebuild:
         if used_by(assembled.settings.vectors) is Used.OFF:
             raise Rejected("vectors are off: set QDRANT_URL or VECTORS_DIR")
         async with AsyncExitStack() as stack:
-            return await _done(assembled, Projection.VECTORS, _help(assembled, stack))
+            return await _rebuild(assembled, Projection.VECTORS, _rebuild_vectors_here(assembled, stack))
 
     done = with_app(work)
     console.print(f"{done.done} posts are in the new collection, and searches use it.")
@@ -47,7 +47,7 @@ def vectors() -> None:
 
 @app.command()
 def graph() -> None:
-    """The whole graph, beside the one that answers until the new one is complete. Interrupted, it goes on when called again."""
+    """Rebuild the whole graph. The old one answers until the new one is complete. After an interruption, run it again to continue."""
 
     async def work(assembled: App) -> Rebuild:
         if assembled.graph_index is None:
@@ -61,15 +61,15 @@ def graph() -> None:
             owner=assembled.instance,
             stopping=asyncio.Event(),
         )
-        return await _done(assembled, Projection.GRAPH, doing)
+        return await _rebuild(assembled, Projection.GRAPH, doing)
 
     done = with_app(work)
-    console.print(f"{done.done} posts are in the new graph, and questions are answered by it.")
+    console.print(f"{done.done} posts are in the new graph, and queries use it.")
 
 
 @app.command()
 def text() -> None:
-    """The words of all posts, into a new table; searches use the old one until it is complete. Interrupted, it goes on when called again."""
+    """Rebuild the word index in a new table. Searches use the old one until it is complete. After an interruption, run it again to continue."""
 
     async def work(assembled: App) -> Rebuild:
         system = assembled.system
@@ -81,24 +81,24 @@ def text() -> None:
             owner=assembled.instance,
             stopping=asyncio.Event(),
         )
-        return await _done(assembled, Projection.TEXT, doing)
+        return await _rebuild(assembled, Projection.TEXT, doing)
 
     done = with_app(work)
     console.print(f"The words of {done.done} posts are in the new table, and searches use it.")
 
 
-async def _done(assembled: App, projection: Projection, doing: Coroutine[None, None, object]) -> Rebuild:
+async def _rebuild(assembled: App, projection: Projection, doing: Coroutine[None, None, object]) -> Rebuild:
     await assembled.system.rebuilds.want(projection)
-    ours = asyncio.create_task(doing)
+    task = asyncio.create_task(doing)
     try:
-        return await _watched(assembled, projection, ours)
+        return await _watch(assembled, projection, task)
     finally:
-        ours.cancel()
-        await asyncio.wait([ours])
+        task.cancel()
+        await asyncio.wait([task])
 
 
-async def _help(assembled: App, stack: AsyncExitStack) -> None:
-    """Do it here, unless a process that runs has the vectors: then it does it."""
+async def _rebuild_vectors_here(assembled: App, stack: AsyncExitStack) -> None:
+    """Rebuilds in this process, unless another process has opened the vectors: then that process rebuilds."""
     try:
         vectors = await stack.enter_async_context(open_vectors(assembled.settings.vectors))
     except InUse:
@@ -111,26 +111,28 @@ async def _help(assembled: App, stack: AsyncExitStack) -> None:
     )
 
 
-async def _watched(assembled: App, projection: Projection, ours: asyncio.Task[object]) -> Rebuild:
+async def _watch(assembled: App, projection: Projection, task: asyncio.Task[object]) -> Rebuild:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     alone_since = asyncio.get_running_loop().time()
     line_at = alone_since
     with Progress(*columns, console=complaints, transient=True) as progress:
         bar = progress.add_task(projection.value, total=None)
         while True:
-            if ours.done() and (error := ours.exception()) is not None:
+            if task.done() and (error := task.exception()) is not None:
                 raise error
             found = await assembled.system.rebuilds.look(projection)
             assert found is not None  # it was wanted above
-            told = f"{projection.value} {found.error}".strip()
-            progress.update(bar, completed=found.done, total=max(found.total, found.done) or None, description=told)
+            description = f"{projection.value} {found.error}".strip()
+            progress.update(bar, completed=found.done, total=max(found.total, found.done) or None, description=description)
             if found.finished_at is not None:
                 return found
             now = asyncio.get_running_loop().time()
             if not complaints.is_terminal and now >= line_at:
                 line_at = now + LINE_EVERY_SECONDS
-                complaints.print(f"{told}: {found.done} of about {found.total} posts")
+                complaints.print(f"{description}: {found.done} of about {found.total} posts")
             alone_since = now if found.owner else alone_since
             if now - alone_since > PATIENCE_SECONDS:
-                raise Rejected("nobody does it: the process that has it in hand runs no worker, or has just ended; start one, or call this again")
+                raise Rejected(
+                    "no process is rebuilding it: the one that has it open runs no worker, or has just ended; start a worker, or run this again"
+                )
             await asyncio.sleep(LOOK_EVERY_SECONDS)

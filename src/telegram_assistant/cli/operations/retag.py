@@ -1,4 +1,4 @@
-"""`tga retag`: tag history again, with today's words, model and prompt."""
+"""`tga retag`: tags stored posts again with the current vocabulary, model and prompt."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -22,35 +22,37 @@ from telegram_assistant.stores.postgres.posts.replays import Outdated, ResultVer
 
 
 def retag(
-    channel: Annotated[int | None, typer.Option(help="Only this channel, by its number.")] = None,
-    days: Annotated[int, typer.Option(min=1, max=36600, help="So many days back.")] = 7,
-    yes: Annotated[bool, typer.Option("--yes", help="Also have a provider tag what it has not, within the budgets. This costs money.")] = False,
+    channel: Annotated[int | None, typer.Option(help="Only this channel, by its id.")] = None,
+    days: Annotated[int, typer.Option(min=1, max=36600, help="How many days back to look.")] = 7,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Also let a provider tag posts that it has not tagged, within the budgets. This costs money.")
+    ] = False,
 ) -> None:
-    """Tag stored posts again, after all news. What has tags of today's version is left alone, so it can be repeated."""
+    """Tag stored posts again, after all new posts. Posts with tags of the current version are skipped, so it can be repeated."""
 
     async def work(assembled: App) -> None:
         version = ResultVersion(LOCAL_MODEL, prompt(TAGGING).label, TAGGING)
         since, channel_id = datetime.now(UTC) - timedelta(days=days), None if channel is None else ChannelId(channel)
         outdated = await assembled.system.replays.outdated(version, since=since, channel_id=channel_id)
         if not outdated:
-            console.print(f"All posts of the last {days} days have tags of today's version.")
+            console.print(f"All posts of the last {days} days have tags of the current version.")
             return
         await _show(assembled, outdated)
         replays, again, wanted = assembled.system.replays, 0, 0
         for one in track(outdated, description="channels", console=complaints, transient=True):
             again += await replays.replay(version, one.channel_id, since=since)
             wanted += await replays.want(version, one.channel_id, since=since) if yes else 0
-        console.print(f"{again:,} posts go through the pipeline again, after all news; `tga streams` shows how far they are.")
+        console.print(f"{again:,} posts go through the pipeline again, after all new posts; `tga streams` shows the progress.")
         if yes:
             console.print(f"{wanted:,} posts wait for a provider, the newest first; `tga ai status` shows how many are left.")
         elif any(one.provider for one in outdated):
-            console.print("Nothing is paid for. To have a provider tag them: the same command with --yes")
+            console.print("No paid calls are made. To let a provider tag them, run the same command with --yes")
 
     with_app(work)
 
 
 async def _show(assembled: App, outdated: tuple[Outdated, ...]) -> None:
-    """What is to be done, and what the paid part may cost at most: as if every letter were a token and no text a copy."""
+    """Prints the number of posts and the maximum cost, which assumes one token per character and no duplicate texts."""
     prices, vocabulary = read_prices(assembled.settings.ai.prices), await assembled.system.vocabularies.current()
     source = next((source for source in assembled.gate.sources if ModelTask.CHAT in source.models), None)
     fixed = len(prompt(TAGGING).text) + max((len(listed_by_topic(tags)) for tags in vocabulary.tags.values()), default=0)

@@ -1,4 +1,4 @@
-"""`tga run`: one or all roles in one process."""
+"""`tga run`: runs one or all roles in one process."""
 
 import asyncio
 from typing import Annotated
@@ -15,16 +15,16 @@ def _role_names(text: str) -> list[RoleName]:
     try:
         return [RoleName(word.strip()) for word in text.split(",") if word.strip()]
     except ValueError as error:
-        raise typer.BadParameter(f"{error}; there are: {', '.join(RoleName)}") from error
+        raise typer.BadParameter(f"{error}; known roles: {', '.join(RoleName)}") from error
 
 
 def run(
-    roles: Annotated[str, typer.Option(help="Which roles, with commas between.", autocompletion=lambda: list(RoleName))] = ",".join(RoleName),
+    roles: Annotated[str, typer.Option(help="Roles to run, separated by commas.", autocompletion=lambda: list(RoleName))] = ",".join(RoleName),
 ) -> None:
-    """Run the program until it is told to stop. SIGTERM lets work in hand finish."""
+    """Run one or all roles until stopped. On SIGTERM, running work finishes first (SHUTDOWN_GRACE_SECONDS)."""
     names = _role_names(roles)
     if not names:
-        raise typer.BadParameter(f"no role is named; there are: {', '.join(RoleName)}")
+        raise typer.BadParameter(f"no role is named; known roles: {', '.join(RoleName)}")
     settings = settings_or_exit()
     configure_logging(settings.telemetry)
     try:

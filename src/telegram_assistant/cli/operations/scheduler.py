@@ -1,4 +1,4 @@
-"""`tga scheduler`: how planning goes, and starting it over."""
+"""`tga scheduler`: shows the status of the scheduler, and resets it."""
 
 from datetime import UTC, datetime
 
@@ -15,14 +15,14 @@ from telegram_assistant.ingest.scheduler import scheduler_status
 from telegram_assistant.stores.redis.marks import delete_all_high_water
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="The scheduler.")
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="The scheduler: status, reset.")
 
 COLOURS = {"ok": "green", "stale": "yellow", "down": "red"}
 
 
 @app.command()
 def status(as_json: AsJson = False) -> None:
-    """Who plans, when it was last done, and whether channels are really read. Ends with 1 unless all is well."""
+    """Show which instance schedules, the last tick, and whether channels are read. Exits with 1 unless the status is ok."""
 
     async def look(assembled: App) -> bool:
         parser = assembled.settings.parser
@@ -51,7 +51,7 @@ def status(as_json: AsJson = False) -> None:
 
 @app.command()
 def reset() -> None:
-    """Delete scheduler:lock, scheduler:facts and every parse_hwm:*. Reading goes on from the ledger in PostgreSQL; nothing is lost."""
+    """Delete scheduler:lock, scheduler:facts and every parse_hwm:* from Redis. Nothing is lost: PostgreSQL holds the coverage ledger."""
 
     async def clear(assembled: App) -> tuple[bool, int]:
         had_lock = await SchedulerLock(assembled.redis, assembled.instance).clear()

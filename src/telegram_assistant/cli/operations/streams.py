@@ -1,4 +1,4 @@
-"""`tga streams`: the stages at work, and what an operator may do about them."""
+"""`tga streams`: shows the pipeline stages, announces posts again, and resumes stopped stages."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ from telegram_assistant.streams.monitoring import StageState, measure_stages, re
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.worker_role import relay_of
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Watch the stages at work; refill, resume.")
+app = typer.Typer(add_completion=False, rich_markup_mode=None, help="Watch the pipeline stages; refill, resume.")
 
 
 @app.callback(invoke_without_command=True)
 def show(
     context: typer.Context,
-    once: Annotated[bool, typer.Option("--once", help="Print the table and end, instead of watching.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the table once and exit.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Watch the stages at work. Ctrl-C ends it."""
+    """Watch the pipeline stages. Ctrl+C ends it."""
     if context.invoked_subcommand is not None:
         return
 
@@ -57,24 +57,24 @@ def show(
 
 @app.command()
 def refill() -> None:
-    """Announce every post that has not passed the pipeline again, as after a loss of Redis. Doing it twice does no harm."""
+    """Announce again every post that has not passed the pipeline, as after a loss of Redis. It is safe to repeat."""
     count = with_app(lambda assembled: relay_of(PIPELINE, assembled, Health(probes={})).refill())
     console.print(f"{count} posts will be announced again.")
 
 
 @app.command(name="resume")
-def resume_stage(stage: Annotated[str, typer.Argument(help="The stage that has stopped.")]) -> None:
-    """Let a stage go on that stopped because it buried one event after the other."""
+def resume_stage(stage: Annotated[str, typer.Argument(help="Name of the stopped stage.")]) -> None:
+    """Resume a stage that stopped after too many consecutive dead letters."""
     if stage not in {known.name for known in WITH_GRAPH}:
         complaints.print(f"[red]There is no stage {stage!r}.[/] There are: {', '.join(known.name for known in WITH_GRAPH)}.")
         raise typer.Exit(1)
     stopped = with_app(lambda assembled: resume(assembled.redis, stage))
-    console.print(f"{stage} goes on within seconds." if stopped else f"{stage} was not stopped.")
+    console.print(f"{stage} resumes within seconds." if stopped else f"{stage} was not stopped.")
 
 
 def _table(states: Sequence[StageState], waiting: int) -> Table:
-    table = Table(title=f"{waiting} post revisions on their way", title_justify="left", pad_edge=False)
-    for name in ("stage", "lane", "waiting", "in hand", "resting", "oldest", "consumers", "state"):
+    table = Table(title=f"{waiting} post revisions in the pipeline", title_justify="left", pad_edge=False)
+    for name in ("stage", "lane", "waiting", "running", "delayed", "oldest", "consumers", "state"):
         table.add_column(name, justify="left" if name in {"stage", "lane", "state"} else "right")
     for state in states:
         shown = "[green]ok[/]" if state.stopped is None else f"[red]stopped: {state.stopped}[/]"

@@ -33,7 +33,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from telegram_assistant.api.site import site_of
+from telegram_assistant.api.site import build_site
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import ChannelId
@@ -100,7 +100,7 @@ def served(installation: Settings) -> Iterator[Seeded]:
     async def serve() -> None:
         async with assemble(settings) as app:
             found.append(await fill(app))
-            server = uvicorn.Server(uvicorn.Config(site_of(app), log_config=None, access_log=False, lifespan="off"))
+            server = uvicorn.Server(uvicorn.Config(build_site(app), log_config=None, access_log=False, lifespan="off"))
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             ready.set()
             while not stop.is_set():

@@ -12,7 +12,7 @@ import httpx
 from pydantic import SecretStr
 
 from telegram_assistant.api.server import HttpServer
-from telegram_assistant.api.site import site_of
+from telegram_assistant.api.site import build_site
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.tenants.access import KeyScope
@@ -35,7 +35,7 @@ def with_operator_key(settings: Settings, **changed: object) -> Settings:
 
 def client_of(app: App, *, address: str = "") -> httpx.AsyncClient:
     """Another process that is asked from an address of its own, unless told otherwise."""
-    transport = httpx.ASGITransport(app=site_of(app), client=(address or fresh_address(), 1))
+    transport = httpx.ASGITransport(app=build_site(app), client=(address or fresh_address(), 1))
     return httpx.AsyncClient(transport=transport, base_url="http://api")
 
 
@@ -53,7 +53,7 @@ async def asked(settings: Settings, **changed: object) -> AsyncIterator[tuple[Ap
 @asynccontextmanager
 async def served(app: App, *, request_timeout_seconds: float) -> AsyncIterator[int]:
     """The port on which the real server serves the site, for clients that misbehave."""
-    server = HttpServer(site_of(app), request_timeout_seconds=request_timeout_seconds)
+    server = HttpServer(build_site(app), request_timeout_seconds=request_timeout_seconds)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         try:

@@ -102,7 +102,7 @@ async def test_only_an_own_account_reads_at_once(
     assert tuple(await admin.fetchrow(row, channel_id) or ()) == (other, False, None, False)  # it is being read at this moment
     await admin.execute("UPDATE poll_schedule SET claimed = false WHERE channel_id = $1", channel_id)
     answer = await client.post(where, headers=key, json={"mode": "historical", "priority": "high"})
-    assert (answer.status_code, answer.json()) == (202, {"channel_id": channel_id, "status": "asked for"})
+    assert (answer.status_code, answer.json()) == (202, {"channel_id": channel_id, "status": "scheduled"})
     assert tuple(await admin.fetchrow(row, channel_id) or ()) == (own, True, "historical", True)
     assert (await client.post("/api/v1/channels/1/poll", headers=key)).status_code == 404
 
@@ -115,7 +115,7 @@ async def test_a_poll_tells_nothing_of_who_else_reads_the_channel(
     other = await account_of(admin, await make_tenant(system), channels[1])
     await admin.execute("UPDATE poll_schedule SET account_id = $1 WHERE channel_id = $2", other, channels[1])
     answers = [await client.post(f"/api/v1/channels/{channel_id}/poll", headers=key) for channel_id in (*channels[:2], channels[1])]
-    assert [(one.status_code, one.json()["status"]) for one in answers] == [(202, "asked for")] * 3
+    assert [(one.status_code, one.json()["status"]) for one in answers] == [(202, "scheduled")] * 3
     rows = await admin.fetch("SELECT account_id, reference FROM channel_requests WHERE kind = 'access' AND reference LIKE 'name_%'")
     assert [(row["account_id"], row["reference"]) for row in rows if row["account_id"] == own] == [(own, "name_1")]
     assert (await client.get("/api/v1/channels/requests", headers=key)).json()["items"] == []

@@ -52,8 +52,8 @@ async def test_browsers_of_other_sites_may_ask_only_where_it_is_allowed(installa
 
 
 async def test_every_refusal_is_a_problem_in_words(client: httpx.AsyncClient, key: dict[str, str]) -> None:
-    assert problem_of(await client.get("/api/v1/nothing", headers=key)) == (404, "There is nothing at this address.")
-    assert problem_of(await client.get("/api/v1/channels/1", headers=key)) == (404, "you follow no channel 1")
+    assert problem_of(await client.get("/api/v1/nothing", headers=key)) == (404, "Nothing is at this path.")
+    assert problem_of(await client.get("/api/v1/channels/1", headers=key)) == (404, "you do not follow channel 1")
     wrong = await client.put("/api/v1/me", headers=key)
     assert problem_of(wrong)[0] == 405
     assert wrong.headers["allow"] == "GET"
@@ -91,7 +91,7 @@ async def test_a_body_of_too_many_values_is_not_parsed(client: httpx.AsyncClient
         started = time.perf_counter()
         refused = await client.post("/api/v1/channels", headers=headers, content=body)
         assert time.perf_counter() - started < 0.5
-        assert problem_of(refused) == (413, "At most 20000 values are read from one body. Send several requests.")
+        assert problem_of(refused) == (413, "The body may have at most 20000 values. Send several requests.")
 
 
 async def test_mistakes_that_are_not_listed_are_counted(client: httpx.AsyncClient, key: dict[str, str]) -> None:

@@ -39,7 +39,7 @@ async def test_who_asks_too_often_is_told_when_to_come_back_by_all_processes(ins
             answer = await one.get("/api/v1/me", headers=key)
             assert (answer.status_code, limit_of(answer)) == (200, ("key", "3", str(left)))
         refused = await elsewhere.get("/api/v1/me", headers=key)
-        assert problem_of(refused) == (429, "This key asks too often. Wait as `Retry-After` says.")
+        assert problem_of(refused) == (429, "This key has sent too many requests. Wait for the time in `Retry-After`.")
         assert (refused.headers["retry-after"], limit_of(refused)) == ("1", ("key", "3", "0"))
         assert (await client.get("/api/v1/me", headers=other)).status_code == 200
 
@@ -53,7 +53,7 @@ async def test_the_keys_of_a_tenant_have_a_limit_together(installation: Settings
         assert [one.status_code for one in answers] == [200] * 6 + [429] * 4
         assert limit_of(answers[0]) == ("key", "4", "3")
         assert limit_of(answers[5]) == ("tenant", "6", "0")
-        assert problem_of(answers[-1]) == (429, "The keys of your tenant ask too often together. Wait as `Retry-After` says.")
+        assert problem_of(answers[-1]) == (429, "The keys of your tenant together have sent too many requests. Wait for the time in `Retry-After`.")
         stranger = await key_of(app, await make_tenant(system))
         assert (await client.get("/api/v1/me", headers=stranger)).status_code == 200
 
@@ -91,7 +91,7 @@ async def test_an_address_that_tries_many_wrong_keys_is_throttled_by_all_process
         assert tried[:FAILED_KEYS_AT_ONCE] == [401] * FAILED_KEYS_AT_ONCE
         assert tried[-5:] == [429] * 5
         refused = await elsewhere.get("/api/v1/me", headers=guesses[0])
-        assert problem_of(refused) == (429, "Too many wrong keys came from your address. Wait as `Retry-After` says.")
+        assert problem_of(refused) == (429, "Too many invalid keys were sent from your address. Wait for the time in `Retry-After`.")
         assert (refused.headers["ratelimit-name"], int(refused.headers["retry-after"]) >= 1) == ("address", True)
         assert (await other.get("/api/v1/me", headers=guesses[0])).status_code == 401
         # A valid key is not concerned, also when this process has not seen it before; nor is who sends no key.

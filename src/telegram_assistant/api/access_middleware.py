@@ -1,4 +1,4 @@
-"""In front of /api/v1: who asks, whether they may now, and what becomes of changes: audited, and made once."""
+"""ASGI middleware for `/api/v1`: authentication, rate limits, idempotency keys and the audit log."""
 
 import hashlib
 from collections.abc import Callable
@@ -27,7 +27,7 @@ MAX_KEY_LENGTH = 255
 
 
 class AccessMiddleware:
-    """Everything outside /api/v1 passes."""
+    """Checks requests to `/api/v1`; other paths pass unchecked."""
 
     def __init__(
         self,
@@ -48,61 +48,61 @@ class AccessMiddleware:
             return
         headers = dict(scope["headers"])
         key = _key_in(headers)
-        admitted = await self._callers.admitted(key)
-        if admitted is None:
-            refusal = problem(401, TITLES[401], "Send `Authorization: Bearer` with a key; `tga keys create` makes one.")
+        authenticated = await self._callers.authenticate(key)
+        if authenticated is None:
+            refusal = problem(401, TITLES[401], "Send `Authorization: Bearer` with a valid API key; `tga keys create` makes one.")
             refusal = await self._failed_keys.refuse(_address_of(scope), refusal) if key else refusal
             await refusal(scope, receive, send)
             return
-        caller, taken = admitted
-        if not taken.allowed:
-            await too_many(taken)(scope, receive, send)
+        caller, decision = authenticated
+        if not decision.allowed:
+            await too_many(decision)(scope, receive, send)
             return
-        counted = _counted(send, taken)
+        send_with_limits = _add_rate_headers(send, decision)
         scope["caller"], scope["audit_facts"] = caller, {}
         if scope["method"] not in CHANGING:
-            await self._site(scope, receive, counted)
+            await self._site(scope, receive, send_with_limits)
             return
         body = await read_body(receive, headers, max_bytes=self._settings.max_bytes, timeout_seconds=self._body_timeout_seconds)
-        answer = body if isinstance(body, Response) else await self._change(scope, body, caller, headers)
-        await answer(scope, receive, counted)
+        response = body if isinstance(body, Response) else await self._perform_once(scope, body, caller, headers)
+        await response(scope, receive, send_with_limits)
 
-    async def _change(self, scope: Scope, body: bytes, caller: Caller, headers: dict[bytes, bytes]) -> Response:
-        given = headers.get(b"idempotency-key")
-        if given is None:
+    async def _perform_once(self, scope: Scope, body: bytes, caller: Caller, headers: dict[bytes, bytes]) -> Response:
+        header = headers.get(b"idempotency-key")
+        if header is None:
             return (await self._perform(scope, body, caller)).response
-        key = given.decode("latin-1")
+        key = header.decode("latin-1")
         if not 0 < len(key) <= MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
-            return problem(422, TITLES[422], f"An Idempotency-Key is 1 to {MAX_KEY_LENGTH} printable ASCII letters.")
-        known = self._tenant(caller.tenant_id).idempotency
-        earlier = await known.take(key, _request(scope, body, caller), seconds=self._settings.timeout_seconds + 5)
+            return problem(422, TITLES[422], f"An Idempotency-Key must be 1 to {MAX_KEY_LENGTH} printable ASCII characters.")
+        idempotency = self._tenant(caller.tenant_id).idempotency
+        earlier = await idempotency.take(key, _hash_request(scope, body, caller), seconds=self._settings.timeout_seconds + 5)
         if earlier is not None:
-            return _again(earlier)
+            return _replay_response(earlier)
         try:
-            kept = await self._perform(scope, body, caller)
+            buffered = await self._perform(scope, body, caller)
         except BaseException:
-            await known.give_back(key)
+            await idempotency.give_back(key)
             raise
-        if kept.is_success:
-            await known.keep(key, StoredResponse(kept.status, None if _is_secret(scope) else kept.body))
+        if buffered.is_success:
+            await idempotency.keep(key, StoredResponse(buffered.status, None if _is_secret(scope) else buffered.body))
         else:
-            await known.give_back(key)
-        return kept.response
+            await idempotency.give_back(key)
+        return buffered.response
 
     async def _perform(self, scope: Scope, body: bytes, caller: Caller) -> "_BufferedResponse":
-        """Nothing is confirmed that is not in the audit log."""
-        kept = _BufferedResponse()
-        await self._site(scope, _once(body), kept.send)
-        if kept.is_success:
+        """Buffers the response until the audit log has recorded the change, so no change is confirmed unrecorded."""
+        buffered = _BufferedResponse()
+        await self._site(scope, _receive_body(body), buffered.send)
+        if buffered.is_success:
             subject = scope["path"].removeprefix(PREFIX)
             change = AuditedAction(caller.actor, scope["route"].operation_id, subject, caller.key_id, scope["audit_facts"])
             await self._tenant(caller.tenant_id).audit.note(change)
-        return kept
+        return buffered
 
 
 @dataclass(slots=True)
 class _BufferedResponse:
-    """An answer that waits until everything is written down."""
+    """A response that is held back until the change is recorded."""
 
     status: int = 0
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -134,18 +134,18 @@ def _address_of(scope: Scope) -> str | None:
     return scope["client"][0] if scope.get("client") else None
 
 
-def _counted(send: Send, taken: RateLimitDecision) -> Send:
-    headers = [(name.lower().encode(), value.encode()) for name, value in rate_headers(taken).items()]
+def _add_rate_headers(send: Send, decision: RateLimitDecision) -> Send:
+    headers = [(name.lower().encode(), value.encode()) for name, value in rate_headers(decision).items()]
 
-    async def counted(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message["headers"], *headers]}
         await send(message)
 
-    return counted
+    return send_with_headers
 
 
-def _once(body: bytes) -> Receive:
+def _receive_body(body: bytes) -> Receive:
     parts: list[Message] = [{"type": "http.disconnect"}, {"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
@@ -154,15 +154,15 @@ def _once(body: bytes) -> Receive:
     return receive
 
 
-def _request(scope: Scope, body: bytes, caller: Caller) -> bytes:
-    """What makes two requests the same."""
+def _hash_request(scope: Scope, body: bytes, caller: Caller) -> bytes:
+    """Two requests with the same hash are the same request."""
     parts = (caller.counted_as.encode(), scope["method"].encode(), scope["path"].encode(), scope["query_string"], body)
     return hashlib.sha256(b"".join(len(part).to_bytes(8) + part for part in parts)).digest()
 
 
-def _again(earlier: StoredResponse) -> Response:
+def _replay_response(earlier: StoredResponse) -> Response:
     if earlier.body is None:
-        return problem(409, TITLES[409], "This was done, and its answer was a secret that is shown once; revoke it and make another.")
+        return problem(409, TITLES[409], "This request has already succeeded, and its secret is shown only once. Revoke that key and make another.")
     media_type = "application/json" if earlier.body else None
     return Response(earlier.body, earlier.status, {"Idempotency-Replayed": "true"}, media_type)
 

@@ -1,4 +1,4 @@
-"""Reading the body of a request: whole, in time, and not too large."""
+"""Reads a request body completely, within limits of time and size."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from starlette.types import Receive
 from telegram_assistant.api.problems import TITLES, problem
 
 CLOSE = {"Connection": "close"}
-"""What was not read would be taken for the next request."""
+"""Closes the connection: unread bytes of the body would be parsed as the next request."""
 MAX_VALUES = 20_000
-"""In one JSON body. Half a million empty lists fit into a megabyte, and reading them would hold up every other request."""
+"""Per JSON body. Half a million empty lists fit into a megabyte, and parsing them would delay every other request."""
 
 
 async def read_body(receive: Receive, headers: Mapping[bytes, bytes], *, max_bytes: int, timeout_seconds: float) -> bytes | Response:
-    """The body, or the refusal. A body that is announced as too large is not read at all."""
+    """Returns the body, or the error response. A body whose Content-Length is too large is not read at all."""
     announced = headers.get(b"content-length", b"0")
     if announced.isdigit() and int(announced) > max_bytes:
         return _too_large(max_bytes)
@@ -25,7 +25,7 @@ async def read_body(receive: Receive, headers: Mapping[bytes, bytes], *, max_byt
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    return problem(400, TITLES[400], "The connection was closed before the whole body had arrived.")
+                    return problem(400, TITLES[400], "The connection was closed before the whole body arrived.")
                 body += message.get("body", b"")
                 if len(body) > max_bytes:
                     return _too_large(max_bytes)
@@ -36,13 +36,13 @@ async def read_body(receive: Receive, headers: Mapping[bytes, bytes], *, max_byt
 
 
 def _too_large(max_bytes: int) -> Response:
-    return problem(413, TITLES[413], f"At most {max_bytes} bytes are read (API_MAX_BODY_BYTES).", headers=CLOSE)
+    return problem(413, TITLES[413], f"The body may have at most {max_bytes} bytes (API_MAX_BODY_BYTES).", headers=CLOSE)
 
 
 def _count_values(body: bytearray) -> int:
-    """At least as many as there are: signs within texts count too."""
+    """Returns an upper bound: characters inside strings count too."""
     return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 def _too_many_values() -> Response:
-    return problem(413, TITLES[413], f"At most {MAX_VALUES} values are read from one body. Send several requests.")
+    return problem(413, TITLES[413], f"The body may have at most {MAX_VALUES} values. Send several requests.")

@@ -1,4 +1,4 @@
-"""/docs: every endpoint on one page, made of the same description that programs get. No script, nothing from elsewhere: it works offline."""
+"""/docs: every endpoint on one page, rendered from the OpenAPI document. It has no scripts and no external resources, so it works offline."""
 
 import json
 import re
@@ -25,8 +25,8 @@ table { border-collapse: collapse; width: 100%; } td { border-top: 1px solid var
 """
 
 
-def handbook(described: Described) -> str:
-    """The page."""
+def render_docs(described: Described) -> str:
+    """Renders the OpenAPI document as one HTML page."""
     info = described["info"]
     by_area: dict[str, list[str]] = {area["name"]: [] for area in described["tags"]}
     for path, operations in described["paths"].items():
@@ -56,18 +56,18 @@ def _operation(method: str, path: str, operation: Described, described: Describe
     yield _blocks(operation.get("description", ""))
     if parameters := operation.get("parameters"):
         yield "<table>" + "".join(_parameter(one) for one in parameters) + "</table>"
-    if asked := operation.get("requestBody"):
-        yield f"<p>Send</p>{_code(_example(asked['content']['application/json'], described))}"
+    if body := operation.get("requestBody"):
+        yield f"<p>Request body</p>{_code(_example(body['content']['application/json'], described))}"
     for status, answer in operation["responses"].items():
         if status.startswith("2"):
-            shown = answer.get("content", {}).get("application/json")
-            yield f"<p>{escape(status)} {escape(answer['description'])}</p>" + (_code(_example(shown, described)) if shown else "")
+            content = answer.get("content", {}).get("application/json")
+            yield f"<p>{escape(status)} {escape(answer['description'])}</p>" + (_code(_example(content, described)) if content else "")
     refusals = ", ".join(status for status in operation["responses"] if not status.startswith("2"))
-    yield f'<p class="soft">Refusals: {escape(refusals)}, as problem+json.</p></details>'
+    yield f'<p class="soft">Errors: {escape(refusals)}, as application/problem+json.</p></details>'
 
 
 def _parameter(one: Described) -> str:
-    needed = "needed" if one.get("required") else "may be left out"
+    needed = "required" if one.get("required") else "optional"
     return (
         f'<tr><td><code>{escape(one["name"])}</code></td><td class="soft">{escape(one["in"])}, {needed}</td>'
         f"<td>{_prose(one.get('description', ''))}</td></tr>"
@@ -81,8 +81,8 @@ def _example(content: Described, described: Described) -> object:
     if "$ref" in schema:
         schema = described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     fields = schema.get("properties", {})
-    given = schema.get("examples") or [{name: _value(field) for name, field in fields.items()}]
-    return given[0]
+    examples = schema.get("examples") or [{name: _value(field) for name, field in fields.items()}]
+    return examples[0]
 
 
 def _value(field: Described) -> object:
@@ -94,14 +94,14 @@ def _code(value: object) -> str:
 
 
 def _blocks(text: str) -> str:
-    """Paragraphs and lists, as far as our descriptions use them."""
-    made = []
+    """Renders paragraphs and lists, the only Markdown that our descriptions use besides code."""
+    blocks = []
     for block in re.split(r"\n\s*\n", text.strip()):
         if block.startswith("* "):
-            made.append("<ul>" + "".join(f"<li>{_prose(line)}</li>" for line in block.removeprefix("* ").split("\n* ")) + "</ul>")
+            blocks.append("<ul>" + "".join(f"<li>{_prose(line)}</li>" for line in block.removeprefix("* ").split("\n* ")) + "</ul>")
         elif block:
-            made.append(f"<p>{_prose(block)}</p>")
-    return "".join(made)
+            blocks.append(f"<p>{_prose(block)}</p>")
+    return "".join(blocks)
 
 
 def _prose(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the ingest role answers beside health and metrics: how planning goes, and reading a channel at once."""
+"""HTTP endpoints of the ingest role besides health and metrics: scheduler status, and reading a channel on demand."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from telegram_assistant.telemetry.health import Fact
 
 
 class PollRequest(RequestModel):
-    """How a channel shall be read. High priority: before all others."""
+    """How to read the channel. With priority `high`, it is read before all others. Without `mode`, the usual rules choose one."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"mode": "incremental", "priority": "high"}]})
 
@@ -51,14 +51,14 @@ def ingest_pages(app: App) -> RolePages:
         if isinstance(body, Response):
             return body
         try:
-            wish = PollRequest.model_validate_json(body or b"{}")
+            poll_request = PollRequest.model_validate_json(body or b"{}")
         except ValidationError as error:
             return problem_from(error)
         channel_id = ChannelId(request.path_params["channel_id"])
         try:
-            await poll_any(channel_id, mode=wish.mode, first=wish.first, schedule=app.system.schedule)
+            await poll_any(channel_id, mode=poll_request.mode, first=poll_request.first, schedule=app.system.schedule)
         except (Busy, Missing) as error:
             return problem_from(error)
-        return JSONResponse({"channel_id": channel_id, "status": "asked for"}, status_code=202)
+        return JSONResponse({"channel_id": channel_id, "status": "scheduled"}, status_code=202)
 
     return RolePages({PART: scheduler}, (Route("/api/v1/channels/{channel_id:int}/poll", poll, methods=["POST"]),))

@@ -1,4 +1,4 @@
-"""What went wrong, for people and programs (RFC 9457): the one place that turns errors into answers."""
+"""Problem details (RFC 9457): the one place that turns exceptions into HTTP responses."""
 
 import json
 import math
@@ -29,32 +29,32 @@ TITLES = {
     500: "Internal Server Error",
     503: "Service Unavailable",
 }
-"""As RFC 9110 names them. `detail` says in plain words what happened and what to do."""
+"""Reason phrases of RFC 9110. `detail` says what happened and what to do."""
 MAX_ERRORS = 20
-"""Listed in one answer; the others are counted. A request of many mistakes gets no large answer."""
+"""Listed in one response; the others are only counted, so that a request with many errors does not get a huge response."""
 MAX_WHERE_CHARACTERS = 100
 MAX_WHY_CHARACTERS = 300
 SAID_IN_DETAIL = 5
-DETAILS = {404: "There is nothing at this address.", 405: "This address does not know the method; `Allow` lists those it knows."}
+DETAILS = {404: "Nothing is at this path.", 405: "This path does not support the method; `Allow` lists the supported ones."}
 
 
 EXAMPLE: JsonDict = {
     "type": "about:blank",
     "title": "Not Found",
     "status": 404,
-    "detail": "you follow no channel 5",
+    "detail": "you do not follow channel 5",
 }
 
 
 class WrongField(BaseModel):
-    """One thing that is wrong with a request."""
+    """One invalid part of a request."""
 
-    where: str = Field(description="Like `query.limit` or `body.folder`.")
-    why: str
+    where: str = Field(description="The part of the request, like `query.limit` or `body.folder`.")
+    why: str = Field(description="What is wrong with it.")
 
 
 class Problem(BaseModel):
-    """What went wrong. `detail` says what to do about it."""
+    """An error (RFC 9457). `detail` says what happened and what to do."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
@@ -62,9 +62,9 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
-    errors: list[WrongField] | None = Field(default=None, description=f"What is wrong with which part of the request; at most {MAX_ERRORS}.")
-    more_errors: int | None = Field(default=None, description="How many more mistakes there are than `errors` lists.")
-    trace_id: str | None = Field(default=None, description="For whoever looks into the logs.")
+    errors: list[WrongField] | None = Field(default=None, description=f"The invalid parts of the request, at most {MAX_ERRORS} of them.")
+    more_errors: int | None = Field(default=None, description="How many more errors there are than `errors` lists.")
+    trace_id: str | None = Field(default=None, description="Identifies the request in the logs.")
 
 
 def problem(
@@ -77,17 +77,17 @@ def problem(
     more_errors: int = 0,
     trace_id: str | None = None,
 ) -> Response:
-    told: dict[str, object] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    told |= {"errors": list(errors)} if errors else {}
-    told |= {"more_errors": more_errors} if more_errors else {}
-    told |= {"trace_id": trace_id} if trace_id else {}
+    body: dict[str, object] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    body |= {"errors": list(errors)} if errors else {}
+    body |= {"more_errors": more_errors} if more_errors else {}
+    body |= {"trace_id": trace_id} if trace_id else {}
     known = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
-    # Plain ASCII: whatever strangers have sent, half a character included, can be told.
-    return Response(json.dumps(told), status, {**known, **(headers or {})}, MEDIA_TYPE)
+    # json.dumps writes ASCII, so any text that a client has sent can be quoted, even a lone surrogate.
+    return Response(json.dumps(body), status, {**known, **(headers or {})}, MEDIA_TYPE)
 
 
 def problem_from(error: Exception, *, trace_id: str | None = None) -> Response:  # noqa: PLR0911 -- one for each verdict
-    """The answer to whoever caused the error, or only met it."""
+    """Returns the response for an exception."""
     match error:
         case RequestValidationError() | ValidationError():
             return _invalid(error)
@@ -95,22 +95,22 @@ def problem_from(error: Exception, *, trace_id: str | None = None) -> Response: 
             title = TITLES.get(error.status_code, HTTPStatus(error.status_code).phrase)
             return problem(error.status_code, title, DETAILS.get(error.status_code, str(error.detail)), headers=error.headers)
         case Busy():
-            return later(f"{error}; try again in a moment.", seconds=error.retry_after_seconds, trace_id=trace_id)
+            return service_unavailable(f"{error}; try again in a moment.", seconds=error.retry_after_seconds, trace_id=trace_id)
         case Missing():
             return problem(404, TITLES[404], str(error))
         case Forbidden():
             return problem(403, TITLES[403], str(error))
         case Conflicting():
             wait = getattr(error, "retry_after_seconds", None)
-            return problem(409, TITLES[409], str(error), headers=None if wait is None else waiting(wait))
+            return problem(409, TITLES[409], str(error), headers=None if wait is None else retry_after(wait))
         case Rejected():
             return problem(422, TITLES[422], str(error))
         case _:
-            return problem(500, TITLES[500], "It was noted, and is not your fault. Name the trace_id when you report it.", trace_id=trace_id)
+            return problem(500, TITLES[500], "An internal error occurred and was logged. Quote the trace_id when you report it.", trace_id=trace_id)
 
 
 def _invalid(error: RequestValidationError | ValidationError) -> Response:
-    """Says where and why, never what was sent."""
+    """Says where and why, and never repeats the sent value."""
     found = error.errors()
     errors = [
         {"where": ".".join(map(str, one["loc"]))[:MAX_WHERE_CHARACTERS], "why": str(one["msg"])[:MAX_WHY_CHARACTERS]} for one in found[:MAX_ERRORS]
@@ -119,9 +119,9 @@ def _invalid(error: RequestValidationError | ValidationError) -> Response:
     return problem(422, TITLES[422], detail, errors=errors, more_errors=len(found) - len(errors))
 
 
-def later(why: str, *, seconds: float, trace_id: str | None = None) -> Response:
-    return problem(503, TITLES[503], why, headers=waiting(seconds), trace_id=trace_id)
+def service_unavailable(why: str, *, seconds: float, trace_id: str | None = None) -> Response:
+    return problem(503, TITLES[503], why, headers=retry_after(seconds), trace_id=trace_id)
 
 
-def waiting(seconds: float) -> dict[str, str]:
+def retry_after(seconds: float) -> dict[str, str]:
     return {"Retry-After": str(max(1, math.ceil(seconds)))}

@@ -1,4 +1,4 @@
-"""Rate limits of requests, with or without Redis, and the throttle for keys that nobody has."""
+"""Rate limits of requests, with or without Redis, and the throttle for unknown keys."""
 
 import asyncio
 import ipaddress
@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Sequence
 
 from starlette.responses import Response
 
-from telegram_assistant.api.problems import TITLES, problem, waiting
+from telegram_assistant.api.problems import TITLES, problem, retry_after
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimitDecision, RateLimits
 from telegram_assistant.telemetry.logging import get_logger
@@ -22,14 +22,14 @@ FAILED_KEYS_PER_MINUTE = 10
 FAILED_KEYS_AT_ONCE = 20
 IPV6_NETWORK_BITS = 64
 REASONS = {
-    BucketOwner.KEY: "This key asks too often.",
-    BucketOwner.TENANT: "The keys of your tenant ask too often together.",
-    BucketOwner.ADDRESS: "Too many wrong keys came from your address.",
+    BucketOwner.KEY: "This key has sent too many requests.",
+    BucketOwner.TENANT: "The keys of your tenant together have sent too many requests.",
+    BucketOwner.ADDRESS: "Too many invalid keys were sent from your address.",
 }
 
 
 class Limiter:
-    """Counts in Redis, for all processes; while it is away, for this process alone, so that nobody waits for it."""
+    """Counts requests in Redis, for all processes. While Redis is unavailable it counts for this process alone, so no request waits for Redis."""
 
     def __init__(self, limits: RateLimits) -> None:
         self._limits = limits
@@ -37,21 +37,21 @@ class Limiter:
         self._away_until = 0.0
 
     async def take(self, *buckets: Bucket) -> RateLimitDecision:
-        """From all of them or from none."""
-        taken = await self._asked(self._limits.take(buckets)) if self._is_there() else None
-        return taken or self._take_here(buckets)
+        """Takes one token from each bucket, or from none if one of them is empty."""
+        decision = await self._ask_redis(self._limits.take(buckets)) if self._is_redis_available() else None
+        return decision or self._take_locally(buckets)
 
     async def changes(self) -> int | None:
-        """How often keys have changed so far; None when Redis does not say."""
-        return await self._asked(self._limits.changes()) if self._is_there() else None
+        """Returns how often keys have changed so far; None if Redis is unavailable."""
+        return await self._ask_redis(self._limits.changes()) if self._is_redis_available() else None
 
-    def _is_there(self) -> bool:
+    def _is_redis_available(self) -> bool:
         return time.monotonic() >= self._away_until
 
-    async def _asked[T](self, question: Awaitable[T]) -> T | None:
+    async def _ask_redis[T](self, call: Awaitable[T]) -> T | None:
         try:
             async with asyncio.timeout(REDIS_SECONDS):
-                answer = await question
+                answer = await call
         except (Busy, TimeoutError) as error:
             if not self._away_until:
                 log.warning("rate_limits_without_redis", why=str(error) or "no answer in time")
@@ -62,18 +62,18 @@ class Limiter:
             self._away_until = 0.0
         return answer
 
-    def _take_here(self, buckets: Sequence[Bucket]) -> RateLimitDecision:
+    def _take_locally(self, buckets: Sequence[Bucket]) -> RateLimitDecision:
         now = time.monotonic()
         self._forget_full(now)
-        taken = [self._looked_at(bucket, now) for bucket in buckets]
-        refused = [one for one in taken if not one.allowed]
+        decisions = [self._decide(bucket, now) for bucket in buckets]
+        refused = [one for one in decisions if not one.allowed]
         if refused:
             return max(refused, key=lambda one: one.seconds)
-        for one in taken:
+        for one in decisions:
             self._full_at[one.bucket.redis_key] = now + one.seconds
-        return min(taken, key=lambda one: one.left)
+        return min(decisions, key=lambda one: one.left)
 
-    def _looked_at(self, bucket: Bucket, now: float) -> RateLimitDecision:
+    def _decide(self, bucket: Bucket, now: float) -> RateLimitDecision:
         each = 60 / bucket.per_minute
         full = max(self._full_at.get(bucket.redis_key, 0.0), now) + each
         over = full - now - bucket.burst * each
@@ -89,42 +89,40 @@ class Limiter:
 
 
 class FailedKeys:
-    """Throttles an address that tries keys which nobody has. Valid keys from there are not concerned."""
+    """Throttles an address that sends unknown keys. Valid keys from the same address are not affected."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
 
     async def refuse(self, address: str | None, refusal: Response) -> Response:
-        """Counts a wrong key: the refusal, or 429 where there were too many of them from this address."""
+        """Counts an unknown key and returns the refusal, or 429 if this address has sent too many."""
         bucket = Bucket(BucketOwner.ADDRESS, _network_of(address), FAILED_KEYS_PER_MINUTE, FAILED_KEYS_AT_ONCE)
-        taken = await self._limiter.take(bucket)
-        if taken.allowed:
-            return refusal
-        return too_many(taken)
+        decision = await self._limiter.take(bucket)
+        return refusal if decision.allowed else too_many(decision)
 
 
-def too_many(taken: RateLimitDecision) -> Response:
-    """The refusal of a request that a bucket has no room for."""
-    detail = f"{REASONS[taken.bucket.counted_by]} Wait as `Retry-After` says."
-    return problem(429, TITLES[429], detail, headers={**waiting(taken.seconds), **rate_headers(taken)})
+def too_many(decision: RateLimitDecision) -> Response:
+    """Returns the 429 response for a request that exceeds a limit."""
+    detail = f"{REASONS[decision.bucket.counted_by]} Wait for the time in `Retry-After`."
+    return problem(429, TITLES[429], detail, headers={**retry_after(decision.seconds), **rate_headers(decision)})
 
 
-def rate_headers(taken: RateLimitDecision) -> dict[str, str]:
-    """What the strictest bucket allows, and whose it is."""
+def rate_headers(decision: RateLimitDecision) -> dict[str, str]:
+    """Returns the headers that describe the strictest bucket and its owner."""
     return {
-        "RateLimit-Name": taken.bucket.counted_by,
-        "RateLimit-Limit": str(taken.bucket.burst),
-        "RateLimit-Remaining": str(taken.left),
-        "RateLimit-Reset": str(math.ceil(taken.seconds)),
+        "RateLimit-Name": decision.bucket.counted_by,
+        "RateLimit-Limit": str(decision.bucket.burst),
+        "RateLimit-Remaining": str(decision.left),
+        "RateLimit-Reset": str(math.ceil(decision.seconds)),
     }
 
 
 def _network_of(address: str | None) -> str:
-    """Whoever has one IPv6 address has the 2^64 of its network."""
+    """Groups IPv6 addresses by /64: a client with one such address controls all 2^64 of its network."""
     try:
-        read = ipaddress.ip_address(address or "")
+        parsed = ipaddress.ip_address(address or "")
     except ValueError:
         return "unknown"
-    if isinstance(read, ipaddress.IPv4Address):
-        return str(read)
-    return str(read.ipv4_mapped or ipaddress.ip_network((read, IPV6_NETWORK_BITS), strict=False))
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, IPV6_NETWORK_BITS), strict=False))

@@ -1,4 +1,4 @@
-"""What every endpoint is given: who asks, and with what they may be answered."""
+"""The context that every endpoint receives: the caller, and the stores of its tenant."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """One request. `stores` see what the caller's tenant may see; nothing here sees more of tenants than that."""
+    """The context of one request. `stores` see only the data of the caller's tenant; nothing here sees data of other tenants."""
 
     caller: Caller
     app: ApiApp
@@ -24,14 +24,14 @@ class RequestContext:
     facts: Facts
 
     def note(self, **facts: Json) -> None:
-        """What the audit log says of this change, beside who, when and at which address; no secrets."""
+        """Adds facts to this change's audit entry, besides caller, time and path. Never pass secrets."""
         self.facts.update(facts)
 
 
-async def _asking(request: Request) -> RequestContext:
+async def _build_context(request: Request) -> RequestContext:
     caller: Caller = request.scope["caller"]
     app: ApiApp = request.app.state.app
     return RequestContext(caller, app, app.tenant(caller.tenant_id), datetime.now(UTC), request.scope["audit_facts"])
 
 
-Context = Annotated[RequestContext, Depends(_asking)]
+Context = Annotated[RequestContext, Depends(_build_context)]

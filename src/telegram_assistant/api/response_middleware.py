@@ -1,4 +1,4 @@
-"""Around every answer: its time limit, its headers, and words for what nobody foresaw."""
+"""The outermost ASGI middleware: time limit, response headers, and responses for unexpected errors."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from telegram_assistant.api.problems import later, problem_from
+from telegram_assistant.api.problems import problem_from, service_unavailable
 from telegram_assistant.errors import AssistantError
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import HTTP_ANSWERS, HTTP_SECONDS
@@ -30,7 +30,7 @@ ONE_PAGE = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none
 
 
 class ResponseMiddleware:
-    """The outermost layer. What takes too long is answered with 503, and whatever it still does is cut off behind our back."""
+    """Answers a request that takes too long with 503, and cancels its work in the background."""
 
     def __init__(self, site: ASGIApp, *, timeout_seconds: float) -> None:
         self._site, self._timeout_seconds = site, timeout_seconds
@@ -55,7 +55,9 @@ class ResponseMiddleware:
                 self._cut(work)
         if not answer.status:
             log.warning("request_took_too_long", trace_id=scope["trace_id"])
-            await later("this took too long; try again in a moment.", seconds=1, trace_id=scope["trace_id"])(scope, receive, answer.last)
+            await service_unavailable("The request took too long. Try again in a moment.", seconds=1, trace_id=scope["trace_id"])(
+                scope, receive, answer.last
+            )
         answer.is_over = True
         operation = getattr(scope.get("route"), "operation_id", None) or "none"
         HTTP_ANSWERS.labels(operation, str(answer.status)).inc()
@@ -72,7 +74,7 @@ class ResponseMiddleware:
                 await problem_from(error, trace_id=scope["trace_id"])(scope, receive, answer.send)
 
     def _cut(self, work: asyncio.Task[None]) -> None:
-        """A server that does not answer may not even hear that we have given up, so nobody waits for that."""
+        """Cancels without waiting: work that hangs on an unresponsive server may not end soon."""
         work.cancel()
         self._cut_off.add(work)
         work.add_done_callback(self._forget)
@@ -84,7 +86,7 @@ class ResponseMiddleware:
 
 
 class _Answer:
-    """What is sent, with our headers; nothing is sent once it is over."""
+    """Adds our headers to a response, and drops everything that is sent after its end."""
 
     def __init__(self, send: Send, headers: Mapping[str, str]) -> None:
         self._send = send

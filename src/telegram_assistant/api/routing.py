@@ -1,14 +1,14 @@
-"""How an endpoint is declared: nothing that a reader of the documentation needs can be left out.
+"""Declares endpoints. Everything that the documentation needs is a required argument.
 
-An area is a file of endpoints that belong together; an endpoint is one function that calls one feature:
+An area is a file of related endpoints. An endpoint is one function that calls one feature:
 
-    area = Area("Feed", "What is new.")
+    area = Area("Feed", "The newest posts of all followed channels.")
 
-    @area.get("/feed", scope=Scope.READ, example=EXAMPLE)
-    async def get_feed(ask: Ask, limit: Limit = 50) -> FeedShown:
-        \"\"\"The first line is its summary.
+    @area.get("/feed", scope=KeyScope.READ, example=EXAMPLE)
+    async def get_feed(context: Context, limit: Limit = 50) -> FeedResponse:
+        \"\"\"The first line is the summary.
 
-        The rest is its description.
+        The rest is the description.
         \"\"\"
 
 The function's name is its operationId.
@@ -31,51 +31,51 @@ type Endpoint = Callable[..., Awaitable[Any]]
 
 
 class Declaration(Protocol):
-    """Declares an endpoint, and gives it back as it is."""
+    """A decorator that declares an endpoint and returns it unchanged."""
 
     def __call__[E: Endpoint](self, endpoint: E, /) -> E: ...
 
 
-KEY = HTTPBearer(scheme_name="key", description="A key made with `tga keys create`, or OPERATOR_KEY.", auto_error=False)
+KEY = HTTPBearer(scheme_name="key", description="An API key made with `tga keys create`, or the value of OPERATOR_KEY.", auto_error=False)
 ALWAYS = (401, 403, 422, 429, 500, 503)
-WAITS = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}}
+WAITS = {"Retry-After": {"description": "Seconds to wait before the next request.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}}
 IDEMPOTENCY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "Any text of yours, new for each change. Who repeats a request with it within a day gets the same answer; nothing changes twice.",
+    "description": "Any unique text per change. A request repeated with it within a day returns the first response and changes nothing again.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     "example": "2026-11-15-follow-1",
 }
 
 
 class Area:
-    """Endpoints that belong together."""
+    """A group of related endpoints."""
 
     def __init__(self, name: str, about: str) -> None:
         self.name, self.about = name, about
         self.router = APIRouter(tags=[name])
 
     def get(self, path: str, *, scope: KeyScope, example: object, also: Collection[int] = ()) -> Declaration:
-        """`also`: further statuses that it may answer with."""
-        return self._declared("GET", path, scope=scope, example=example, status=200, also=also)
+        """`also`: further status codes that it may return."""
+        return self._declare("GET", path, scope=scope, example=example, status=200, also=also)
 
     def post(
         self, path: str, *, scope: KeyScope, example: object, status: int = 200, also: Collection[int] = (), is_secret: bool = False
     ) -> Declaration:
-        """`is_secret`: its answer is shown once and kept nowhere."""
-        return self._declared("POST", path, scope=scope, example=example, status=status, also=also, is_secret=is_secret)
+        """`is_secret`: its response is returned once and never stored."""
+        return self._declare("POST", path, scope=scope, example=example, status=status, also=also, is_secret=is_secret)
 
     def put(self, path: str, *, scope: KeyScope, example: object, status: int = 200, also: Collection[int] = ()) -> Declaration:
-        return self._declared("PUT", path, scope=scope, example=example, status=status, also=also)
+        return self._declare("PUT", path, scope=scope, example=example, status=status, also=also)
 
     def patch(self, path: str, *, scope: KeyScope, example: object, also: Collection[int] = ()) -> Declaration:
-        return self._declared("PATCH", path, scope=scope, example=example, status=200, also=also)
+        return self._declare("PATCH", path, scope=scope, example=example, status=200, also=also)
 
     def delete(self, path: str, *, scope: KeyScope, also: Collection[int] = ()) -> Declaration:
-        return self._declared("DELETE", path, scope=scope, example=None, status=204, also=also)
+        return self._declare("DELETE", path, scope=scope, example=None, status=204, also=also)
 
-    def _declared(
+    def _declare(
         self, method: str, path: str, *, scope: KeyScope, example: object, status: int, also: Collection[int], is_secret: bool = False
     ) -> Declaration:
         changes = method != "GET"

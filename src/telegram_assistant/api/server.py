@@ -1,4 +1,4 @@
-"""The HTTP server of a role: uvicorn, with a time limit for requests to arrive, stopped by the roles."""
+"""The HTTP server of a role: uvicorn with a time limit for incoming requests. The role stops it."""
 
 import asyncio
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn without its own signal handling: one place in this process decides when to stop."""
+    """uvicorn without its own signal handling: `roles.py` alone decides when the process stops."""
 
     def __init__(self, site: ASGIApp, *, request_timeout_seconds: float) -> None:
         config = uvicorn.Config(
@@ -21,7 +21,7 @@ class HttpServer(uvicorn.Server):
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=5,
-            # A client's address is that of the connection: nobody is believed who says in a header that it is another.
+            # The client's address is that of the connection. Headers that claim another address are not trusted.
             proxy_headers=False,
         )
         super().__init__(config)
@@ -32,10 +32,10 @@ class HttpServer(uvicorn.Server):
 
 
 class DeadlineProtocol(H11Protocol):
-    """Closes a connection on which no complete headers arrive in time, counted from its opening or from the last answer.
+    """Closes a connection if complete headers do not arrive in time, counted from its opening or from the last response.
 
-    uvicorn has this timer only after an answer, and cancels it at the first byte. A few hundred clients that never finish their
-    headers, or the body of a request that is answered already, would hold their connections for ever.
+    uvicorn starts this timer only after a response, and cancels it at the first byte. A few hundred clients that never finish their
+    headers, or the body of a request that is already answered, would hold their connections forever.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows the transport too
@@ -43,6 +43,6 @@ class DeadlineProtocol(H11Protocol):
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def data_received(self, data: bytes) -> None:
-        """Like uvicorn's, without cancelling the timer: `handle_events` does it when the headers are complete."""
+        """Like uvicorn's, but does not cancel the timer: `handle_events` does that when the headers are complete."""
         self.conn.receive_data(data)
         self.handle_events()

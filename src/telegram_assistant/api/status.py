@@ -1,4 +1,4 @@
-"""What every role answers over HTTP: /health, /ready, and for the operator /health/details and /metrics."""
+"""HTTP endpoints of every role: /health, /ready, and for the operator /health/details and /metrics."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ type Handler = Callable[[Request], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class RolePages:
-    """What a role adds: sections of its health by name, each with a `status`, actions of the operator, and a site that guards itself."""
+    """What a role adds: named health sections, each with a `status`; operator actions; and a site with its own access control."""
 
     sections: Mapping[str, Section] = field(default_factory=dict)
     actions: Sequence[Route] = ()
@@ -30,14 +30,14 @@ class RolePages:
 
 @dataclass(frozen=True, slots=True)
 class RoleSites:
-    """What a role serves on its own port, and on its operations port where it has one."""
+    """The sites on a role's public port and on its operations port."""
 
     public: Starlette
     operations: Starlette
 
 
 def role_sites(*, role: str, instance: str, health: Health, access: OperatorAccess, pages: RolePages, has_operations_port: bool = False) -> RoleSites:
-    """Both serve the probes; the operator's pages are on the operations port where there is one, else on the public one."""
+    """Builds both sites. Both serve the probes; the operator's pages are public only if there is no operations port."""
     who = {"role": role, "instance": instance.partition("#")[0], "version": __version__}
 
     async def alive(_request: Request) -> Response:
@@ -59,7 +59,7 @@ def role_sites(*, role: str, instance: str, health: Health, access: OperatorAcce
 
     async def metrics(request: Request) -> Response:
         TASKS.set(len(asyncio.all_tasks()))
-        # Tens of thousands of lines; whatever else this process does goes on meanwhile.
+        # In a thread: tens of thousands of lines would block the event loop.
         body, content_type = await asyncio.to_thread(exposition, request.headers.get("accept", ""))
         return Response(body, headers={"Content-Type": content_type})
 

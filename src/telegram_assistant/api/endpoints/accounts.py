@@ -1,4 +1,4 @@
-"""The accounts that read for you, and whether they are at risk."""
+"""Accounts: their limits, their load, and whether they are at risk."""
 
 from datetime import datetime
 from typing import Annotated
@@ -14,7 +14,7 @@ from telegram_assistant.domain.accounts.account_risk import Risk
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.accounts import AccountHealth, account_health, one_account, pause_account, resume_account
 
-area = Area("Accounts", "The accounts that read: their limits, who uses them, whether they are at risk. Never a session or a phone number in full.")
+area = Area("Accounts", "Telegram accounts that read channels: limits, load and risk. Sessions are never shown, and phone numbers only in part.")
 
 AccountId = Annotated[UUID, Path(description="`account_id` of the account.", examples=["5f0c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f10"])]
 EXAMPLE = {
@@ -44,7 +44,7 @@ EXAMPLE = {
 
 
 class AllowanceResponse(ResponseModel):
-    """One of our own limits: how many requests may be sent at once, how many more each hour, what is left. Null: only its process knows."""
+    """A rate limit of ours: `at_once` is its burst, `per_hour` its refill rate. Null in `left`: only the process that uses the account knows."""
 
     at_once: float
     per_hour: float
@@ -53,7 +53,7 @@ class AllowanceResponse(ResponseModel):
 
 
 class MethodUsageResponse(ResponseModel):
-    """An account's use of one of Telegram's methods. `blocked_until`: Telegram has asked to be left alone until then."""
+    """Usage of one Telegram method by an account. `blocked_until`: end of a flood wait. `pace`: share of its full speed."""
 
     method: str
     blocked_until: datetime | None
@@ -62,14 +62,14 @@ class MethodUsageResponse(ResponseModel):
 
 
 class ReasonResponse(ResponseModel):
-    """Why, and what to do about it."""
+    """A reason for the risk level, and what to do about it."""
 
     risk: Risk
     why: str
 
 
 class AccountResponse(ResponseModel):
-    """An account. `used_by` is the process that holds its lease now; `risk` answers "is my account at risk?"."""
+    """An account. `used_by` is the process that holds its lease until `used_until`; `risk` is the greatest risk among `reasons`."""
 
     account_id: UUID
     phone: str | None
@@ -96,32 +96,32 @@ class AccountsResponse(ResponseModel):
 
 @area.get("/accounts", scope=KeyScope.READ, example={"items": [EXAMPLE]})
 async def list_accounts(context: Context) -> AccountsResponse:
-    """Every account, what is left of its limits, and whether it is at risk."""
-    return AccountsResponse(items=[account_shown(one) for one in await account_health(stores=context.stores, now=context.now)])
+    """List accounts with their limits and risk."""
+    return AccountsResponse(items=[account_response(one) for one in await account_health(stores=context.stores, now=context.now)])
 
 
 @area.get("/accounts/{account_id}", scope=KeyScope.READ, example=EXAMPLE)
 async def get_account(context: Context, account_id: AccountId) -> AccountResponse:
-    """One account."""
-    return account_shown(await one_account(account_id, stores=context.stores, now=context.now))
+    """Get an account."""
+    return account_response(await one_account(account_id, stores=context.stores, now=context.now))
 
 
 @area.post("/accounts/{account_id}/pause", scope=KeyScope.ADMIN, example={**EXAMPLE, "state": "paused", "state_reason": "paused by anna"})
 async def pause_own_account(context: Context, account_id: AccountId) -> AccountResponse:
-    """Stop using an account.
+    """Pause an account.
 
-    Whoever uses it lets go within 20 seconds; its channels are read by another account, if one can.
+    The process that uses it stops within 20 seconds. Another account reads its channels, if one can open them.
     """
-    return account_shown(await pause_account(account_id, by=context.caller.actor, stores=context.stores, now=context.now))
+    return account_response(await pause_account(account_id, by=context.caller.actor, stores=context.stores, now=context.now))
 
 
 @area.post("/accounts/{account_id}/resume", scope=KeyScope.ADMIN, example=EXAMPLE)
 async def resume_own_account(context: Context, account_id: AccountId) -> AccountResponse:
-    """Use an account again that was paused or in quarantine."""
-    return account_shown(await resume_account(account_id, stores=context.stores, now=context.now))
+    """Resume an account that was paused or in quarantine."""
+    return account_response(await resume_account(account_id, stores=context.stores, now=context.now))
 
 
-def account_shown(health: AccountHealth) -> AccountResponse:
+def account_response(health: AccountHealth) -> AccountResponse:
     one = health.account
     return AccountResponse(
         account_id=one.public_id,

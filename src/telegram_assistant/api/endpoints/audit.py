@@ -1,4 +1,4 @@
-"""Who has changed what."""
+"""The audit log."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,13 +7,13 @@ from pydantic import JsonValue, TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Limit, Micros, PageResponse, ResponseModel, cursor_text, read_cursor
+from telegram_assistant.api.schemas import CursorText, Limit, Micros, PageResponse, ResponseModel, read_cursor, write_cursor
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.audit import newest_changes
 from telegram_assistant.stores.postgres.tenants.audit import AuditCursor, AuditEntry
 
-area = Area("Audit log", "Every change that a person or a program of theirs has made.")
+area = Area("Audit log", "Every change made through the API, changes of keys and tenants made on the command line, and who made them.")
 
 CURSOR = TypeAdapter(tuple[Micros, UUID])
 EXAMPLE = {
@@ -27,7 +27,7 @@ EXAMPLE = {
 
 
 class AuditEntryResponse(ResponseModel):
-    """One change: `action` is the operationId."""
+    """One change. `action` is the operationId, `subject` the path."""
 
     at: datetime
     actor: str
@@ -38,29 +38,29 @@ class AuditEntryResponse(ResponseModel):
 
 
 class AuditLogResponse(PageResponse):
-    """A page of the log, newest first."""
+    """A page of the audit log, newest first."""
 
     items: list[AuditEntryResponse]
 
 
 @area.get("/audit-log", scope=KeyScope.ADMIN, example={"items": [EXAMPLE], "next": None})
 async def get_audit_log(context: Context, limit: Limit = 50, cursor: CursorText = None) -> AuditLogResponse:
-    """Every change, newest first."""
-    page = await newest_changes(audit=context.stores.audit, limit=limit, before=_cursor(cursor))
-    return AuditLogResponse(items=[_shown(entry) for entry in page.entries], next=_text(page.next) if page.next else None)
+    """List changes, newest first."""
+    page = await newest_changes(audit=context.stores.audit, limit=limit, before=_read_cursor(cursor))
+    return AuditLogResponse(items=[_response(entry) for entry in page.entries], next=_write_cursor(page.next) if page.next else None)
 
 
-def _shown(entry: AuditEntry) -> AuditEntryResponse:
+def _response(entry: AuditEntry) -> AuditEntryResponse:
     change = entry.change
     return AuditEntryResponse.model_validate(
         {"at": entry.at, "actor": change.actor, "key_id": change.key_id, "action": change.action, "subject": change.subject, "facts": change.facts}
     )
 
 
-def _cursor(text: str | None) -> AuditCursor | None:
+def _read_cursor(text: str | None) -> AuditCursor | None:
     read = read_cursor(text, CURSOR)
     return None if read is None else AuditCursor(moment(read[0]), read[1])
 
 
-def _text(cursor: AuditCursor) -> str:
-    return cursor_text(micros(cursor.at), str(cursor.entry_id))
+def _write_cursor(cursor: AuditCursor) -> str:
+    return write_cursor(micros(cursor.at), str(cursor.entry_id))

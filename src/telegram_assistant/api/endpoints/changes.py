@@ -1,4 +1,4 @@
-"""What channels edited or deleted after they had published it."""
+"""Edits and deletions of published posts."""
 
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -9,21 +9,21 @@ from pydantic import Field, TypeAdapter
 from telegram_assistant.api.endpoints.posts import TextPieceResponse
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import MAX_ID, CursorText, Id, Limit, Micros, Moment, PageResponse, ResponseModel, cursor_text, read_cursor
+from telegram_assistant.api.schemas import MAX_ID, CursorText, Id, Limit, Micros, Moment, PageResponse, ResponseModel, read_cursor, write_cursor
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.changes import DescribedChange, quiet_changes
 from telegram_assistant.stores.postgres.posts.changes import ChangeCursor, ChangeKind, ChangeOrder
 
-area = Area("Quiet changes", "What channels edited or deleted after they had published it.")
+area = Area("Quiet changes", "Posts that channels edited or deleted after publishing them.")
 
 CURSOR = TypeAdapter(tuple[Annotated[int, Field(ge=0, le=MAX_ID)], Micros, Id, Id, bool, Annotated[int, Field(ge=0, le=2**31 - 1)]])
 WEEK = timedelta(days=7)
 
 
 class QuietChangeResponse(ResponseModel):
-    """One change: when we saw it, and what exactly changed. `views` is how many had seen the post before."""
+    """One edit or deletion. `changed_at` is when we noticed it, `views` the post's view count before it."""
 
     post_id: str
     channel: str
@@ -60,14 +60,14 @@ EXAMPLE = {
 @area.get("/changes", scope=KeyScope.READ, example={"items": [EXAMPLE], "next": None})
 async def list_changes(
     context: Context,
-    since: Annotated[Moment | None, Query(description="Changes that were seen since then; without it, of the last seven days.")] = None,
-    order: Annotated[ChangeOrder, Query(description="The newest first, or those first that most people had seen.")] = ChangeOrder.NEWEST,
+    since: Annotated[Moment | None, Query(description="Only changes noticed since this time. Default: the last seven days.")] = None,
+    order: Annotated[ChangeOrder, Query(description="`newest`: newest first. `reach`: posts with the most views first.")] = ChangeOrder.NEWEST,
     kind: Annotated[ChangeKind | None, Query(description="Only edits, or only deletions.")] = None,
-    channel_id: Annotated[Id | None, Query(description="Only of this channel; nothing where it is not followed.")] = None,
+    channel_id: Annotated[Id | None, Query(description="Only changes in this channel. The list is empty if you do not follow it.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> QuietChangesResponse:
-    """Edits with what exactly changed, and deletions with what was there."""
+    """List edits with their differences, and deletions with the deleted text."""
     page = await quiet_changes(
         since or context.now - WEEK,
         stores=context.stores,
@@ -75,28 +75,28 @@ async def list_changes(
         kinds=(kind,) if kind else tuple(ChangeKind),
         channel_ids=None if channel_id is None else [ChannelId(channel_id)],
         limit=limit,
-        after=_cursor(cursor),
+        after=_read_cursor(cursor),
     )
-    return QuietChangesResponse(items=[_shown(one) for one in page.changes], next=_text(page.next) if page.next else None)
+    return QuietChangesResponse(items=[_response(one) for one in page.changes], next=_write_cursor(page.next) if page.next else None)
 
 
-def _shown(told: DescribedChange) -> QuietChangeResponse:
-    change = told.change
+def _response(described: DescribedChange) -> QuietChangeResponse:
+    change = described.change
     return QuietChangeResponse(
         post_id=str(change.post_id),
-        channel=told.channel,
-        link=told.link,
+        channel=described.channel,
+        link=described.link,
         kind=change.kind,
         changed_at=change.changed_at,
         posted_at=change.posted_at,
         before=change.before,
         after=change.after,
         views=change.views,
-        difference=[TextPieceResponse(change=one.change, text=one.text) for one in told.pieces],
+        difference=[TextPieceResponse(change=one.change, text=one.text) for one in described.pieces],
     )
 
 
-def _cursor(text: str | None) -> ChangeCursor | None:
+def _read_cursor(text: str | None) -> ChangeCursor | None:
     read = read_cursor(text, CURSOR)
     if read is None:
         return None
@@ -104,5 +104,5 @@ def _cursor(text: str | None) -> ChangeCursor | None:
     return ChangeCursor(views, moment(changed_at), ChannelId(channel_id), MessageId(message_id), is_deletion, revision)
 
 
-def _text(cursor: ChangeCursor) -> str:
-    return cursor_text(cursor.views, micros(cursor.changed_at), cursor.channel_id, cursor.message_id, cursor.is_deletion, cursor.revision)
+def _write_cursor(cursor: ChangeCursor) -> str:
+    return write_cursor(cursor.views, micros(cursor.changed_at), cursor.channel_id, cursor.message_id, cursor.is_deletion, cursor.revision)

@@ -1,4 +1,4 @@
-"""Requests to follow channels, and what becomes of them."""
+"""Requests to follow channels, and their outcome."""
 
 from datetime import datetime
 from typing import Annotated
@@ -9,14 +9,14 @@ from pydantic import Field, TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Limit, Micros, PageResponse, ResponseModel, cursor_text, read_cursor
+from telegram_assistant.api.schemas import CursorText, Limit, Micros, PageResponse, ResponseModel, read_cursor, write_cursor
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.channels.channel_requests import RequestStatus, get_request, list_requests
 from telegram_assistant.stores.postgres.channels.channel_requests import RequestCursor
 
-area = Area("Channel requests", "Channels that you have asked for, until an account or a public preview has found them, and the outcome.")
+area = Area("Channel requests", "Requests to follow channels: each waits until an account or a public preview resolves its reference.")
 
 CURSOR = TypeAdapter(tuple[Micros, UUID])
 REQUEST_EXAMPLE = {
@@ -35,18 +35,18 @@ RequestId = Annotated[UUID, Path(description="`request_id` of the request.", exa
 
 
 class ChannelRequestResponse(ResponseModel):
-    """A request to follow. Secrets of invitations are shortened."""
+    """A request to follow a channel. Secrets of invitation links are shortened."""
 
     request_id: UUID
     reference: str
     kind: RequestKind
     state: RequestState
-    reason: str | None = Field(description="While it is open, why it waits; then what was found, or why it failed.")
-    next_try_at: datetime | None = Field(description="When it is tried next; null: it is answered, or nobody can say.")
+    reason: str | None = Field(description="While the request is open, why it waits; then what was found, or why it failed.")
+    next_try_at: datetime | None = Field(description="When it is tried next; null: it is answered, or the time is unknown.")
     estimated_end: datetime | None = Field(
-        description="When it is answered if nothing changes, by the budget of the accounts and its place in the queue; null: nobody can say."
+        description="When it will be answered, estimated from the accounts' budgets and its place in the queue; null: unknown."
     )
-    channel_id: int | None = Field(description="The channel that was found, if it was one.")
+    channel_id: int | None = Field(description="The channel that was found; null if none or several were.")
     created_at: datetime
     answered_at: datetime | None
 
@@ -60,22 +60,22 @@ class ChannelRequestsResponse(PageResponse):
 @area.get("/channels/requests", scope=KeyScope.READ, example={"items": [REQUEST_EXAMPLE], "next": None})
 async def list_channel_requests(
     context: Context,
-    state: Annotated[RequestState | None, Query(description="Only these.")] = None,
+    state: Annotated[RequestState | None, Query(description="Only requests in this state.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> ChannelRequestsResponse:
-    """Requests to follow, open and answered.
+    """List requests to follow channels, open and answered, newest first.
 
-    Names are looked up in fair turns with other tenants, within what Telegram allows an account: about 100 a day. Folders and
-    invitations have their own limits and do not wait for names. Answered requests are kept for 30 days.
+    Tenants take fair turns in looking up names. Telegram allows about 100 look-ups per account and day. Folders and invitations have
+    their own limits and do not wait for names. Answered requests are deleted after 30 days.
     """
-    page = await list_requests(state, requests=context.stores.requests, now=context.now, limit=limit, before=_cursor(cursor))
-    return ChannelRequestsResponse(items=[_response(one) for one in page.requests], next=_text(page.next) if page.next else None)
+    page = await list_requests(state, requests=context.stores.requests, now=context.now, limit=limit, before=_read_cursor(cursor))
+    return ChannelRequestsResponse(items=[_response(one) for one in page.requests], next=_write_cursor(page.next) if page.next else None)
 
 
 @area.get("/channels/requests/{request_id}", scope=KeyScope.READ, example=REQUEST_EXAMPLE)
 async def get_channel_request(context: Context, request_id: RequestId) -> ChannelRequestResponse:
-    """One request to follow."""
+    """Get a request to follow a channel."""
     return _response(await get_request(request_id, requests=context.stores.requests, now=context.now))
 
 
@@ -95,10 +95,10 @@ def _response(status: RequestStatus) -> ChannelRequestResponse:
     )
 
 
-def _cursor(text: str | None) -> RequestCursor | None:
+def _read_cursor(text: str | None) -> RequestCursor | None:
     read = read_cursor(text, CURSOR)
     return None if read is None else RequestCursor(moment(read[0]), read[1])
 
 
-def _text(cursor: RequestCursor) -> str:
-    return cursor_text(micros(cursor.created_at), str(cursor.request_id))
+def _write_cursor(cursor: RequestCursor) -> str:
+    return write_cursor(micros(cursor.created_at), str(cursor.request_id))

@@ -1,4 +1,4 @@
-"""Channels that are followed."""
+"""Followed channels."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -20,8 +20,8 @@ from telegram_assistant.api.schemas import (
     RequestModel,
     ResponseModel,
     Storable,
-    cursor_text,
     read_cursor,
+    write_cursor,
 )
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
@@ -40,7 +40,7 @@ from telegram_assistant.features.channels.channels import (
 from telegram_assistant.features.channels.polling import poll_own
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, ChannelFilter, FollowedChannel, Subscription
 
-area = Area("Channels", "What is followed, and how.")
+area = Area("Channels", "Followed channels and their settings.")
 
 CURSOR = TypeAdapter(tuple[Id])
 CHANNEL_EXAMPLE = {
@@ -65,11 +65,11 @@ FOLLOW_EXAMPLE = {
     "why": None,
 }
 FolderName = Annotated[Storable, Field(min_length=1, max_length=64)]
-Days = Annotated[int, Field(ge=0, le=EVERYTHING_DAYS, description=f"How much of the past is wanted; {EVERYTHING_DAYS}: everything.")]
+Days = Annotated[int, Field(ge=0, le=EVERYTHING_DAYS, description=f"Days of history to read; {EVERYTHING_DAYS}: the whole history.")]
 
 
 class ChannelResponse(ResponseModel):
-    """A followed channel. While it is suspended, nothing of it is shown but why."""
+    """A followed channel. While it is suspended, only `suspended_reason` is shown of it."""
 
     channel_id: int
     title: str
@@ -86,16 +86,16 @@ class ChannelResponse(ResponseModel):
 
 
 class ChannelsResponse(PageResponse):
-    """A page of followed channels, in the order of their ids."""
+    """A page of followed channels, ordered by id."""
 
     items: list[ChannelResponse]
 
 
 class FollowRequest(RequestModel):
-    """Channels to follow, and how.
+    """Channels to follow, and their settings.
 
-    What is left out stays as it is where you follow a channel already. Of a new one, priority is `normal`, 7 days of history and all
-    media are wanted, and the AI policy is what the tenant has chosen for channels to come.
+    For a channel that you already follow, omitted settings stay as they are. For a new one, the priority is `normal`, 7 days of history
+    and all media are read, and the AI policy is the tenant's default for new channels.
     """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"references": ["@citynews", "https://t.me/+AbCdEfGhIjKl"], "folder": "City"}]})
@@ -114,7 +114,7 @@ class FollowRequest(RequestModel):
 
 
 class ChannelUpdateRequest(RequestModel):
-    """What shall be different; what is left out stays. `folder: null` takes the channel out of its folder."""
+    """The settings to change; omitted ones stay as they are. `folder: null` takes the channel out of its folder."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"folder": "City", "priority": "high"}]})
 
@@ -126,7 +126,7 @@ class ChannelUpdateRequest(RequestModel):
 
 
 class FollowStatus(StrEnum):
-    """What has become of a reference at once."""
+    """The immediate result for one reference."""
 
     ACCEPTED = "accepted"
     ALREADY_FOLLOWED = "already_followed"
@@ -134,23 +134,23 @@ class FollowStatus(StrEnum):
 
 
 class FollowedReferenceResponse(ResponseModel):
-    """One reference. What is accepted becomes a request, and `/channels/requests/{request_id}` tells its fate."""
+    """The result for one reference. An accepted one becomes a request; `/channels/requests/{request_id}` shows its progress."""
 
-    reference: str = Field(description="As it was understood; secrets of invitations are shortened.")
+    reference: str = Field(description="The reference as it was parsed; secrets of invitation links are shortened.")
     status: FollowStatus
     request_id: UUID | None
-    channel_id: int | None = Field(description="The channel that you follow already.")
-    why: str | None = Field(description="Why it is refused.")
+    channel_id: int | None = Field(description="The channel, if you already follow it.")
+    why: str | None = Field(description="Why it was refused.")
 
 
 class FollowResponse(ResponseModel):
-    """One for each reference, in their order."""
+    """One result per reference, in the same order."""
 
     items: list[FollowedReferenceResponse]
 
 
 class PollResponse(ResponseModel):
-    """The channel that will be read."""
+    """The channel that will be read next."""
 
     channel_id: int
     status: str
@@ -159,51 +159,51 @@ class PollResponse(ResponseModel):
 @area.get("/channels", scope=KeyScope.READ, example={"items": [CHANNEL_EXAMPLE], "next": None})
 async def list_channels(
     context: Context,
-    q: Annotated[Storable | None, Query(max_length=100, description="Words in title or name.")] = None,
-    folder: Annotated[Storable | None, Query(max_length=64, description="Only this folder.")] = None,
-    priority: Annotated[Priority | None, Query(description="Only this priority.")] = None,
-    active: Annotated[bool | None, Query(description="true: without suspended ones; false: only those.")] = None,
+    q: Annotated[Storable | None, Query(max_length=100, description="Words in the title or name.")] = None,
+    folder: Annotated[Storable | None, Query(max_length=64, description="Only channels in this folder.")] = None,
+    priority: Annotated[Priority | None, Query(description="Only channels with this priority.")] = None,
+    active: Annotated[bool | None, Query(description="true: without suspended channels; false: only suspended ones.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> ChannelsResponse:
-    """The channels that are followed."""
-    which = ChannelFilter(words=q, folder=folder, priority=priority, active=active)
+    """List followed channels."""
+    filters = ChannelFilter(words=q, folder=folder, priority=priority, active=active)
     read = read_cursor(cursor, CURSOR)
-    page = await list_followed(which, followed=context.stores.followed, limit=limit, after=ChannelId(read[0]) if read else None)
-    return ChannelsResponse(items=[_shown(one) for one in page.channels], next=cursor_text(page.next) if page.next else None)
+    page = await list_followed(filters, followed=context.stores.followed, limit=limit, after=ChannelId(read[0]) if read else None)
+    return ChannelsResponse(items=[_response(one) for one in page.channels], next=write_cursor(page.next) if page.next else None)
 
 
 @area.post("/channels", scope=KeyScope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202)
-async def follow_channels(context: Context, wish: FollowRequest) -> FollowResponse:
+async def follow_channels(context: Context, body: FollowRequest) -> FollowResponse:
     """Follow channels.
 
-    Each reference becomes a request, which an account serves when its turn comes; then its channels are in the list of channels. One
-    wrong reference does not stop the others.
+    Each reference becomes a request, which an account serves when its turn comes; then the list of channels contains its channels. An
+    invalid reference does not affect the others.
     """
     requested = await follow(
-        [ListedChannel(one) for one in wish.references],
-        Subscription(channel_id=NOT_KNOWN_YET, **wish.model_dump(exclude={"references"})),
+        [ListedChannel(one) for one in body.references],
+        Subscription(channel_id=NOT_KNOWN_YET, **body.model_dump(exclude={"references"})),
         stores=context.stores,
     )
     context.note(references=[one.written for one in requested if one.refused is None])
-    return FollowResponse(items=[_followed(one) for one in requested])
+    return FollowResponse(items=[_reference_response(one) for one in requested])
 
 
 @area.get("/channels/{channel_id}", scope=KeyScope.READ, example=CHANNEL_EXAMPLE)
 async def get_channel(context: Context, channel_id: ChannelNumber) -> ChannelResponse:
-    """One followed channel."""
-    return _shown(await get_followed(ChannelId(channel_id), followed=context.stores.followed))
+    """Get a followed channel."""
+    return _response(await get_followed(ChannelId(channel_id), followed=context.stores.followed))
 
 
 @area.patch("/channels/{channel_id}", scope=KeyScope.WRITE, example=CHANNEL_EXAMPLE)
-async def change_channel(context: Context, channel_id: ChannelNumber, wish: ChannelUpdateRequest) -> ChannelResponse:
-    """Follow a channel differently.
+async def change_channel(context: Context, channel_id: ChannelNumber, body: ChannelUpdateRequest) -> ChannelResponse:
+    """Change the settings of a followed channel.
 
-    Without an owner's consent, the policy `provider` means `local`.
+    Without an owner's consent, the policy `provider` has the effect of `local`.
     """
-    context.note(**wish.model_dump(mode="json", exclude_unset=True))
-    wanted = SubscriptionUpdate(leaves_folder="folder" in wish.model_fields_set and wish.folder is None, **wish.model_dump())
-    return _shown(await change_followed(ChannelId(channel_id), wanted, followed=context.stores.followed))
+    context.note(**body.model_dump(mode="json", exclude_unset=True))
+    update = SubscriptionUpdate(leaves_folder="folder" in body.model_fields_set and body.folder is None, **body.model_dump())
+    return _response(await change_followed(ChannelId(channel_id), update, followed=context.stores.followed))
 
 
 @area.delete("/channels/{channel_id}", scope=KeyScope.WRITE)
@@ -212,28 +212,28 @@ async def unfollow_channel(context: Context, channel_id: ChannelNumber) -> None:
     await unfollow(ChannelId(channel_id), followed=context.stores.followed)
 
 
-@area.post("/channels/{channel_id}/poll", scope=KeyScope.WRITE, example={"channel_id": 1234567890, "status": "asked for"}, status=202)
-async def poll_channel(context: Context, channel_id: ChannelNumber, wish: PollRequest | None = None) -> PollResponse:
+@area.post("/channels/{channel_id}/poll", scope=KeyScope.WRITE, example={"channel_id": 1234567890, "status": "scheduled"}, status=202)
+async def poll_channel(context: Context, channel_id: ChannelNumber, body: PollRequest | None = None) -> PollResponse:
     """Read a channel now.
 
-    Only an account of your own reads it; one that does not know the channel yet looks it up first. Releases a parked channel.
+    Only your own accounts read it; an account that does not know the channel yet looks it up first. This also releases a parked channel.
     """
-    wanted = wish or PollRequest()
-    context.note(**wanted.model_dump(mode="json"))
+    poll_request = body or PollRequest()
+    context.note(**poll_request.model_dump(mode="json"))
     await poll_own(
         ChannelId(channel_id),
-        mode=wanted.mode,
-        first=wanted.first,
+        mode=poll_request.mode,
+        first=poll_request.first,
         followed=context.stores.followed,
     )
-    return PollResponse(channel_id=channel_id, status="asked for")
+    return PollResponse(channel_id=channel_id, status="scheduled")
 
 
-def _shown(channel: FollowedChannel) -> ChannelResponse:
+def _response(channel: FollowedChannel) -> ChannelResponse:
     return ChannelResponse.model_validate(channel, from_attributes=True)
 
 
-def _followed(requested: RequestedChannel) -> FollowedReferenceResponse:
+def _reference_response(requested: RequestedChannel) -> FollowedReferenceResponse:
     accepted = FollowStatus.ALREADY_FOLLOWED if requested.followed else FollowStatus.ACCEPTED
     return FollowedReferenceResponse(
         reference=requested.written,

@@ -1,4 +1,4 @@
-"""How complete the followed channels are."""
+"""Coverage: how complete the followed channels are."""
 
 from datetime import datetime
 from typing import Annotated
@@ -8,14 +8,14 @@ from pydantic import TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import ChannelNumber, CursorText, Id, Limit, PageResponse, ResponseModel, cursor_text, read_cursor
+from telegram_assistant.api.schemas import ChannelNumber, CursorText, Id, Limit, PageResponse, ResponseModel, read_cursor, write_cursor
 from telegram_assistant.domain.channels.coverage import CoverageState, IdRange
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.channels.coverage import CoveragePlace, FullCoverage, coverage_of, coverage_of_all, in_words
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage, Coverage
 
-area = Area("Coverage", "Which message ids are proven to be read, what is missing and why.")
+area = Area("Coverage", "Which message ids are verified as read, which are missing, and why.")
 
 CURSOR = TypeAdapter(tuple[str, Id])
 LINE_EXAMPLE = {
@@ -34,9 +34,10 @@ LINE_EXAMPLE = {
 
 
 class CoverageSummaryResponse(ResponseModel):
-    """One channel. `summary` is for people; `until` is when the state may change by itself, or since when a channel is unreadable.
+    """The coverage of one channel. `summary` says it in a sentence.
 
-    `floor_at` is since when it is to be complete for you; null: everything that was ever posted.
+    `until` is when the state may change by itself; for an unreadable channel, since when it is unreadable. `floor_at` is the time
+    from which the channel shall be complete for you; null: from its first post.
     """
 
     channel_id: int
@@ -53,7 +54,7 @@ class CoverageSummaryResponse(ResponseModel):
 
 
 class CoverageResponse(PageResponse):
-    """A page of channels by title, and all followed channels in sum, whichever are asked for."""
+    """A page of channels ordered by title. `complete`, `states` and `missing_ids` count all followed channels, whatever the filter."""
 
     items: list[CoverageSummaryResponse]
     complete: bool
@@ -69,7 +70,7 @@ class CoverageRangeResponse(ResponseModel):
 
 
 class CoverageLedgerResponse(ResponseModel):
-    """What an account has proven, the newest first; at most 1,000 ranges of each kind."""
+    """Message ids that an account has verified, newest first; at most 1,000 ranges of each kind."""
 
     floor_id: int
     newest_id: int
@@ -79,7 +80,7 @@ class CoverageLedgerResponse(ResponseModel):
 
 
 class ChannelCoverageResponse(ResponseModel):
-    """One channel with its ledger; null before an account has read it."""
+    """A channel with its ledger. `ledger` is null until an account has read the channel."""
 
     channel: CoverageSummaryResponse
     ledger: CoverageLedgerResponse | None
@@ -102,13 +103,13 @@ async def list_coverage(
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> CoverageResponse:
-    """How complete each followed channel is, and why something is missing."""
+    """List how complete each followed channel is, and why posts are missing."""
     read = read_cursor(cursor, CURSOR)
     after = CoveragePlace(read[0], ChannelId(read[1])) if read else None
     page = await coverage_of_all(stores=context.stores, states=state or (), limit=limit, after=after)
     return CoverageResponse(
         items=[_line(one) for one in page.channels],
-        next=cursor_text(page.next.title, page.next.channel_id) if page.next else None,
+        next=write_cursor(page.next.title, page.next.channel_id) if page.next else None,
         complete=page.complete,
         states=dict(page.states),
         missing_ids=page.missing_ids,
@@ -130,7 +131,7 @@ async def list_coverage(
     },
 )
 async def get_channel_coverage(context: Context, channel_id: ChannelNumber) -> ChannelCoverageResponse:
-    """Which message ids of a channel are proven, and which are missing."""
+    """Get the verified and the missing message ids of a channel."""
     return _in_full(await coverage_of(ChannelId(channel_id), stores=context.stores))
 
 

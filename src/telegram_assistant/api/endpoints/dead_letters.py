@@ -1,4 +1,4 @@
-"""Events that a stage could not process; for the operator."""
+"""Dead letters: events that a stage could not process. For the operator."""
 
 from datetime import datetime
 from typing import Annotated
@@ -8,15 +8,15 @@ from pydantic import TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import MAX_ID, CursorText, Id, Limit, PageResponse, ResponseModel, Storable, cursor_text, read_cursor
+from telegram_assistant.api.schemas import MAX_ID, CursorText, Id, Limit, PageResponse, ResponseModel, Storable, read_cursor, write_cursor
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.operations.dead_letters import discard, inspect, list_letters, replay
 from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetter
 
-area = Area("Dead letters", "Events that a stage could not process. Only for the operator.")
+area = Area("Dead letters", "Events that a stage could not process. For the operator only.")
 
 CURSOR = TypeAdapter(tuple[Id])
-Number = Annotated[int, Path(ge=1, le=MAX_ID, description="`number` of the letter.", examples=[7])]
+Number = Annotated[int, Path(ge=1, le=MAX_ID, description="`number` of the dead letter.", examples=[7])]
 LINE_EXAMPLE = {
     "number": 7,
     "stage": "tagging",
@@ -29,7 +29,7 @@ LINE_EXAMPLE = {
 
 
 class DeadLetterResponse(ResponseModel):
-    """A letter in brief."""
+    """A dead letter."""
 
     number: int
     stage: str
@@ -41,7 +41,7 @@ class DeadLetterResponse(ResponseModel):
 
 
 class DeadLetterDetailsResponse(ResponseModel):
-    """A letter with what could not be processed; what is no text in it is replaced."""
+    """A dead letter with its payload and traceback. Bytes of the payload that are not UTF-8 are replaced."""
 
     letter: DeadLetterResponse
     entry_id: str
@@ -50,7 +50,7 @@ class DeadLetterDetailsResponse(ResponseModel):
 
 
 class DeadLettersResponse(PageResponse):
-    """A page of letters, newest first."""
+    """A page of dead letters, newest first."""
 
     items: list[DeadLetterResponse]
 
@@ -58,14 +58,14 @@ class DeadLettersResponse(PageResponse):
 @area.get("/dead-letters", scope=KeyScope.OPERATE, example={"items": [LINE_EXAMPLE], "next": None})
 async def list_dead_letters(
     context: Context,
-    stage: Annotated[Storable | None, Query(max_length=100, description="Only of this stage.")] = None,
+    stage: Annotated[Storable | None, Query(max_length=100, description="Only dead letters of this stage.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> DeadLettersResponse:
-    """The newest first."""
+    """List dead letters, newest first."""
     read = read_cursor(cursor, CURSOR)
     page = await list_letters(letters=context.app.api.dead_letters, stage=stage, limit=limit, before=read[0] if read else None)
-    return DeadLettersResponse(items=[_brief(one) for one in page.letters], next=cursor_text(page.next) if page.next else None)
+    return DeadLettersResponse(items=[_brief(one) for one in page.letters], next=write_cursor(page.next) if page.next else None)
 
 
 @area.get(
@@ -74,13 +74,13 @@ async def list_dead_letters(
     example={"letter": LINE_EXAMPLE, "entry_id": "1763193600000-0", "payload": "{}", "traceback": None},
 )
 async def get_dead_letter(context: Context, number: Number) -> DeadLetterDetailsResponse:
-    """One letter with everything that is known of it."""
+    """Get a dead letter with its payload and traceback."""
     return _full(await inspect(number, letters=context.app.api.dead_letters))
 
 
 @area.post("/dead-letters/{number}/replay", scope=KeyScope.OPERATE, example=LINE_EXAMPLE)
 async def replay_dead_letter(context: Context, number: Number) -> DeadLetterResponse:
-    """Send a letter back to the stage that buried it, and to no other."""
+    """Replay a dead letter: send it back to the stage that failed, and to no other."""
     partitions = context.app.settings.streams.partitions
     letter = await replay(number, letters=context.app.api.dead_letters, redis=context.app.redis, partitions=partitions)
     context.note(stage=letter.stage, reason=letter.reason)
@@ -89,7 +89,7 @@ async def replay_dead_letter(context: Context, number: Number) -> DeadLetterResp
 
 @area.post("/dead-letters/{number}/discard", scope=KeyScope.OPERATE, example=LINE_EXAMPLE)
 async def discard_dead_letter(context: Context, number: Number) -> DeadLetterResponse:
-    """Let a letter go: the post stays as it is, and is not announced again."""
+    """Discard a dead letter. Its post stays as it is and is not announced again."""
     letter = await discard(number, letters=context.app.api.dead_letters, redis=context.app.redis)
     context.note(stage=letter.stage, reason=letter.reason)
     return _brief(letter)

@@ -1,4 +1,4 @@
-"""What is new."""
+"""The feed."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from pydantic import TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Id, Limit, Micros, PageResponse, ResponseModel, cursor_text, read_cursor
+from telegram_assistant.api.schemas import CursorText, Id, Limit, Micros, PageResponse, ResponseModel, read_cursor, write_cursor
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.post import PostKind
 from telegram_assistant.domain.tenants.access import KeyScope
@@ -15,7 +15,7 @@ from telegram_assistant.features.feed import FeedPage, newest_posts
 from telegram_assistant.stores.postgres.posts.feed import Cursor
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 
-area = Area("Feed", "What is new in everything that is followed.")
+area = Area("Feed", "The newest posts of all followed channels.")
 
 CURSOR = TypeAdapter(tuple[Micros, Id, Id])
 
@@ -42,7 +42,7 @@ POST_EXAMPLE = {
 
 
 class EntityResponse(ResponseModel):
-    """A marked piece of text; offsets count UTF-16 units."""
+    """Formatting or a link in the text. `offset` and `length` count UTF-16 code units."""
 
     kind: str
     offset: int
@@ -51,14 +51,14 @@ class EntityResponse(ResponseModel):
 
 
 class ForwardOriginResponse(ResponseModel):
-    """Where a post was forwarded from."""
+    """The channel and the message that a post was forwarded from."""
 
     channel_id: int
     message_id: int | None
 
 
 class PostResponse(ResponseModel):
-    """A post as it is now. Deleted ones keep their text, and say when they were missed."""
+    """The current state of a post. A deleted post keeps its text; `deleted_at` is when we noticed the deletion."""
 
     post_id: str
     channel_id: int
@@ -88,23 +88,23 @@ class FeedResponse(PageResponse):
 
 @area.get("/feed", scope=KeyScope.READ, example={"items": [POST_EXAMPLE], "next": "WzE3NjMxOTM2MDAwMDAwMDAsMTIzNDU2Nzg5MCw0Ml0"})
 async def get_feed(context: Context, limit: Limit = 50, cursor: CursorText = None) -> FeedResponse:
-    """The newest posts of all followed channels.
+    """List the newest posts of all followed channels.
 
-    In exact order of publication. Deleted posts are among them, marked.
+    Posts are in exact order of publication. Deleted posts are included, with `deleted_at`.
     """
-    page = await newest_posts(stores=context.stores, limit=limit, before=feed_cursor(cursor))
-    return feed_shown(page)
+    page = await newest_posts(stores=context.stores, limit=limit, before=read_feed_cursor(cursor))
+    return feed_response(page)
 
 
-def feed_shown(page: FeedPage) -> FeedResponse:
-    """As every answer shows a list of posts."""
-    items = [post_shown(one.stored, channel=one.channel, link=one.link) for one in page.posts]
+def feed_response(page: FeedPage) -> FeedResponse:
+    """Returns a page of posts as every endpoint returns it."""
+    items = [post_response(one.stored, channel=one.channel, link=one.link) for one in page.posts]
     after = page.next
-    return FeedResponse(items=items, next=cursor_text(micros(after.posted_at), after.channel_id, after.message_id) if after else None)
+    return FeedResponse(items=items, next=write_cursor(micros(after.posted_at), after.channel_id, after.message_id) if after else None)
 
 
-def post_shown(stored: StoredPost, *, channel: str, link: str) -> PostResponse:
-    """As every answer shows a post."""
+def post_response(stored: StoredPost, *, channel: str, link: str) -> PostResponse:
+    """Returns a post as every endpoint returns it."""
     post = stored.post
     return PostResponse(
         post_id=str(post.id),
@@ -128,6 +128,6 @@ def post_shown(stored: StoredPost, *, channel: str, link: str) -> PostResponse:
     )
 
 
-def feed_cursor(text: str | None) -> Cursor | None:
+def read_feed_cursor(text: str | None) -> Cursor | None:
     read = read_cursor(text, CURSOR)
     return None if read is None else Cursor(moment(read[0]), ChannelId(read[1]), MessageId(read[2]))

@@ -1,4 +1,4 @@
-"""Who forwards whom, how a post spread, which channels are alike, who links to a page."""
+"""The graph: who forwards whom, how a post spread, which channels are similar, who links to a page."""
 
 from datetime import date, datetime
 from typing import Annotated
@@ -26,9 +26,9 @@ from telegram_assistant.features.graph import (
     who_links,
 )
 
-area = Area("Graph", "Who forwards whom, and where things come from; computed from what you follow.")
+area = Area("Graph", "Who forwards whom, where posts come from, similar channels and links, computed from the channels that you follow.")
 
-Days = Annotated[int, Query(ge=1, le=DAYS_KEPT, description="So far back.")]
+Days = Annotated[int, Query(ge=1, le=DAYS_KEPT, description="How many days back to look.")]
 PLACE_EXAMPLE = {"channel_id": 1234567890, "channel": "City news", "is_followed": True}
 OTHER_EXAMPLE = {"channel_id": 1234567891, "channel": "", "is_followed": False}
 SHOWING_EXAMPLE = {
@@ -41,7 +41,7 @@ BY_GRAPH = {"since": "2026-10-16", "answered_by": "graph", "notice": ""}
 
 
 class GraphChannelResponse(ResponseModel):
-    """A channel. One that you do not follow is known by its number only."""
+    """A channel. If you do not follow it, only its id is known."""
 
     channel_id: int
     channel: str
@@ -49,7 +49,7 @@ class GraphChannelResponse(ResponseModel):
 
 
 class SharingPostResponse(ResponseModel):
-    """A post of a followed channel that shows what was asked for."""
+    """A post of a followed channel."""
 
     post_id: str
     channel: GraphChannelResponse
@@ -58,15 +58,15 @@ class SharingPostResponse(ResponseModel):
 
 
 class GraphResponse(ResponseModel):
-    """How far back was looked, and by what."""
+    """`since` is the first day that was searched."""
 
     since: date
     answered_by: Engine
-    notice: str = Field(description="Why PostgreSQL has answered and not the graph; empty otherwise.")
+    notice: str = Field(description="Why PostgreSQL answered instead of the graph; empty otherwise.")
 
 
 class ForwardEdgeResponse(ResponseModel):
-    """How often a channel has forwarded another."""
+    """How often `channel` forwarded posts of `source`."""
 
     channel: GraphChannelResponse
     source: GraphChannelResponse
@@ -76,29 +76,29 @@ class ForwardEdgeResponse(ResponseModel):
 
 
 class ForwardsResponse(GraphResponse):
-    """The most first."""
+    """Forwards between channels, the most frequent first."""
 
     items: list[ForwardEdgeResponse]
 
 
 class SpreadResponse(GraphResponse):
-    """Where a post comes from, and who has forwarded it, the first first."""
+    """The origin of a post, and the posts that forward it, earliest first."""
 
     origin: str
     source: GraphChannelResponse
-    original: SharingPostResponse | None = Field(description="null: you do not follow its channel, or it is gone.")
+    original: SharingPostResponse | None = Field(description="The original post; null: you do not follow its channel, or it no longer exists.")
     forwards: list[SharingPostResponse]
 
 
 class CommonGroundResponse(ResponseModel):
-    """What two channels have in common."""
+    """Something that two channels have in common."""
 
     kind: str
     what: str
 
 
 class SimilarChannelResponse(ResponseModel):
-    """A channel, how much it is like the one asked about, and by what."""
+    """A channel with its similarity score, and examples of what both channels share."""
 
     channel: GraphChannelResponse
     score: float
@@ -107,14 +107,14 @@ class SimilarChannelResponse(ResponseModel):
 
 
 class SimilarChannelsResponse(GraphResponse):
-    """The most similar first."""
+    """Similar channels, the most similar first."""
 
     channel: GraphChannelResponse
     items: list[SimilarChannelResponse]
 
 
 class LinkingPostsResponse(GraphResponse):
-    """Posts that lead to a page, the first first."""
+    """Posts that link to a page, earliest first."""
 
     url: str
     items: list[SharingPostResponse]
@@ -130,12 +130,12 @@ class LinkingPostsResponse(GraphResponse):
 )
 async def list_forwards(
     context: Context,
-    channel_id: Annotated[int | None, Query(ge=1, le=MAX_ID, description="Only what this channel forwards, and who forwards it.")] = None,
+    channel_id: Annotated[int | None, Query(ge=1, le=MAX_ID, description="Only forwards by this channel or from it.")] = None,
     days: Days = 30,
     limit: Limit = 50,
 ) -> ForwardsResponse:
-    """Who forwards whom."""
-    found = await who_forwards(_asking(context, days), channel_id=ChannelId(channel_id) if channel_id else None, limit=limit)
+    """List which channels forward which."""
+    found = await who_forwards(_graph_scope(context, days), channel_id=ChannelId(channel_id) if channel_id else None, limit=limit)
     return ForwardsResponse(items=[_forwarded(one) for one in found.forwarded], since=found.since, answered_by=found.by.engine, notice=found.by.why)
 
 
@@ -145,11 +145,11 @@ async def list_forwards(
     example={**BY_GRAPH, "origin": "1234567891/7", "source": OTHER_EXAMPLE, "original": None, "forwards": [SHOWING_EXAMPLE]},
 )
 async def get_spread(context: Context, channel_id: ChannelNumber, message_id: MessageNumber, days: Days = 30, limit: Limit = 50) -> SpreadResponse:
-    """How a post spread, or the one that it forwards.
+    """Get how a post spread. For a forward, how the post that it forwards spread.
 
-    Who had it first is `original`, or else the first of `forwards`.
+    The first post is `original`; if that is null, the first of `forwards`.
     """
-    found = await spread(_asking(context, days), PostId(ChannelId(channel_id), MessageId(message_id)), limit=limit)
+    found = await spread(_graph_scope(context, days), PostId(ChannelId(channel_id), MessageId(message_id)), limit=limit)
     return SpreadResponse(
         origin=str(found.origin),
         source=_place(found.source),
@@ -171,8 +171,11 @@ async def get_spread(context: Context, channel_id: ChannelNumber, message_id: Me
     },
 )
 async def list_similar_channels(context: Context, channel_id: ChannelNumber, days: Days = 30, limit: Limit = 10) -> SimilarChannelsResponse:
-    """Followed channels with the same sources, pages and names; only the graph knows (404 where it is off)."""
-    found = await similar_channels(_asking(context, days), ChannelId(channel_id), limit=limit)
+    """List followed channels that share sources, pages and names with a channel.
+
+    This needs the graph: 404 if it is off.
+    """
+    found = await similar_channels(_graph_scope(context, days), ChannelId(channel_id), limit=limit)
     return SimilarChannelsResponse(
         channel=_place(found.channel),
         items=[_similar(one) for one in found.similar],
@@ -185,18 +188,23 @@ async def list_similar_channels(context: Context, channel_id: ChannelNumber, day
 @area.get("/graph/links", scope=KeyScope.READ, example={**BY_GRAPH, "url": "https://example.com/article", "items": [SHOWING_EXAMPLE]}, also=(404,))
 async def list_links(
     context: Context,
-    url: Annotated[Storable, Query(min_length=1, max_length=MAX_URL_LENGTH, description="The page.", examples=["https://example.com/article"])],
+    url: Annotated[
+        Storable, Query(min_length=1, max_length=MAX_URL_LENGTH, description="URL of the page.", examples=["https://example.com/article"])
+    ],
     days: Days = 30,
     limit: Limit = 50,
 ) -> LinkingPostsResponse:
-    """Who links to a page, the first first; only the graph knows (404 where it is off)."""
-    found = await who_links(_asking(context, days), url, limit=limit)
+    """List posts that link to a page, earliest first.
+
+    This needs the graph: 404 if it is off.
+    """
+    found = await who_links(_graph_scope(context, days), url, limit=limit)
     return LinkingPostsResponse(
         url=found.url, items=[_showing(one) for one in found.posts], since=found.since, answered_by=found.by.engine, notice=found.by.why
     )
 
 
-def _asking(context: Context, days: int) -> GraphScope:
+def _graph_scope(context: Context, days: int) -> GraphScope:
     return GraphScope(stores=context.stores, graph=context.app.graph, now=context.now, days=days)
 
 

@@ -1,4 +1,4 @@
-"""Keys for programs."""
+"""API keys."""
 
 from datetime import datetime
 from typing import Annotated
@@ -9,14 +9,14 @@ from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Limit, Micros, PageResponse, RequestModel, ResponseModel, Storable, cursor_text, read_cursor
+from telegram_assistant.api.schemas import CursorText, Limit, Micros, PageResponse, RequestModel, ResponseModel, Storable, read_cursor, write_cursor
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.keys import CreatedKey, KeyMaker, list_keys, make_key, revoke_key
 from telegram_assistant.stores.postgres.tenants.keys import ApiKey, KeyCursor
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
-area = Area("Keys", "Keys that programs ask with. They are kept as hashes: whoever loses one makes another.")
+area = Area("Keys", "API keys of the tenant. Only their hashes are stored: a lost key cannot be recovered, only replaced.")
 
 CURSOR = TypeAdapter(tuple[Micros, UUID])
 KEY_EXAMPLE = {
@@ -46,7 +46,7 @@ class KeyResponse(ResponseModel):
     expires_at: datetime | None
     last_used_at: datetime | None
     revoked_at: datetime | None
-    parent_key_id: UUID | None = Field(description="The key that it was made with. It dies with it.")
+    parent_key_id: UUID | None = Field(description="The key that created this one. When it expires or is revoked, so is this one.")
 
 
 class KeysResponse(PageResponse):
@@ -56,7 +56,7 @@ class KeysResponse(PageResponse):
 
 
 class KeyRequest(RequestModel):
-    """A key to be made. It opens no more than the key that asks for it, and lives no longer: without `expires_at`, as long."""
+    """A key to create. Its scopes and lifetime cannot exceed those of the key that creates it; without `expires_at` it expires with that key."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "dashboard", "scopes": ["read"], "expires_at": "2027-11-15T00:00:00Z"}]})
 
@@ -66,7 +66,7 @@ class KeyRequest(RequestModel):
 
 
 class CreatedKeyResponse(ResponseModel):
-    """A new key. Its secret is shown this once."""
+    """A new key. `secret` is shown only once."""
 
     key: KeyResponse
     secret: str
@@ -74,9 +74,9 @@ class CreatedKeyResponse(ResponseModel):
 
 @area.get("/keys", scope=KeyScope.ADMIN, example={"items": [KEY_EXAMPLE], "next": None})
 async def list_api_keys(context: Context, limit: Limit = 50, cursor: CursorText = None) -> KeysResponse:
-    """All keys of the tenant, revoked ones too."""
-    page = await list_keys(keys=context.stores.keys, limit=limit, before=_cursor(cursor))
-    return KeysResponse(items=[_shown(key) for key in page.keys], next=_text(page.next) if page.next else None)
+    """List the tenant's keys, revoked ones included."""
+    page = await list_keys(keys=context.stores.keys, limit=limit, before=_read_cursor(cursor))
+    return KeysResponse(items=[_response(key) for key in page.keys], next=_write_cursor(page.next) if page.next else None)
 
 
 @area.post(
@@ -86,40 +86,40 @@ async def list_api_keys(context: Context, limit: Limit = 50, cursor: CursorText 
     status=201,
     is_secret=True,
 )
-async def create_api_key(context: Context, wish: KeyRequest) -> CreatedKeyResponse:
-    """Make a key.
+async def create_api_key(context: Context, body: KeyRequest) -> CreatedKeyResponse:
+    """Create a key.
 
-    Its secret is in the answer, and nowhere else: keep it. The key ends when the key that asks for it expires or is revoked.
-    A repeated request with the same Idempotency-Key makes no second key, and does not show the secret again.
+    Only this response contains its secret: store it. The key stops working when the key that created it expires or is revoked.
+    A repeated request with the same Idempotency-Key creates no second key and does not return the secret again.
     """
-    context.note(name=wish.name, scopes=list(wish.scopes))
+    context.note(name=body.name, scopes=list(body.scopes))
     caller = context.caller
     maker = KeyMaker(actor=caller.actor, scopes=caller.scopes, user_id=caller.user_id, key_id=caller.key_id)
-    made = await make_key(wish.name, wish.scopes, maker=maker, keys=context.stores.keys, now=context.now, expires_at=wish.expires_at)
-    return created_key_response(made)
+    created = await make_key(body.name, body.scopes, maker=maker, keys=context.stores.keys, now=context.now, expires_at=body.expires_at)
+    return created_key_response(created)
 
 
 @area.delete("/keys/{key_id}", scope=KeyScope.ADMIN)
 async def revoke_api_key(context: Context, key_id: KeyId) -> None:
-    """Revoke a key, and every key that was made with it.
+    """Revoke a key, and every key that was created with it.
 
-    They open nothing from the next request on; while Redis is away, within a minute.
+    They are refused from the next request on; while Redis is unavailable, within a minute.
     """
     await revoke_key(key_id, keys=context.stores.keys, tell_change=RateLimits(context.app.redis).tell_change)
 
 
-def created_key_response(made: CreatedKey) -> CreatedKeyResponse:
-    return CreatedKeyResponse(key=_shown(made.key), secret=made.secret)
+def created_key_response(created: CreatedKey) -> CreatedKeyResponse:
+    return CreatedKeyResponse(key=_response(created.key), secret=created.secret)
 
 
-def _shown(key: ApiKey) -> KeyResponse:
+def _response(key: ApiKey) -> KeyResponse:
     return KeyResponse.model_validate(key, from_attributes=True)
 
 
-def _cursor(text: str | None) -> KeyCursor | None:
+def _read_cursor(text: str | None) -> KeyCursor | None:
     read = read_cursor(text, CURSOR)
     return None if read is None else KeyCursor(moment(read[0]), read[1])
 
 
-def _text(cursor: KeyCursor) -> str:
-    return cursor_text(micros(cursor.created_at), str(cursor.key_id))
+def _write_cursor(cursor: KeyCursor) -> str:
+    return write_cursor(micros(cursor.created_at), str(cursor.key_id))

@@ -1,4 +1,4 @@
-"""Who asks."""
+"""The caller: the tenant and the scopes of the key."""
 
 from uuid import UUID
 
@@ -7,7 +7,7 @@ from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.domain.tenants.access import KeyScope
 
-area = Area("Me", "Who asks, and what they may.")
+area = Area("Me", "The key that you use: its tenant and its scopes.")
 
 EXAMPLE = {
     "tenant": "5f0c9c1e-7f6e-4a38-9d4e-0f0f7f8b6a11",
@@ -20,7 +20,7 @@ EXAMPLE = {
 
 
 class CurrentKeyResponse(ResponseModel):
-    """Whoever has the key."""
+    """The key that was sent. `key_id` is null for OPERATOR_KEY."""
 
     tenant: UUID
     tenant_name: str
@@ -32,10 +32,7 @@ class CurrentKeyResponse(ResponseModel):
 
 @area.get("/me", scope=KeyScope.READ, example=EXAMPLE)
 async def get_me(context: Context) -> CurrentKeyResponse:
-    """Who asks.
-
-    The tenant that the key belongs to, and what it opens.
-    """
+    """Get the tenant and the scopes of your key."""
     one = context.caller
     return CurrentKeyResponse(
         tenant=one.tenant,

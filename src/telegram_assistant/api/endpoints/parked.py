@@ -1,4 +1,4 @@
-"""Channels that rest after too many failures."""
+"""Parked channels: channels that are not read for a while after repeated failures."""
 
 from datetime import datetime
 
@@ -9,11 +9,11 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.channels.parked import parked_channels, release
 
-area = Area("Parked channels", "Followed channels that could not be read several times in a row.")
+area = Area("Parked channels", "Followed channels that failed several times in a row and are not read for a while.")
 
 
 class ParkedItemResponse(ResponseModel):
-    """Why a channel rests, and when it is tried again."""
+    """A parked channel: why it is parked, and until when."""
 
     channel_id: int
     title: str
@@ -23,13 +23,13 @@ class ParkedItemResponse(ResponseModel):
 
 
 class ParkedChannelsResponse(ResponseModel):
-    """The next to be tried first."""
+    """Parked channels, ordered by the end of their pause."""
 
     items: list[ParkedItemResponse]
 
 
 class ReleaseResponse(ResponseModel):
-    """The channel that is read at its next turn."""
+    """The released channel; it is read at its next turn."""
 
     channel_id: int
     status: str
@@ -40,7 +40,7 @@ EXAMPLE = {"channel_id": 1234567890, "title": "City news", "reason": "it cannot 
 
 @area.get("/parked-channels", scope=KeyScope.READ, example={"items": [EXAMPLE]})
 async def list_parked_channels(context: Context) -> ParkedChannelsResponse:
-    """Followed channels that rest, and why."""
+    """List parked channels."""
     return ParkedChannelsResponse(
         items=[ParkedItemResponse.model_validate(one, from_attributes=True) for one in await parked_channels(stores=context.stores)]
     )
@@ -48,6 +48,9 @@ async def list_parked_channels(context: Context) -> ParkedChannelsResponse:
 
 @area.post("/parked-channels/{channel_id}/release", scope=KeyScope.WRITE, example={"channel_id": 1234567890, "status": "released"}, status=202)
 async def release_parked_channel(context: Context, channel_id: ChannelNumber) -> ReleaseResponse:
-    """Let a channel be read again at its next turn. It is parked again if that fails."""
+    """Release a parked channel.
+
+    It is read at its next turn, and parked again if that fails.
+    """
     await release(ChannelId(channel_id), stores=context.stores)
     return ReleaseResponse(channel_id=channel_id, status="released")

@@ -1,10 +1,10 @@
-"""One post in full."""
+"""Posts with their details and versions."""
 
 from datetime import datetime
 
 from pydantic import JsonValue, TypeAdapter
 
-from telegram_assistant.api.endpoints.feed import POST_EXAMPLE, PostResponse, post_shown
+from telegram_assistant.api.endpoints.feed import POST_EXAMPLE, PostResponse, post_response
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ChannelNumber, MessageNumber, ResponseModel
@@ -16,13 +16,13 @@ from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.features.posts import DescribedVersion, FullPost, post_in_full, versions_of
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment
 
-area = Area("Posts", "One post: its versions, how far it reached, what it shows, what was understood of it.")
+area = Area("Posts", "One post: its versions, view counts, media, linked pages and analysis.")
 
 FACTS = TypeAdapter(dict[str, JsonValue])
 
 
 class CountsResponse(ResponseModel):
-    """How far the post had reached at that moment."""
+    """The post's counters at one time."""
 
     seen_at: datetime
     views: int | None
@@ -32,7 +32,7 @@ class CountsResponse(ResponseModel):
 
 
 class MediaResponse(ResponseModel):
-    """A file of the post, and what became of it here. Its name is the sender's."""
+    """A file of the post, and whether it is stored here. `file_name` was chosen by the sender: do not trust it."""
 
     ordinal: int
     kind: MediaKind
@@ -48,7 +48,7 @@ class MediaResponse(ResponseModel):
 
 
 class LinkedPageResponse(ResponseModel):
-    """A page that the post links to. Its words are strangers'."""
+    """A page that the post links to. Its text comes from that site: do not trust it."""
 
     url: str
     status: str
@@ -61,7 +61,7 @@ class LinkedPageResponse(ResponseModel):
 
 
 class UnderstandingResponse(ResponseModel):
-    """What was understood, by whom; the best that the channel's policy lets you see."""
+    """The best analysis result that the channel's AI policy lets you see, and the model that made it."""
 
     tier: Tier
     provider: str
@@ -79,7 +79,7 @@ class ForwardResponse(ResponseModel):
 
 
 class PostDetailsResponse(ResponseModel):
-    """A post with everything that is known of it. Lists of counts and forwards are cut at 500 and 100."""
+    """A post with all its details. `counts` has at most 500 items and `forwarded_by` at most 100."""
 
     post: PostResponse
     counts: list[CountsResponse]
@@ -97,14 +97,14 @@ class PostDetailsResponse(ResponseModel):
 
 
 class TextPieceResponse(ResponseModel):
-    """A stretch of text that was kept, taken out or put in."""
+    """A piece of text that stayed the same, was removed or was added."""
 
     change: PieceChange
     text: str
 
 
 class PostVersionResponse(ResponseModel):
-    """A text that the post had, and what is different from the one before; the first has nothing to differ from."""
+    """A version of the post's text, and its difference from the version before. The first version has none."""
 
     revision: int
     text: str
@@ -115,7 +115,7 @@ class PostVersionResponse(ResponseModel):
 
 
 class PostVersionsResponse(ResponseModel):
-    """The newest 50 texts of a post, in the order in which they were written; the last one is the present one."""
+    """The newest 50 versions of a post, oldest first; the last one is the current text."""
 
     items: list[PostVersionResponse]
 
@@ -158,13 +158,13 @@ FULL_EXAMPLE = {
 
 @area.get("/posts/{channel_id}/{message_id}", scope=KeyScope.READ, example=FULL_EXAMPLE)
 async def get_post(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> PostDetailsResponse:
-    """One post with everything that is known of it."""
+    """Get a post with all its details."""
     return _full(await post_in_full(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores))
 
 
 @area.get("/posts/{channel_id}/{message_id}/versions", scope=KeyScope.READ, example={"items": [VERSION_EXAMPLE]})
 async def get_post_versions(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> PostVersionsResponse:
-    """How the text of a post has changed, word by word."""
+    """List the versions of a post's text, with their differences word by word."""
     versions = await versions_of(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
     return PostVersionsResponse(items=[_version(one) for one in versions])
 
@@ -172,7 +172,7 @@ async def get_post_versions(context: Context, channel_id: ChannelNumber, message
 def _full(full: FullPost) -> PostDetailsResponse:
     detail = full.detail
     return PostDetailsResponse(
-        post=post_shown(detail.stored, channel=detail.title, link=full.link),
+        post=post_response(detail.stored, channel=detail.title, link=full.link),
         counts=[CountsResponse.model_validate(one, from_attributes=True) for one in detail.counts],
         media=[MediaResponse.model_validate(one, from_attributes=True) for one in detail.media],
         links=list(detail.links),
@@ -192,13 +192,13 @@ def _understood(result: Enrichment | None) -> UnderstandingResponse | None:
     return None if result is None else UnderstandingResponse.model_validate(result, from_attributes=True)
 
 
-def _version(told: DescribedVersion) -> PostVersionResponse:
-    version = told.version
+def _version(described: DescribedVersion) -> PostVersionResponse:
+    version = described.version
     return PostVersionResponse(
         revision=version.revision,
         text=version.text,
         edited_at=version.edited_at,
         seen_at=version.seen_at,
         replaced_at=version.replaced_at,
-        difference=[TextPieceResponse(change=one.change, text=one.text) for one in told.pieces],
+        difference=[TextPieceResponse(change=one.change, text=one.text) for one in described.pieces],
     )

@@ -1,4 +1,4 @@
-"""Finding posts."""
+"""Search."""
 
 from datetime import date, datetime
 from typing import Annotated
@@ -15,7 +15,7 @@ from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.search.meaning import WordsOnly
 from telegram_assistant.features.search.search import MAX_FOUND, SearchPage, SearchResult, search
 
-area = Area("Search", "Posts by words and by meaning.")
+area = Area("Search", "Search posts by words and by meaning.")
 
 FOUND_EXAMPLE = {
     "post_id": "1234567890/42",
@@ -53,7 +53,7 @@ EXAMPLE = {
 
 
 class SnippetResponse(ResponseModel):
-    """A few lines around the words, as plain text. `marks`: where the words stand in it, from and to."""
+    """An excerpt around the words that matched, as plain text. `marks`: start and end of each matching word in it."""
 
     text: str
     marks: list[tuple[int, int]]
@@ -62,7 +62,7 @@ class SnippetResponse(ResponseModel):
 
 
 class SearchResultResponse(ResponseModel):
-    """A post that was found; posts that say the same are folded into it."""
+    """A post that matches. `copies` are posts with the same text, which are not listed themselves."""
 
     post_id: str
     channel_id: int
@@ -81,7 +81,7 @@ class SearchResultResponse(ResponseModel):
 
 
 class ChannelFacet(ResponseModel):
-    """How many of the posts are in a channel."""
+    """The number of matching posts in a channel."""
 
     channel_id: int
     channel: str
@@ -89,21 +89,21 @@ class ChannelFacet(ResponseModel):
 
 
 class ValueFacet(ResponseModel):
-    """How many of the posts have a value."""
+    """The number of matching posts with a value."""
 
     value: str
     posts: int
 
 
 class DayFacet(ResponseModel):
-    """How many of the posts are of a day."""
+    """The number of matching posts of a day."""
 
     day: date
     posts: int
 
 
 class FacetsResponse(ResponseModel):
-    """Of everything that was found as far as was looked, copies included: the most frequent first, days the newest first."""
+    """Counts over all posts that matched in the searched period, copies included. The most frequent values come first; days, newest first."""
 
     posts: int
     channels: list[ChannelFacet]
@@ -114,29 +114,29 @@ class FacetsResponse(ResponseModel):
 
 
 class SearchResponse(PageResponse):
-    """A page of what was found: the best first, or the newest where no words were given."""
+    """A page of results: the best match first, or the newest post first if the query has no words."""
 
-    query: str = Field(description="As it was understood; asked again it means the same.")
+    query: str = Field(description="The query as it was parsed; sent again, it means the same.")
     items: list[SearchResultResponse]
     facets: FacetsResponse
-    searched_back_to: datetime | None = Field(description="How far this page has looked; null: as far as there is anything.")
-    words_only: WordsOnly | None = Field(description="Why meaning had no part in it, or not its whole part; null: it had, or was not asked for.")
-    notice: str | None = Field(description="The same for people, with what to do.")
+    searched_back_to: datetime | None = Field(description="The time back to which this page searched; null: it searched everything.")
+    words_only: WordsOnly | None = Field(description="Why search by meaning took no part, or only in part; null: it did, or was not needed.")
+    notice: str | None = Field(description="The same as a sentence, with what to do about it.")
 
 
 @area.get("/search", scope=KeyScope.READ, example=EXAMPLE)
 async def search_posts(
     context: Context,
-    q: Annotated[Storable, Query(min_length=1, max_length=1000, description="What to look for.", examples=["bridges since:2026-11-01 -toll"])],
+    q: Annotated[Storable, Query(min_length=1, max_length=1000, description="The query.", examples=["bridges since:2026-11-01 -toll"])],
     zone: Zone = "UTC",
-    limit: Annotated[int, Query(ge=1, le=MAX_FOUND, description="So many at most.")] = 20,
+    limit: Annotated[int, Query(ge=1, le=MAX_FOUND, description="Maximum number of results in the page.")] = 20,
     cursor: CursorText = None,
 ) -> SearchResponse:
-    """Posts by words and by meaning, in everything that is followed.
+    """Search the posts of all followed channels by words and by meaning.
 
-    Words in all their forms, `"a phrase"`, `-without`, `or`; `from:@channel`, `has:image`, `has:link`, `lang:ru`, `tag:…`, `kind:…`,
-    `since:`, `until:` and `on:` with a day. Advertising is found with `ads:yes` only. Without vectors words answer alone, and the
-    answer says why.
+    Words match in all their forms. A query may contain `"a phrase"`, `-without`, `or`; `from:@channel`, `has:image`, `has:link`,
+    `lang:ru`, `tag:…`, `kind:…`; and `since:`, `until:` and `on:` with a day. Advertising is found only with `ads:yes`. Without vectors,
+    only words are searched, and the response says why.
     """
     answer = await search(
         q,
@@ -148,10 +148,10 @@ async def search_posts(
         limit=limit,
         cursor=cursor,
     )
-    return search_shown(answer)
+    return search_response(answer)
 
 
-def search_shown(answer: SearchPage) -> SearchResponse:
+def search_response(answer: SearchPage) -> SearchResponse:
     return SearchResponse(
         query=answer.query,
         items=[_found(one) for one in answer.found],

@@ -1,4 +1,4 @@
-"""What providers cost."""
+"""Usage of AI providers, and budgets."""
 
 from datetime import date, timedelta
 from typing import Annotated
@@ -13,11 +13,11 @@ from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features import spending
 from telegram_assistant.features.spending import MAX_MICRO, BudgetStatus
 
-area = Area("Usage and budgets", "What was spent on providers, and what may be spent. Amounts are in millionths of `unit`.")
+area = Area("Usage and budgets", "The cost of AI providers, and the limits on it. Amounts in `micro` fields are millionths of `unit`.")
 
 
 class UsageLineResponse(ResponseModel):
-    """Calls of one day, model and outcome: your own share of them."""
+    """Calls of one day, model, purpose and status. Of calls shared by several tenants, it is your share."""
 
     day: date
     provider: str
@@ -30,7 +30,7 @@ class UsageLineResponse(ResponseModel):
 
 
 class UsageResponse(ResponseModel):
-    """The newest day first, and what all of it comes to."""
+    """Usage by day, newest first, with totals."""
 
     items: list[UsageLineResponse]
     calls: int
@@ -40,7 +40,7 @@ class UsageResponse(ResponseModel):
 
 
 class BudgetResponse(ResponseModel):
-    """What may be spent each month, and what this month has used; what is reserved counts as used. Without a limit on tokens it is null."""
+    """The monthly budget and its use in this month. Reserved amounts count as used. `tokens` is null if tokens are not limited."""
 
     month: date
     micro: int
@@ -50,14 +50,14 @@ class BudgetResponse(ResponseModel):
 
 
 class OwnBudgetResponse(ResponseModel):
-    """Null: no budget was set, so nothing is paid for."""
+    """The tenant's budget. `budget` is null if none was set; then no paid calls are made."""
 
     budget: BudgetResponse | None
     unit: str
 
 
 class BudgetRequest(RequestModel):
-    """From now on; what this month has used stays used."""
+    """The new monthly budget. What this month has already used still counts."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"micro": 500_000_000, "tokens": None}]})
 
@@ -82,8 +82,11 @@ LINE_EXAMPLE = {
 
 
 @area.get("/usage", scope=KeyScope.READ, example={"items": [LINE_EXAMPLE], "calls": 120, "tokens": 90_000, "micro": 12_345_000, "unit": "RUB"})
-async def get_usage(context: Context, days: Annotated[int, Query(ge=1, le=366, description="So many days back.")] = 30) -> UsageResponse:
-    """What was spent, by day and model. Of calls that several tenants pay for, it is your share."""
+async def get_usage(context: Context, days: Annotated[int, Query(ge=1, le=366, description="How many days back to look.")] = 30) -> UsageResponse:
+    """List usage by day and model.
+
+    Of calls that several tenants pay for, it is your share.
+    """
     spent = await spending.usage(context.now - timedelta(days=days), stores=context.stores, prices=context.app.settings.ai.prices)
     items = [UsageLineResponse.model_validate(one, from_attributes=True) for one in spent.lines]
     return UsageResponse(items=items, calls=spent.calls, tokens=spent.tokens, micro=spent.micro, unit=spent.unit)
@@ -91,9 +94,9 @@ async def get_usage(context: Context, days: Annotated[int, Query(ge=1, le=366, d
 
 @area.get("/budget", scope=KeyScope.READ, example=BUDGET_EXAMPLE)
 async def get_budget(context: Context) -> OwnBudgetResponse:
-    """What may be spent this month, and was."""
-    return _shown(await spending.budget(stores=context.stores, prices=context.app.settings.ai.prices))
+    """Get the monthly budget and its use."""
+    return _response(await spending.budget(stores=context.stores, prices=context.app.settings.ai.prices))
 
 
-def _shown(told: BudgetStatus) -> OwnBudgetResponse:
-    return OwnBudgetResponse.model_validate(told, from_attributes=True)
+def _response(status: BudgetStatus) -> OwnBudgetResponse:
+    return OwnBudgetResponse.model_validate(status, from_attributes=True)

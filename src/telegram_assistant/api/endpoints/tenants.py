@@ -1,4 +1,4 @@
-"""Tenants, for the operator."""
+"""Tenants. For the operator."""
 
 from datetime import datetime
 from typing import Annotated
@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.api.endpoints import accounts
-from telegram_assistant.api.endpoints.accounts import AccountResponse, account_shown
+from telegram_assistant.api.endpoints.accounts import AccountResponse, account_response
 from telegram_assistant.api.endpoints.spending import BudgetRequest, BudgetResponse
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
@@ -21,8 +21,8 @@ from telegram_assistant.api.schemas import (
     RequestModel,
     ResponseModel,
     Storable,
-    cursor_text,
     read_cursor,
+    write_cursor,
 )
 from telegram_assistant.domain.accounts.account_risk import Risk
 from telegram_assistant.domain.tenants.access import KeyScope
@@ -32,7 +32,7 @@ from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantSummary
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
-area = Area("Tenants", "All tenants of the installation: who they are, what they may keep and spend, whose accounts are at risk. For the operator.")
+area = Area("Tenants", "All tenants of the installation: their quotas, their budgets, and accounts at risk. For the operator only.")
 
 CURSOR = TypeAdapter(tuple[str])
 TenantPublicId = Annotated[UUID, Path(description="`tenant_id` of the tenant.", examples=["5f0c9c1e-7f6e-4a38-9d4e-0f0f7f8b6a11"])]
@@ -55,7 +55,7 @@ EXAMPLE = {
 
 
 class TenantResponse(ResponseModel):
-    """A tenant. `media_quota_bytes` is the quota in force (null: no limit); without one of its own that is MEDIA_QUOTA_BYTES."""
+    """A tenant. `media_quota_bytes` is the quota in force (null: no limit); a tenant without its own quota has MEDIA_QUOTA_BYTES."""
 
     tenant_id: UUID
     name: str
@@ -69,18 +69,18 @@ class TenantResponse(ResponseModel):
     media_bytes: int
     media_quota_bytes: int | None
     has_own_quota: bool
-    budget: BudgetResponse | None = Field(description="Null: no budget was set, so nothing is paid for.")
+    budget: BudgetResponse | None = Field(description="Null: no budget was set; then no paid calls are made.")
     unit: str
 
 
 class TenantsResponse(PageResponse):
-    """A page of tenants, by name."""
+    """A page of tenants, ordered by name."""
 
     items: list[TenantResponse]
 
 
 class TenantAccountResponse(AccountResponse):
-    """An account, and whose it is."""
+    """An account and its tenant."""
 
     tenant_id: UUID
     tenant_name: str
@@ -101,7 +101,7 @@ class CreateTenantRequest(RequestModel):
 
 
 class SuspendTenantRequest(RequestModel):
-    """Why: the tenant's programs are told so."""
+    """The reason, which requests of the tenant receive in the error."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "the bill was not paid"}]})
 
@@ -109,7 +109,7 @@ class SuspendTenantRequest(RequestModel):
 
 
 class MediaQuotaRequest(RequestModel):
-    """How much media the tenant may keep; null: as MEDIA_QUOTA_BYTES says."""
+    """The number of bytes of media that the tenant may store; null: MEDIA_QUOTA_BYTES applies."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"max_bytes": 20_000_000_000}]})
 
@@ -118,20 +118,20 @@ class MediaQuotaRequest(RequestModel):
 
 @area.get("/tenants", scope=KeyScope.OPERATE, example={"items": [EXAMPLE], "next": None})
 async def list_tenants(context: Context, limit: Limit = 50, cursor: CursorText = None) -> TenantsResponse:
-    """All tenants, by name."""
+    """List tenants, ordered by name."""
     read = read_cursor(cursor, CURSOR)
     page = await tenants.list_tenants(tenants=context.app.api.tenant_operations, limit=limit, after=read[0] if read else None)
     return tenants_response(page, settings=context.app.settings)
 
 
 @area.post("/tenants", scope=KeyScope.OPERATE, example={**EXAMPLE, "channels": 0, "accounts": 0, "keys": 0, "budget": None}, status=201)
-async def create_tenant(context: Context, wish: CreateTenantRequest) -> TenantResponse:
+async def create_tenant(context: Context, body: CreateTenantRequest) -> TenantResponse:
     """Create a tenant.
 
-    It begins with nothing: make a key for it with `tga keys create`.
+    A new tenant has no keys: create one with `tga keys create`.
     """
-    context.note(name=wish.name)
-    return tenant_response(await tenants.create_tenant(wish.name, tenants=context.app.api.tenant_operations), settings=context.app.settings)
+    context.note(name=body.name)
+    return tenant_response(await tenants.create_tenant(body.name, tenants=context.app.api.tenant_operations), settings=context.app.settings)
 
 
 @area.get(
@@ -142,14 +142,14 @@ async def create_tenant(context: Context, wish: CreateTenantRequest) -> TenantRe
 async def list_all_accounts(
     context: Context, min_risk: Annotated[Risk, Query(description="Only accounts at this risk or a greater one.")] = Risk.SAFE
 ) -> TenantAccountsResponse:
-    """Accounts of all tenants, those at the greatest risk first."""
+    """List accounts of all tenants, those at the greatest risk first."""
     operations = context.app.api.tenant_operations
     return tenant_accounts_response(await tenants.all_accounts(tenants=operations, stores_of=context.app.tenant, now=context.now, min_risk=min_risk))
 
 
 @area.get("/tenants/{tenant_id}", scope=KeyScope.OPERATE, example=EXAMPLE)
 async def get_tenant(context: Context, tenant_id: TenantPublicId) -> TenantResponse:
-    """One tenant."""
+    """Get a tenant."""
     return tenant_response(await tenants.one_tenant(tenant_id, tenants=context.app.api.tenant_operations), settings=context.app.settings)
 
 
@@ -158,44 +158,51 @@ async def get_tenant(context: Context, tenant_id: TenantPublicId) -> TenantRespo
     scope=KeyScope.OPERATE,
     example={**EXAMPLE, "suspended_at": "2026-11-15T08:00:00Z", "suspended_reason": "the bill was not paid"},
 )
-async def suspend_tenant(context: Context, tenant_id: TenantPublicId, wish: SuspendTenantRequest) -> TenantResponse:
-    """Suspend a tenant: its keys are refused, its accounts rest, and channels that only it follows are not read.
+async def suspend_tenant(context: Context, tenant_id: TenantPublicId, body: SuspendTenantRequest) -> TenantResponse:
+    """Suspend a tenant.
 
-    Nothing is deleted; `resume` restores all of it.
+    Its keys are refused, its accounts are not used, and channels that only it follows are not read. Nothing is deleted; `resume`
+    restores everything.
     """
-    context.note(reason=wish.reason)
+    context.note(reason=body.reason)
     tell_change = RateLimits(context.app.redis).tell_change
-    suspended = await tenants.suspend_tenant(tenant_id, why=wish.reason, tenants=context.app.api.tenant_operations, tell_change=tell_change)
+    suspended = await tenants.suspend_tenant(tenant_id, why=body.reason, tenants=context.app.api.tenant_operations, tell_change=tell_change)
     return tenant_response(suspended, settings=context.app.settings)
 
 
 @area.post("/tenants/{tenant_id}/resume", scope=KeyScope.OPERATE, example=EXAMPLE)
 async def resume_tenant(context: Context, tenant_id: TenantPublicId) -> TenantResponse:
-    """Let a suspended tenant go on where it was."""
+    """Resume a suspended tenant."""
     tell_change = RateLimits(context.app.redis).tell_change
     resumed = await tenants.resume_tenant(tenant_id, tenants=context.app.api.tenant_operations, tell_change=tell_change)
     return tenant_response(resumed, settings=context.app.settings)
 
 
 @area.put("/tenants/{tenant_id}/media-quota", scope=KeyScope.OPERATE, example=EXAMPLE)
-async def set_media_quota(context: Context, tenant_id: TenantPublicId, wish: MediaQuotaRequest) -> TenantResponse:
-    """Say how much media a tenant may keep. What is stored already stays."""
-    context.note(max_bytes=wish.max_bytes)
-    changed = await tenants.set_media_quota(tenant_id, wish.max_bytes, tenants=context.app.api.tenant_operations)
+async def set_media_quota(context: Context, tenant_id: TenantPublicId, body: MediaQuotaRequest) -> TenantResponse:
+    """Set the media quota of a tenant.
+
+    Media that are already stored stay.
+    """
+    context.note(max_bytes=body.max_bytes)
+    changed = await tenants.set_media_quota(tenant_id, body.max_bytes, tenants=context.app.api.tenant_operations)
     return tenant_response(changed, settings=context.app.settings)
 
 
 @area.put("/tenants/{tenant_id}/budget", scope=KeyScope.OPERATE, example=EXAMPLE)
-async def set_tenant_budget(context: Context, tenant_id: TenantPublicId, wish: BudgetRequest) -> TenantResponse:
-    """Say what a tenant may spend on providers each month: the bill is the operator's."""
-    context.note(micro=wish.micro, tokens=wish.tokens)
-    changed = await tenants.set_budget(tenant_id, micro=wish.micro, tokens=wish.tokens, tenants=context.app.api.tenant_operations)
+async def set_tenant_budget(context: Context, tenant_id: TenantPublicId, body: BudgetRequest) -> TenantResponse:
+    """Set the monthly budget of a tenant for AI providers.
+
+    The operator pays the providers, so only the operator sets it.
+    """
+    context.note(micro=body.micro, tokens=body.tokens)
+    changed = await tenants.set_budget(tenant_id, micro=body.micro, tokens=body.tokens, tenants=context.app.api.tenant_operations)
     return tenant_response(changed, settings=context.app.settings)
 
 
 def tenants_response(page: TenantPage, *, settings: Settings) -> TenantsResponse:
     items = [tenant_response(one, settings=settings) for one in page.tenants]
-    return TenantsResponse(items=items, next=cursor_text(page.next) if page.next else None)
+    return TenantsResponse(items=items, next=write_cursor(page.next) if page.next else None)
 
 
 def tenant_response(one: TenantSummary, *, settings: Settings) -> TenantResponse:
@@ -220,7 +227,7 @@ def tenant_response(one: TenantSummary, *, settings: Settings) -> TenantResponse
 def tenant_accounts_response(found: tuple[TenantAccount, ...]) -> TenantAccountsResponse:
     return TenantAccountsResponse(
         items=[
-            TenantAccountResponse(**account_shown(one.health).model_dump(), tenant_id=one.tenant.public_id, tenant_name=one.tenant.name)
+            TenantAccountResponse(**account_response(one.health).model_dump(), tenant_id=one.tenant.public_id, tenant_name=one.tenant.name)
             for one in found
         ]
     )

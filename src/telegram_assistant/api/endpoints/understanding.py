@@ -1,4 +1,4 @@
-"""What may understand your channels' posts."""
+"""AI policies: what may analyse the posts of your channels."""
 
 from datetime import datetime
 from typing import Annotated
@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import CursorText, Id, Limit, PageResponse, RequestModel, ResponseModel, cursor_text, read_cursor
+from telegram_assistant.api.schemas import CursorText, Id, Limit, PageResponse, RequestModel, ResponseModel, read_cursor, write_cursor
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.policy import AiPolicy
@@ -15,27 +15,30 @@ from telegram_assistant.features import ai_policies
 from telegram_assistant.features.ai_policies import PolicyInForce
 from telegram_assistant.stores.postgres.understanding.ai_choices import AiDefaults
 
-area = Area("Understanding", "What may understand posts: nothing (off), this installation (local), or a provider, which needs an owner's consent.")
+area = Area(
+    "Understanding",
+    "What may analyse posts: nothing (`off`), this installation (`local`), or an AI provider (`provider`), which needs an owner's consent.",
+)
 
 CURSOR = TypeAdapter(tuple[Id])
 
 
 class ConsentResponse(ResponseModel):
-    """An owner's word that texts may be sent to a provider."""
+    """An owner's consent that texts may be sent to a provider."""
 
     given_by: str
     given_at: datetime
 
 
 class AiDefaultsResponse(ResponseModel):
-    """What holds for channels to come, and the consent, if there is one."""
+    """The policy of newly followed channels, and the consent; null: none was given."""
 
     default: AiPolicy
     consent: ConsentResponse | None
 
 
 class PolicyResponse(ResponseModel):
-    """What was chosen for a channel, and what holds: without consent `provider` is `local`, and what the operator has blocked is off."""
+    """The chosen policy of a channel and the one in force: without consent `provider` becomes `local`; a channel blocked by the operator is `off`."""
 
     channel_id: int
     title: str
@@ -44,13 +47,13 @@ class PolicyResponse(ResponseModel):
 
 
 class PoliciesResponse(PageResponse):
-    """A page of channels, in the order of their ids."""
+    """A page of channels, ordered by id."""
 
     items: list[PolicyResponse]
 
 
 class AiDefaultRequest(RequestModel):
-    """For channels that are followed from now on without a word about it."""
+    """The policy of channels that are followed from now on without naming one."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"policy": "local"}]})
 
@@ -58,7 +61,7 @@ class AiDefaultRequest(RequestModel):
 
 
 class PoliciesRequest(RequestModel):
-    """The same policy for all of these channels, or for none of them."""
+    """One policy for several channels. Either all of them change or none."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"channel_ids": [1234567890], "policy": "off"}]})
 
@@ -72,48 +75,52 @@ POLICY_EXAMPLE = {"channel_id": 1234567890, "title": "City news", "chosen": "pro
 
 @area.get("/ai", scope=KeyScope.READ, example=STANCE_EXAMPLE)
 async def get_understanding(context: Context) -> AiDefaultsResponse:
-    """What holds for channels to come, and whether an owner has consented to a provider."""
+    """Get the policy of newly followed channels, and an owner's consent to a provider."""
     return _stance(await ai_policies.stance(stores=context.stores))
 
 
 @area.put("/ai/default", scope=KeyScope.ADMIN, example=STANCE_EXAMPLE)
-async def choose_default_policy(context: Context, wish: AiDefaultRequest) -> AiDefaultsResponse:
-    """Choose what may understand channels that are followed from now on."""
-    context.note(policy=wish.policy)
-    return _stance(await ai_policies.choose_default(wish.policy, stores=context.stores))
+async def choose_default_policy(context: Context, body: AiDefaultRequest) -> AiDefaultsResponse:
+    """Set the policy of channels that are followed from now on."""
+    context.note(policy=body.policy)
+    return _stance(await ai_policies.choose_default(body.policy, stores=context.stores))
 
 
 @area.get("/ai/policies", scope=KeyScope.READ, example={"items": [POLICY_EXAMPLE], "next": None})
 async def list_policies(context: Context, limit: Limit = 50, cursor: CursorText = None) -> PoliciesResponse:
-    """What was chosen for each followed channel, and what holds."""
+    """List the chosen policy of each followed channel, and the one in force."""
     read = read_cursor(cursor, CURSOR)
     page = await ai_policies.policies(stores=context.stores, limit=limit, after=ChannelId(read[0]) if read else None)
-    return PoliciesResponse(items=[_policy(one) for one in page.policies], next=cursor_text(page.next) if page.next else None)
+    return PoliciesResponse(items=[_policy(one) for one in page.policies], next=write_cursor(page.next) if page.next else None)
 
 
 @area.put("/ai/policies", scope=KeyScope.ADMIN, example={"items": [POLICY_EXAMPLE], "next": None}, also=(404,))
-async def choose_policies(context: Context, wish: PoliciesRequest) -> PoliciesResponse:
-    """Choose what may understand the posts of some channels.
+async def choose_policies(context: Context, body: PoliciesRequest) -> PoliciesResponse:
+    """Set the policy of several channels.
 
-    A provider needs an owner's consent first (409). A channel that is not followed (404) changes nothing for the others either.
+    `provider` needs an owner's consent first (409). If you do not follow one of the channels (404), none of them changes.
     """
-    context.note(policy=wish.policy, channels=len(wish.channel_ids))
-    chosen = await ai_policies.choose_policy([ChannelId(one) for one in wish.channel_ids], wish.policy, stores=context.stores)
+    context.note(policy=body.policy, channels=len(body.channel_ids))
+    chosen = await ai_policies.choose_policy([ChannelId(one) for one in body.channel_ids], body.policy, stores=context.stores)
     return PoliciesResponse(items=[_policy(one) for one in chosen], next=None)
 
 
 @area.put("/ai/consent", scope=KeyScope.ADMIN, example=STANCE_EXAMPLE)
 async def give_consent(context: Context) -> AiDefaultsResponse:
-    """Record an owner's consent: texts of channels with the policy `provider` may be sent to the configured provider.
+    """Record an owner's consent to a provider.
 
-    The first word stays on record.
+    Texts of channels with the policy `provider` may then be sent to the configured provider. If consent was already given, its
+    original record stays.
     """
     return _stance(await ai_policies.consent(by=context.caller.actor, stores=context.stores))
 
 
 @area.delete("/ai/consent", scope=KeyScope.ADMIN)
 async def withdraw_consent(context: Context) -> None:
-    """Withdraw the consent: from now on nothing is sent, whatever is chosen."""
+    """Withdraw the consent to a provider.
+
+    From now on no texts are sent, whatever the policies of channels.
+    """
     await ai_policies.withdraw_consent(stores=context.stores)
 
 

@@ -95,7 +95,7 @@ async def list_followed(which: ChannelFilter, *, followed: Followed, limit: int,
 async def get_followed(channel_id: ChannelId, *, followed: Followed) -> FollowedChannel:
     found = (await followed.some([channel_id])).get(channel_id)
     if found is None:
-        raise Missing(f"you follow no channel {channel_id}")
+        raise Missing(f"you do not follow channel {channel_id}")
     return found
 
 
@@ -122,10 +122,10 @@ async def change_followed(channel_id: ChannelId, wanted: SubscriptionUpdate, *, 
         wants_media=wanted.wants_media,
     )
     if not await followed.change(options, leaves_folder=wanted.leaves_folder):
-        raise Missing(f"you follow no channel {channel_id}")
+        raise Missing(f"you do not follow channel {channel_id}")
     return await get_followed(channel_id, followed=followed)
 
 
 async def unfollow(channel_id: ChannelId, *, followed: Followed) -> None:
     if not await followed.leave(channel_id):
-        raise Missing(f"you follow no channel {channel_id}")
+        raise Missing(f"you do not follow channel {channel_id}")

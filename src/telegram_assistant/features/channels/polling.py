@@ -16,6 +16,6 @@ async def poll_any(channel_id: ChannelId, *, mode: Mode | None, first: bool, sch
 async def poll_own(channel_id: ChannelId, *, mode: Mode | None, first: bool, followed: Followed) -> None:
     """For a tenant: by an account of its own, so that nobody pays for another's hurry."""
     if channel_id not in await followed.some([channel_id]):
-        raise Missing(f"you follow no channel {channel_id}")
+        raise Missing(f"you do not follow channel {channel_id}")
     if not await followed.poll(channel_id, mode=mode, first=first):
         raise Conflicting("you have no account at work that could read it now; the channel is read when its turn comes")

@@ -119,7 +119,7 @@ async def test_a_key_lives_no_longer_than_the_key_that_it_was_made_with(client: 
     _, without_end = await child_of(client, parent)
     assert (without_end["expires_at"], without_end["parent_key_id"]) == (soon, shown["key_id"])
     refused = await client.post("/api/v1/keys", headers=parent, json={"name": "longer", "scopes": ["read"], "expires_at": later})
-    assert problem_of(refused) == (422, "a key lives no longer than the key that it is made with: until 2098-01-01T00:00:00+00:00")
+    assert problem_of(refused) == (422, "a key cannot outlive the key that creates it: it expires at the latest 2098-01-01T00:00:00+00:00")
     wider = await client.post("/api/v1/keys", headers=parent, json={"name": "wider", "scopes": ["write"]})
     assert problem_of(wider)[0] == 403
 

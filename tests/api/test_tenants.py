@@ -23,7 +23,7 @@ async def test_the_operator_creates_lists_and_sees_a_tenant_without_its_number(c
     assert made in listed["items"]
     assert (await client.get(f"/api/v1/tenants/{made['tenant_id']}", headers=OPERATOR)).json() == made
     again = await client.post("/api/v1/tenants", headers=OPERATOR, json={"name": made["name"]})
-    assert problem_of(again) == (409, f"there is a tenant '{made['name']}' already")
+    assert problem_of(again) == (409, f"a tenant '{made['name']}' already exists")
 
 
 async def test_keys_of_a_suspended_tenant_are_refused_at_once_and_in_words(client: httpx.AsyncClient, app: App) -> None:

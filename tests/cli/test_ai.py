@@ -31,7 +31,7 @@ async def test_a_budget_is_set_and_shown_in_whole_money(runner: CliRunner, syste
     assert (budget.micro, budget.tokens) == (12_500_000, 90_000)
     assert "12.5000" in (await tell(runner, ["ai", "budget"])).output
     for wrong in ("much", "-1", "1e999", "0.0000001"):
-        assert "is no amount" in (await tell(runner, ["ai", "budget", "--tenant", name, "--money", wrong])).output
+        assert "is not a valid amount" in (await tell(runner, ["ai", "budget", "--tenant", name, "--money", wrong])).output
     assert "there is no tenant" in (await tell(runner, ["ai", "budget", "--tenant", "nobody", "--money", "1"])).output
 
 
@@ -73,7 +73,7 @@ def test_status_tells_how_each_provider_is(runner: CliRunner) -> None:
     assert "No provider is configured" in runner.invoke(app, ["ai", "status"]).output
     shown = runner.invoke(app, ["ai", "status"], env={"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}).output
     assert "openai" in shown
-    assert "wait to be improved" in shown
+    assert "wait for a provider" in shown
 
 
 def test_models_are_listed_and_a_missing_hub_is_said_in_words(runner: CliRunner, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def test_a_key_is_made_listed_and_revoked(runner: CliRunner) -> None:
     assert secret not in listed
     assert runner.invoke(app, ["keys", "revoke", key_id]).stdout == "The key is revoked.\n"
     again = runner.invoke(app, ["keys", "revoke", key_id])
-    assert (again.exit_code, "revoked already" in again.stderr) == (1, True)
+    assert (again.exit_code, "already revoked" in again.stderr) == (1, True)
 
 
 def test_a_key_cannot_open_more_than_its_person_may(runner: CliRunner) -> None:

@@ -29,7 +29,7 @@ async def test_a_tenant_hides_renames_and_shows_tags(runner: CliRunner, system: 
     assert "is shown under its own name" in (await tell(runner, ["tags", "show", "погода", "--tenant", name])).output
     assert await tags.choices() == (TagChoice("ru", "спорт", shown_as="метео сводка"),)
     assert "there is no tag" in (await tell(runner, ["tags", "hide", "взлом", "--tenant", name])).output
-    assert "is no name for a tag" in (await tell(runner, ["tags", "rename", "спорт", "https://x", "--tenant", name])).output
+    assert "is not a valid name for a tag" in (await tell(runner, ["tags", "rename", "спорт", "https://x", "--tenant", name])).output
     assert "there is no tenant" in (await tell(runner, ["tags", "list", "--tenant", "nobody"])).output
 
 

@@ -88,7 +88,7 @@ async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> 
     [
         ({"scheduler": "stale"}, "1 scheduler", Severity.BAD, "says stale"),
         ({"scheduler_last_tick_ts_seconds": NOW.timestamp() - 601}, "2 tick", Severity.BAD, "601 s ago"),
-        ({"scheduler_last_tick_ts_seconds": 0.0}, "2 tick", Severity.BAD, "none so far"),
+        ({"scheduler_last_tick_ts_seconds": 0.0}, "2 tick", Severity.BAD, "no tick yet"),
         ({'parser_runs_total{mode="incremental",status="ok"}': 0.0}, "3 news", Severity.BAD, "7 new posts"),
         ({'posts_parsed_total{mode="incremental"}': 0.0}, "3 news", Severity.WARNING, "0 new posts"),
         ({'parser_hwm_age_seconds{channel_id="1"}': 599.0}, "5 crash recovery", Severity.OK, "599 s"),
@@ -98,7 +98,7 @@ async def test_an_installation_that_is_well_has_a_good_line_for_each_point() -> 
         ({'parser_mode_forced_total{reason="stale_lpa"}': 3.0}, "8 stale channels", Severity.WARNING, "3 were read"),
         ({'parsing_duration_seconds_bucket{mode="incremental",le="30.0"}': 10.0}, "parsing latency", Severity.WARNING, "at most 60 s"),
         ({'parsing_duration_seconds_bucket{mode="incremental",le="+Inf"}': 100.0}, "parsing latency", Severity.BAD, "over ten minutes"),
-        ({'parsing_duration_seconds_bucket{mode="incremental",le="+Inf"}': 0.0}, "parsing latency", Severity.WARNING, "no run has ended"),
+        ({'parsing_duration_seconds_bucket{mode="incremental",le="+Inf"}': 0.0}, "parsing latency", Severity.WARNING, "no run has finished"),
         ({"stage": "failing"}, "stages", Severity.BAD, "0 of 1 stages run"),
         ({"stage": "failing"}, "stage tagging", Severity.BAD, "it was stopped"),
         ({"ready": False}, "role api", Severity.BAD, "postgres: it cannot be used now"),

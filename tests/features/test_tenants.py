@@ -56,7 +56,7 @@ async def test_a_tenant_is_created_once_and_under_a_readable_name(api: ApiStores
     with pytest.raises(Conflicting, match="already"):
         await tenants.create_tenant(made.name, tenants=api.tenant_operations)
     for wrong in ("", " acme", "acme\n", "a" * 101):
-        with pytest.raises(Rejected, match="printable letters"):
+        with pytest.raises(Rejected, match="printable characters"):
             await tenants.create_tenant(wrong, tenants=api.tenant_operations)
 
 

@@ -1,4 +1,4 @@
-"""The accounts that read for a tenant: how they are, what they have used, whether they are at risk; pause and resume them."""
+"""Accounts of a tenant: state, usage and risk; pause and resume."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 @dataclass(frozen=True, slots=True)
 class AccountHealth:
-    """One account, and the answer to "is my account at risk?"."""
+    """An account with its usage and its risk assessment."""
 
     account: OwnAccount
     methods: tuple[MethodUse, ...]
@@ -21,12 +21,12 @@ class AccountHealth:
 
 
 async def account_health(*, stores: TenantStores, now: datetime) -> tuple[AccountHealth, ...]:
-    """Of every account of the tenant."""
+    """Returns the health of every account of the tenant."""
     return tuple(_health(one, now) for one in await stores.accounts.all())
 
 
 async def one_account(public_id: UUID, *, stores: TenantStores, now: datetime) -> AccountHealth:
-    """Missing where the tenant has no such account."""
+    """Raises Missing if the tenant has no such account."""
     found = next((one for one in await stores.accounts.all() if one.public_id == public_id), None)
     if found is None:
         raise Missing("there is no such account")
@@ -34,14 +34,14 @@ async def one_account(public_id: UUID, *, stores: TenantStores, now: datetime) -
 
 
 async def pause_account(public_id: UUID, *, by: str, stores: TenantStores, now: datetime) -> AccountHealth:
-    """Whoever uses it lets go within 20 seconds. Rejected where it is not in use at all."""
+    """Pauses an account; the process that uses it stops within 20 seconds. Raises Rejected if it is not in use."""
     if not await stores.accounts.pause(public_id, why=f"paused by {by}"):
         raise Missing("there is no such account")
     return await one_account(public_id, stores=stores, now=now)
 
 
 async def resume_account(public_id: UUID, *, stores: TenantStores, now: datetime) -> AccountHealth:
-    """From pause or quarantine."""
+    """Resumes an account that was paused or in quarantine."""
     if not await stores.accounts.resume(public_id):
         raise Missing("there is no such account")
     return await one_account(public_id, stores=stores, now=now)
@@ -64,7 +64,7 @@ def _health(account: OwnAccount, now: datetime) -> AccountHealth:
 
 
 def _use(budget: MethodBudget, known: MethodLimit | None) -> MethodUse:
-    """As it is now: what was written down has filled up since."""
+    """Returns the current usage: the stored budgets have refilled since they were stored."""
     meter = meter_of(budget, known.kept if known else None, 0.0)
     pace = meter.pace_at(0.0)
     allowances = tuple(

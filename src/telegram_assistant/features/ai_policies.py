@@ -1,4 +1,4 @@
-"""What may understand a tenant's channels: off, on this machine, or by a provider; and the consent that a provider needs."""
+"""AI policies of a tenant's channels (off, local or provider), and the consent that a provider needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from telegram_assistant.errors import Conflicting, Missing
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.understanding.ai_choices import AiDefaults, ChannelPolicy
 
-NO_CONSENT = "texts may go to a provider only after an owner has consented; `tga ai consent` or the consent of the API records it"
+NO_CONSENT = "texts may go to a provider only after an owner has consented; record the consent with `tga ai consent` or PUT /api/v1/ai/consent"
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyInForce:
-    """What was chosen for a channel, and what holds: without consent `provider` is `local`, and what the operator has blocked is off."""
+    """The chosen policy and the one in force: without consent `provider` becomes `local`; a channel blocked by the operator is `off`."""
 
     channel: ChannelPolicy
     in_force: AiPolicy
@@ -22,19 +22,19 @@ class PolicyInForce:
 
 @dataclass(frozen=True, slots=True)
 class PolicyPage:
-    """Without `next`, there are no more."""
+    """A page of policies; `next` is None on the last page."""
 
     policies: tuple[PolicyInForce, ...]
     next: ChannelId | None
 
 
 async def stance(*, stores: TenantStores) -> AiDefaults:
-    """What holds for channels to come, and the consent, if there is one."""
+    """Returns the policy of newly followed channels, and the consent."""
     return await stores.ai.stance()
 
 
 async def policies(*, stores: TenantStores, limit: int = 1000, after: ChannelId | None = None) -> PolicyPage:
-    """Of every followed channel, by id; `after` is the last one of the page above."""
+    """Returns the policies of followed channels, ordered by id; `after` is the last channel of the previous page."""
     consented = (await stores.ai.stance()).consent is not None
     found = await stores.ai.policies(limit=limit + 1, after=after)
     shown = tuple(PolicyInForce(one, _in_force(one, consented=consented)) for one in found[:limit])
@@ -42,34 +42,34 @@ async def policies(*, stores: TenantStores, limit: int = 1000, after: ChannelId 
 
 
 async def choose_policy(channel_ids: Sequence[ChannelId], policy: AiPolicy, *, stores: TenantStores) -> tuple[PolicyInForce, ...]:
-    """All of them or none. Missing where one is not followed, Conflicting for a provider without consent."""
-    await _consented(policy, stores)
+    """Changes all channels or none. Raises Missing if one is not followed, Conflicting for `provider` without consent."""
+    await _require_consent(policy, stores)
     if set(channel_ids) - set(await stores.followed.some(set(channel_ids))):
-        raise Missing("there is no such channel among those that are followed")
+        raise Missing("you do not follow this channel")
     chosen = await stores.ai.choose(channel_ids, policy)
     consented = (await stores.ai.stance()).consent is not None
     return tuple(PolicyInForce(one, _in_force(one, consented=consented)) for one in chosen)
 
 
 async def choose_default(policy: AiPolicy, *, stores: TenantStores) -> AiDefaults:
-    """For channels that are followed from now on without a word about it."""
-    await _consented(policy, stores)
+    """Sets the policy of channels that are followed from now on without naming one."""
+    await _require_consent(policy, stores)
     await stores.ai.choose_default(policy)
     return await stores.ai.stance()
 
 
 async def consent(*, by: str, stores: TenantStores) -> AiDefaults:
-    """An owner says that texts may be sent to a provider. The first word stays on record."""
+    """Records an owner's consent that texts may be sent to a provider. An earlier record stays."""
     await stores.ai.consent(given_by=by)
     return await stores.ai.stance()
 
 
 async def withdraw_consent(*, stores: TenantStores) -> bool:
-    """From now on nothing is sent for this tenant, whatever is chosen. False when there was no consent."""
+    """Withdraws the consent: nothing is sent for this tenant, whatever the policies. Returns False if there was no consent."""
     return await stores.ai.withdraw()
 
 
-async def _consented(policy: AiPolicy, stores: TenantStores) -> None:
+async def _require_consent(policy: AiPolicy, stores: TenantStores) -> None:
     if policy is AiPolicy.PROVIDER and (await stores.ai.stance()).consent is None:
         raise Conflicting(NO_CONSENT)
 

@@ -1,4 +1,4 @@
-"""The audit log: who has changed what."""
+"""The audit log."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from telegram_assistant.stores.postgres.tenants.audit import AuditCursor, AuditE
 
 @dataclass(frozen=True, slots=True)
 class AuditPage:
-    """Newest first. Without `next`, there is nothing older."""
+    """A page of the log, newest first; `next` is None on the last page."""
 
     entries: tuple[AuditEntry, ...]
     next: AuditCursor | None

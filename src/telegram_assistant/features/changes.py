@@ -1,4 +1,4 @@
-"""Quiet changes: what channels edited or deleted after they had published it."""
+"""Quiet changes: posts that channels edited or deleted after publishing them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 @dataclass(frozen=True, slots=True)
 class DescribedChange:
-    """A change, and how to show it."""
+    """A change with its channel, link and differences."""
 
     change: QuietChange
     channel: str
@@ -24,7 +24,7 @@ class DescribedChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangesPage:
-    """Without `next`, there are no more."""
+    """A page of changes; `next` is None on the last page."""
 
     changes: tuple[DescribedChange, ...]
     next: ChangeCursor | None
@@ -40,7 +40,7 @@ async def quiet_changes(
     limit: int = 50,
     after: ChangeCursor | None = None,
 ) -> ChangesPage:
-    """Newest first, or those first that most people had seen; `after` is the cursor of the page above."""
+    """Returns changes, newest first or those with the most views first; `after` is the cursor of the previous page."""
     found = await stores.changes.since(since, limit=limit + 1, order=order, kinds=kinds, channel_ids=channel_ids, after=after)
     shown = found[:limit]
     channels = await stores.followed.some({one.channel_id for one in shown})

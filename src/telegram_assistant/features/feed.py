@@ -1,4 +1,4 @@
-"""The feed: what is new in everything that a tenant follows."""
+"""The feed: the newest posts of all channels that a tenant follows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 @dataclass(frozen=True, slots=True)
 class FeedPost:
-    """A post, and where it is."""
+    """A post with its channel and link."""
 
     stored: StoredPost
     channel: str
@@ -20,19 +20,19 @@ class FeedPost:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """Newest first. Without `next`, there is nothing older."""
+    """A page of posts, newest first; `next` is None on the last page."""
 
     posts: tuple[FeedPost, ...]
     next: Cursor | None
 
 
 async def newest_posts(*, stores: TenantStores, limit: int, before: Cursor | None = None) -> FeedPage:
-    """Exactly the newest of all followed channels; one more is read, to know whether it goes on."""
+    """Returns the newest posts of all followed channels. Reads one more than `limit`, to know whether there is a next page."""
     return await page_of(await stores.feed.newest(limit=limit + 1, before=before), stores=stores, limit=limit)
 
 
 async def page_of(found: Sequence[StoredPost], *, stores: TenantStores, limit: int) -> FeedPage:
-    """The first `limit` of them with their channels; what is found beyond says that it goes on."""
+    """Returns the first `limit` posts with their channels. More than `limit` posts mean that there is a next page."""
     shown = found[:limit]
     channels = await stores.followed.some({one.post.channel_id for one in shown})
     posts = tuple(

@@ -1,7 +1,7 @@
-"""Who forwards whom, how a post spread, who had it first, which channels are alike, and who links to a page.
+"""Graph queries: who forwards whom, how a post spread, where it was first seen, similar channels, links to a page.
 
-Everything is computed from posts of channels that the tenant follows; a source that it does not follow is a number that its own
-posts show. What forwards say is answered by PostgreSQL too, in the same words, where there is no graph or it does not answer.
+Everything is computed from posts of channels that the tenant follows. Of a source that it does not follow, only the id is known, from
+the tenant's own posts. If the graph is off or unavailable, PostgreSQL answers queries about forwards with the same results.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 
 class Engine(StrEnum):
-    """Who has answered."""
+    """The store that answered a query."""
 
     GRAPH = "graph"
     POSTGRES = "postgres"
@@ -29,7 +29,7 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnsweredSource:
-    """Who has answered, and why not the graph."""
+    """The store that answered, and why it was not the graph."""
 
     engine: Engine
     why: str = ""
@@ -37,7 +37,7 @@ class AnsweredSource:
 
 @dataclass(frozen=True, slots=True)
 class GraphChannel:
-    """A channel. One that the tenant does not follow has no title: it is known by number only."""
+    """A channel. If the tenant does not follow it, only its id is known."""
 
     channel_id: ChannelId
     title: str = ""
@@ -46,7 +46,7 @@ class GraphChannel:
 
 @dataclass(frozen=True, slots=True)
 class SharingPost:
-    """A post of a followed channel that shows what was asked for."""
+    """A post of a followed channel that is the original, a forward, or has the link."""
 
     post_id: PostId
     channel: GraphChannel
@@ -56,7 +56,7 @@ class SharingPost:
 
 @dataclass(frozen=True, slots=True)
 class ForwardEdge:
-    """How often a channel has forwarded another."""
+    """How often `channel` forwarded posts of `source`."""
 
     channel: GraphChannel
     source: GraphChannel
@@ -67,7 +67,7 @@ class ForwardEdge:
 
 @dataclass(frozen=True, slots=True)
 class ForwardingChannels:
-    """The most first."""
+    """Forwards between channels, the most frequent first."""
 
     since: date
     by: AnsweredSource
@@ -76,20 +76,20 @@ class ForwardingChannels:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """From where a post comes, and who has forwarded it, the first first."""
+    """The origin of a post, and the posts that forward it, earliest first."""
 
     origin: PostId
     source: GraphChannel
     since: date
     by: AnsweredSource
     original: SharingPost | None
-    """None: the tenant does not follow its channel, or it is gone."""
+    """None: the tenant does not follow its channel, or the post no longer exists."""
     forwards: tuple[SharingPost, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FirstSeen:
-    """Where something was seen first."""
+    """The first post with some content or link."""
 
     since: date
     by: AnsweredSource
@@ -99,7 +99,7 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """A channel that is like the one asked about, and by what."""
+    """A similar channel, and what both channels share."""
 
     channel: GraphChannel
     score: float
@@ -109,7 +109,7 @@ class Similar:
 
 @dataclass(frozen=True, slots=True)
 class SimilarChannels:
-    """The most similar first."""
+    """Similar channels, the most similar first."""
 
     channel: GraphChannel
     since: date
@@ -119,7 +119,7 @@ class SimilarChannels:
 
 @dataclass(frozen=True, slots=True)
 class LinkingPosts:
-    """Posts that lead to a page, the first first."""
+    """Posts that link to a page, earliest first."""
 
     url: str
     since: date
@@ -129,7 +129,7 @@ class LinkingPosts:
 
 @dataclass(frozen=True, slots=True)
 class GraphScope:
-    """For whom, where, and how far back."""
+    """The scope of a graph query: the tenant's stores, the graph, and how far back to look."""
 
     stores: TenantStores
     graph: Graph | None
@@ -141,7 +141,7 @@ class GraphScope:
         return day_before(self.now, min(self.days, DAYS_KEPT))
 
     async def either[T](self, ask: Callable[[GraphQuestions | Forwards], Awaitable[T]]) -> tuple[T, AnsweredSource]:
-        """Of the graph, or of PostgreSQL."""
+        """Asks the graph, or PostgreSQL if the graph is off or unavailable."""
         try:
             return await ask(await self.questions()), AnsweredSource(Engine.GRAPH)
         except (Busy, Missing) as error:
@@ -167,11 +167,11 @@ class Places:
         return GraphChannel(channel_id) if channel is None else GraphChannel(channel_id, channel.title, is_followed=True)
 
     def named(self, shared: Shared) -> Shared:
-        """Channels by their title, where the tenant knows it."""
+        """Replaces a channel's id by its title if the tenant follows it."""
         place = self.of(ChannelId(int(shared.what))) if shared.kind == "channel" else None
         return shared if place is None or not place.title else Shared(shared.kind, place.title)
 
-    def showing(self, found: Sequence[Appearance]) -> tuple[SharingPost, ...]:
+    def posts_of(self, found: Sequence[Appearance]) -> tuple[SharingPost, ...]:
         return tuple(
             SharingPost(one.post_id, self.of(one.post_id.channel_id), one.posted_at, link_to(one.post_id, channel.username))
             for one in found
@@ -179,57 +179,57 @@ class Places:
         )
 
 
-async def who_forwards(asking: GraphScope, *, channel_id: ChannelId | None = None, limit: int = 50) -> ForwardingChannels:
-    """Between all channels, or what one of them forwards and who forwards it."""
-    found, by = await asking.either(lambda engine: engine.forwardings(since=asking.since, of=channel_id, limit=limit))
-    places = await asking.places()
+async def who_forwards(scope: GraphScope, *, channel_id: ChannelId | None = None, limit: int = 50) -> ForwardingChannels:
+    """Returns forwards between all channels, or only those by or from one channel."""
+    found, by = await scope.either(lambda engine: engine.forwardings(since=scope.since, of=channel_id, limit=limit))
+    places = await scope.places()
     forwarded = tuple(ForwardEdge(places.of(one.channel_id), places.of(one.source_id), one.posts, one.first_day, one.last_day) for one in found)
-    return ForwardingChannels(asking.since, by, forwarded)
+    return ForwardingChannels(scope.since, by, forwarded)
 
 
-async def spread(asking: GraphScope, post_id: PostId, *, limit: int = 200) -> Spread:
-    """Of the post itself, or of the one that it forwards. Missing where the tenant sees nothing of it."""
-    asked = await asking.stores.feed.post(post_id)
-    came = asked.post.forwarded_from if asked is not None else None
-    origin = PostId(came.channel_id, came.message_id) if came is not None and came.message_id is not None else post_id
-    found, by = await asking.either(lambda engine: engine.forwards_of(origin, since=asking.since, limit=limit))
-    places = await asking.places()
-    original = places.showing(await asking.stores.forwards.appearances([origin]))
-    forwards = places.showing(found)
-    if asked is None and not (original or forwards):
-        raise Missing(f"there is no post {post_id} in the channels that are followed")
-    return Spread(origin, places.of(origin.channel_id), asking.since, by, next(iter(original), None), forwards)
+async def spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) -> Spread:
+    """Returns how the post spread, or the one that it forwards. Raises Missing if the tenant sees nothing of it."""
+    stored = await scope.stores.feed.post(post_id)
+    source = stored.post.forwarded_from if stored is not None else None
+    origin = PostId(source.channel_id, source.message_id) if source is not None and source.message_id is not None else post_id
+    found, by = await scope.either(lambda engine: engine.forwards_of(origin, since=scope.since, limit=limit))
+    places = await scope.places()
+    original = places.posts_of(await scope.stores.forwards.appearances([origin]))
+    forwards = places.posts_of(found)
+    if stored is None and not (original or forwards):
+        raise Missing(f"there is no post {post_id} in the channels that you follow")
+    return Spread(origin, places.of(origin.channel_id), scope.since, by, next(iter(original), None), forwards)
 
 
-async def first_seen(asking: GraphScope, post_id: PostId) -> FirstSeen:
-    """Who of the followed channels had a post first: the one that wrote it, if it is followed, else the first that forwarded it."""
-    found = await spread(asking, post_id, limit=1)
+async def first_seen(scope: GraphScope, post_id: PostId) -> FirstSeen:
+    """Returns the original post if its channel is followed, otherwise the first post that forwards it."""
+    found = await spread(scope, post_id, limit=1)
     first = found.original or next(iter(found.forwards), None)
     return FirstSeen(found.since, found.by, first, is_original=found.original is not None)
 
 
-async def who_links(asking: GraphScope, url: str, *, limit: int = 200) -> LinkingPosts:
-    """Only the graph knows. Missing where it is off, Busy where it does not answer."""
+async def who_links(scope: GraphScope, url: str, *, limit: int = 200) -> LinkingPosts:
+    """Needs the graph: raises Missing if it is off, Busy if it does not answer."""
     normal = normal_url(url)
     if normal is None:
-        raise Rejected(f"{url!r} is no address of a page")
+        raise Rejected(f"{url!r} is not the URL of a page")
     page = page_of(normal)
-    found = await (await asking.questions()).links_to(page, since=asking.since)
-    showing = (await asking.places()).showing(await asking.stores.forwards.appearances(found))
-    return LinkingPosts(page, asking.since, AnsweredSource(Engine.GRAPH), showing[:limit])
+    found = await (await scope.questions()).links_to(page, since=scope.since)
+    sharing = (await scope.places()).posts_of(await scope.stores.forwards.appearances(found))
+    return LinkingPosts(page, scope.since, AnsweredSource(Engine.GRAPH), sharing[:limit])
 
 
-async def first_link(asking: GraphScope, url: str) -> FirstSeen:
-    """Who of the followed channels has linked to a page first."""
-    found = await who_links(asking, url, limit=1)
+async def first_link(scope: GraphScope, url: str) -> FirstSeen:
+    """Returns the first post of a followed channel that links to a page."""
+    found = await who_links(scope, url, limit=1)
     return FirstSeen(found.since, found.by, next(iter(found.posts), None))
 
 
-async def similar_channels(asking: GraphScope, channel_id: ChannelId, *, limit: int = 10) -> SimilarChannels:
-    """By the sources, pages and names that both have. Only the graph knows."""
-    places = await asking.places()
+async def similar_channels(scope: GraphScope, channel_id: ChannelId, *, limit: int = 10) -> SimilarChannels:
+    """Compares channels by the sources, pages and names that both have. Needs the graph."""
+    places = await scope.places()
     if channel_id not in places.followed:
-        raise Missing(f"channel {channel_id} is not followed")
-    found = await (await asking.questions()).similar(channel_id, since=asking.since, limit=limit)
+        raise Missing(f"you do not follow channel {channel_id}")
+    found = await (await scope.questions()).similar(channel_id, since=scope.since, limit=limit)
     similar = tuple(Similar(places.of(one.channel_id), one.score, one.shared, tuple(map(places.named, one.examples))) for one in found)
-    return SimilarChannels(places.of(channel_id), asking.since, AnsweredSource(Engine.GRAPH), similar)
+    return SimilarChannels(places.of(channel_id), scope.since, AnsweredSource(Engine.GRAPH), similar)

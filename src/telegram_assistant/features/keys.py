@@ -1,4 +1,4 @@
-"""Keys for programs: make one, list them, revoke one."""
+"""API keys: create, list, revoke."""
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ log = get_logger()
 
 @dataclass(frozen=True, slots=True)
 class CreatedKey:
-    """A new key, and its secret: it is shown this once."""
+    """A new key and its secret, which is shown only once."""
 
     key: ApiKey
     secret: str
@@ -24,7 +24,7 @@ class CreatedKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyMaker:
-    """Whoever makes a key: with what scopes, for which person, and with which key, if with one."""
+    """The creator of a key: its scopes, its person, and its own key, if it has one."""
 
     actor: str
     scopes: Collection[KeyScope]
@@ -35,16 +35,16 @@ class KeyMaker:
 async def make_key(
     name: str, scopes: Collection[KeyScope], *, maker: KeyMaker, keys: Keys, now: datetime, expires_at: datetime | None = None
 ) -> CreatedKey:
-    """Forbidden when it would open more than its maker may. A key that is made with another one lives no longer than it."""
-    too_many = sorted(set(scopes) - set(maker.scopes))
-    if too_many:
-        raise Forbidden(f"a key cannot open more than its maker may; leave out: {', '.join(too_many)}")
+    """Creates a key. Raises Forbidden if it would have more scopes than its creator. It cannot outlive the key that creates it."""
+    excess = sorted(set(scopes) - set(maker.scopes))
+    if excess:
+        raise Forbidden(f"a key cannot have more scopes than its creator; leave out: {', '.join(excess)}")
     if expires_at is not None and expires_at <= now:
         raise Rejected("a key cannot expire in the past")
     ancestors: tuple[UUID, ...] = ()
     if maker.key_id is not None:
         parent = await _parent(maker.key_id, keys=keys)
-        ancestors, expires_at = (*parent.ancestors, parent.key_id), _within_life_of(parent, expires_at)
+        ancestors, expires_at = (*parent.ancestors, parent.key_id), _limit_expiry(parent, expires_at)
     secret = new_key()
     ordered = [scope for scope in KeyScope if scope in scopes]
     wanted = NewKey(
@@ -62,25 +62,23 @@ async def make_key(
 async def _parent(key_id: UUID, *, keys: Keys) -> ApiKey:
     parent = await keys.find(key_id)
     if parent is None:
-        raise Missing("the key that this one should be made with does not exist any more")
+        raise Missing("the key that should create this one no longer exists")
     if len(parent.ancestors) >= MAX_KEY_GENERATIONS:
-        raise Forbidden(
-            f"this key is the last of {MAX_KEY_GENERATIONS + 1} that were each made with the one before; make the next with an earlier one"
-        )
+        raise Forbidden(f"this key is the last in a chain of {MAX_KEY_GENERATIONS + 1} keys, each created with the one before; use an earlier one")
     return parent
 
 
-def _within_life_of(parent: ApiKey, expires_at: datetime | None) -> datetime | None:
+def _limit_expiry(parent: ApiKey, expires_at: datetime | None) -> datetime | None:
     if parent.expires_at is None or expires_at is None:
         return expires_at or parent.expires_at
     if expires_at > parent.expires_at:
-        raise Rejected(f"a key lives no longer than the key that it is made with: until {parent.expires_at.isoformat()}")
+        raise Rejected(f"a key cannot outlive the key that creates it: it expires at the latest {parent.expires_at.isoformat()}")
     return expires_at
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPage:
-    """Newest first. Without `next`, there are no older ones."""
+    """A page of keys, newest first; `next` is None on the last page."""
 
     keys: tuple[ApiKey, ...]
     next: KeyCursor | None
@@ -93,9 +91,9 @@ async def list_keys(*, keys: Keys, limit: int, before: KeyCursor | None = None) 
 
 
 async def revoke_key(key_id: UUID, *, keys: Keys, tell_change: Callable[[], Awaitable[None]]) -> None:
-    """It, and every key that was made with it, opens nothing from now on; while Redis is away, other processes may remember it for a minute."""
+    """Revokes a key and every key created with it. While Redis is unavailable, other processes may accept it for up to a minute."""
     if not await keys.revoke(key_id):
-        raise Missing("there is no such key, or it was revoked already")
+        raise Missing("there is no such key, or it is already revoked")
     try:
         await tell_change()
     except Busy as busy:

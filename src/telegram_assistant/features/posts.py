@@ -1,4 +1,4 @@
-"""One post in full, and how its text has changed."""
+"""A post with all its details, and the versions of its text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from telegram_assistant.stores.postgres.posts.post_details import PostDetail, Po
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
 
-NO_POST = "there is no such post among those of followed channels"
+NO_POST = "there is no such post in the channels that you follow"
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """A page that the post links to, as far as it was read."""
+    """A page that the post links to, and what was read of it."""
 
     url: str
     status: str
@@ -25,15 +25,15 @@ class ReadPage:
     author: str | None
     published_at: str | None
     found_at: str | None
-    """Where it was found in the end, if not where the link leads."""
+    """The final URL after redirects, if it differs from the link."""
     excerpt: str | None
     why: str | None
-    """It was not read."""
+    """Why it was not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class FullPost:
-    """A post, with what is known of it and what the tenant's policy lets it see of what was understood."""
+    """A post with its details, and the analysis results that the tenant's policy lets it see."""
 
     detail: PostDetail
     link: str
@@ -45,14 +45,14 @@ class FullPost:
 
 @dataclass(frozen=True, slots=True)
 class DescribedVersion:
-    """A version, and what is different from the one before it; the first that is known has nothing to differ from."""
+    """A version and its difference from the one before it; the first known version has none."""
 
     version: PostVersion
     pieces: tuple[Piece, ...]
 
 
 async def post_in_full(post_id: PostId, *, stores: TenantStores) -> FullPost:
-    """Missing where it does not exist for the tenant."""
+    """Raises Missing if the post does not exist for the tenant."""
     detail = await stores.post_details.of(post_id)
     if detail is None:
         raise Missing(NO_POST)
@@ -68,7 +68,7 @@ async def post_in_full(post_id: PostId, *, stores: TenantStores) -> FullPost:
 
 
 async def versions_of(post_id: PostId, *, stores: TenantStores) -> tuple[DescribedVersion, ...]:
-    """In the order in which they were written, the present one last. Missing where the post does not exist for the tenant."""
+    """Returns the versions, oldest first and the current one last. Raises Missing if the post does not exist for the tenant."""
     versions = await stores.post_details.versions(post_id)
     if not versions:
         raise Missing(NO_POST)

@@ -1,4 +1,4 @@
-"""What providers cost: what a tenant may spend each month, and what it has spent by day and model."""
+"""Spending on AI providers: the monthly budget of a tenant, and its usage by day and model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 MAX_MICRO = 10**15
-"""A thousand million units: more is a slip of the finger."""
+"""A billion units: a larger amount is a typing error."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpendingSummary:
-    """The lines of the ledger, the newest day first, and what they come to. Each amount is the tenant's own share."""
+    """Usage by day, newest first, with totals. Each amount is the tenant's own share."""
 
     lines: tuple[UsageLine, ...]
     calls: int
@@ -28,37 +28,37 @@ class SpendingSummary:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStatus:
-    """What may be spent this month and was, in millionths of the unit; None where no budget was set, so nothing is paid for."""
+    """The monthly budget and its use, in millionths of the unit; `budget` is None if none was set: then no paid calls are made."""
 
     budget: SpendingBudget | None
     unit: str
 
 
 async def usage(since: datetime, *, stores: TenantStores, prices: Path | None) -> SpendingSummary:
-    """What a tenant has spent."""
-    return in_sum(await stores.spending.usage(since), unit=read_prices(prices).unit)
+    """Returns the usage of a tenant."""
+    return summarise(await stores.spending.usage(since), unit=read_prices(prices).unit)
 
 
 async def budget(*, stores: TenantStores, prices: Path | None) -> BudgetStatus:
-    """Of one tenant."""
+    """Returns the budget of a tenant."""
     return BudgetStatus(await stores.spending.budget(), read_prices(prices).unit)
 
 
-def in_sum(lines: Sequence[UsageLine], *, unit: str) -> SpendingSummary:
+def summarise(lines: Sequence[UsageLine], *, unit: str) -> SpendingSummary:
     return SpendingSummary(tuple(lines), sum(one.calls for one in lines), sum(one.tokens for one in lines), sum(one.micro for one in lines), unit)
 
 
 def micro_of(money: str) -> int:
-    """An amount as people write it; Rejected where it is none."""
+    """Parses an amount of money into millionths. Raises Rejected if it is not valid."""
     try:
         micro = Decimal(money) * MILLION
     except InvalidOperation as error:
-        raise Rejected(f"{money!r} is no amount; write it like 500 or 12.50") from error
+        raise Rejected(f"{money!r} is not a valid amount; write it like 500 or 12.50") from error
     if not micro.is_finite() or not 0 <= micro <= MAX_MICRO or micro != int(micro):
-        raise Rejected(f"{money!r} is no amount; write it like 500 or 12.50")
+        raise Rejected(f"{money!r} is not a valid amount; write it like 500 or 12.50")
     return int(micro)
 
 
 def money_of(micro: int) -> str:
-    """As people read it."""
+    """Formats millionths as an amount of money."""
     return f"{Decimal(micro) / MILLION:,.4f}"

@@ -1,4 +1,4 @@
-"""Tags: which there are, how a tenant calls them, which its posts carry most, and the posts that carry one."""
+"""Tags: the vocabulary, a tenant's own names for tags, the most used tags, and the posts with a tag."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ MAX_WINDOW = timedelta(days=31)
 
 @dataclass(frozen=True, slots=True)
 class TenantTag:
-    """A tag of the vocabulary, and how the tenant wants it shown."""
+    """A tag of the vocabulary, with the tenant's own name for it."""
 
     language: str
     tag: str
@@ -27,7 +27,7 @@ class TenantTag:
 
 
 async def vocabulary(*, stores: TenantStores, language: str | None = None) -> tuple[TenantTag, ...]:
-    """By language and topic, hidden ones included and marked."""
+    """Returns the tags by language and topic, hidden ones included."""
     choices = {(one.language, one.tag): one for one in await stores.tags.choices()}
     found = []
     for one in await stores.tag_use.vocabulary():
@@ -38,13 +38,13 @@ async def vocabulary(*, stores: TenantStores, language: str | None = None) -> tu
 
 
 async def choose_tag(tag: str, *, stores: TenantStores, shown_as: str | None = None, hidden: bool = False) -> tuple[TenantTag, ...]:
-    """Hide a tag, call it by another name, or with neither show it as it is; in every language that has it. Missing where none has.
+    """Hides or renames a tag, or with neither shows it as it is, in every language that has it. Raises Missing if none has it.
 
-    A name that it had is kept while it is hidden.
+    A hidden tag keeps its name.
     """
     name = None if shown_as is None else tag_in(shown_as)
     if shown_as is not None and name is None:
-        raise Rejected(f"{shown_as!r} is no name for a tag: write one to four words")
+        raise Rejected(f"{shown_as!r} is not a valid name for a tag: write one to four words")
     known = [one for one in await stores.tag_use.vocabulary() if one.tag == tag.casefold()]
     if not known:
         raise Missing(f"there is no tag {tag!r}; `tga tags list` shows them")
@@ -56,22 +56,22 @@ async def choose_tag(tag: str, *, stores: TenantStores, shown_as: str | None = N
 
 
 async def most_used(since: datetime, until: datetime, *, stores: TenantStores, limit: int = 50) -> tuple[TagCount, ...]:
-    """Of posts in that time, under the tenant's names and without what it hides. Rejected for more than a month at once."""
+    """Counts tags of posts in this period, under the tenant's names and without hidden ones. Raises Rejected for more than 31 days."""
     if not timedelta(0) < until - since <= MAX_WINDOW:
-        raise Rejected(f"ask for a time of at most {MAX_WINDOW.days} days that ends after it begins")
+        raise Rejected(f"the period must be at most {MAX_WINDOW.days} days long and end after it begins")
     names = await _names(stores)
     sums: dict[str, TagCount] = {}
     for one in await stores.tag_use.most_used(since, until, limit=MAX_TAGS):
         shown = names.get(one.tag, one.tag)
         if shown is not None:
-            # Two tags under one name: a post or channel that has both counts twice, which is still the right order.
+            # If two tags have one name, a post or channel with both counts twice; the order is still right.
             before = sums.get(shown, TagCount(shown, 0, 0))
             sums[shown] = TagCount(shown, before.posts + one.posts, max(before.channels, one.channels))
     return tuple(sorted(sums.values(), key=lambda one: (-one.posts, one.tag))[:limit])
 
 
 async def posts_by_tag(name: str, *, since: datetime, stores: TenantStores, limit: int = 50, before: Cursor | None = None) -> FeedPage:
-    """The newest first, by the name that the tenant uses. Missing where no tag is called so, or it is hidden."""
+    """Returns posts with a tag, newest first, by the tenant's name for it. Raises Missing if no tag has this name or it is hidden."""
     names: dict[str, str | None] = {one.tag: one.tag for one in await stores.tag_use.vocabulary()}
     names |= await _names(stores)
     tags = [tag for tag, shown in names.items() if shown == name.casefold()]
@@ -82,5 +82,5 @@ async def posts_by_tag(name: str, *, since: datetime, stores: TenantStores, limi
 
 
 async def _names(stores: TenantStores) -> dict[str, str | None]:
-    """How the tenant calls the tags that it has decided about; None for those that it hides."""
+    """Returns the tenant's names of tags that it has renamed or hidden; None for hidden ones."""
     return {one.tag: None if one.hidden else one.shown_as or one.tag for one in await stores.tags.choices()}

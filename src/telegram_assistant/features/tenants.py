@@ -1,4 +1,4 @@
-"""Tenants, for the operator: list, create, suspend, resume; how much each may keep and spend; whose accounts are at risk."""
+"""Tenants, for the operator: list, create, suspend, resume; quotas and budgets; accounts at risk."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class TenantPage:
-    """By name. Without `next`, there are no more."""
+    """A page of tenants, ordered by name; `next` is None on the last page."""
 
     tenants: tuple[TenantSummary, ...]
     next: str | None
@@ -30,7 +30,7 @@ class TenantPage:
 
 @dataclass(frozen=True, slots=True)
 class TenantAccount:
-    """An account, and whose it is."""
+    """An account and its tenant."""
 
     tenant: TenantSummary
     health: AccountHealth
@@ -49,43 +49,43 @@ async def one_tenant(public_id: UUID, *, tenants: TenantOperations) -> TenantSum
 
 
 async def create_tenant(name: str, *, tenants: TenantOperations) -> TenantSummary:
-    """Conflicting where the name is taken."""
+    """Raises Conflicting if the name is taken."""
     if not name.isprintable() or name != name.strip() or not 0 < len(name) <= MAX_NAME_LETTERS:
-        raise Rejected(f"a tenant's name has 1 to {MAX_NAME_LETTERS} printable letters, and no space around them")
+        raise Rejected(f"a tenant's name has 1 to {MAX_NAME_LETTERS} printable characters, without spaces at the ends")
     created = await tenants.create(name)
     if created is None:
-        raise Conflicting(f"there is a tenant {name!r} already")
+        raise Conflicting(f"a tenant {name!r} already exists")
     return await one_tenant(created, tenants=tenants)
 
 
 async def suspend_tenant(public_id: UUID, *, why: str, tenants: TenantOperations, tell_change: Callable[[], Awaitable[None]]) -> TenantSummary:
-    """Its keys are refused, its accounts rest, its subscriptions count no more; everything is kept. `tell_change`: keys are looked up anew."""
+    """Refuses its keys, stops its accounts and ignores its subscriptions; deletes nothing. `tell_change` makes all processes look up keys again."""
     if (await one_tenant(public_id, tenants=tenants)).is_operator:
         raise Conflicting("the operator's own tenant cannot be suspended")
     await tenants.suspend(public_id, why=why)
-    await _tell(tell_change)
+    await _announce_change(tell_change)
     return await one_tenant(public_id, tenants=tenants)
 
 
 async def resume_tenant(public_id: UUID, *, tenants: TenantOperations, tell_change: Callable[[], Awaitable[None]]) -> TenantSummary:
-    """All that rested because of it goes on."""
+    """Ends the suspension."""
     await one_tenant(public_id, tenants=tenants)
     await tenants.resume(public_id)
-    await _tell(tell_change)
+    await _announce_change(tell_change)
     return await one_tenant(public_id, tenants=tenants)
 
 
 async def set_media_quota(public_id: UUID, limit_bytes: int | None, *, tenants: TenantOperations) -> TenantSummary:
-    """How much media a tenant may keep; None: as MEDIA_QUOTA_BYTES says. What is stored already stays."""
+    """Sets a tenant's media quota; None: MEDIA_QUOTA_BYTES applies. Stored media stay."""
     if not await tenants.set_media_quota(public_id, limit_bytes):
         raise Missing("there is no such tenant")
     return await one_tenant(public_id, tenants=tenants)
 
 
 async def set_budget(public_id: UUID, *, micro: int, tokens: int | None, tenants: TenantOperations) -> TenantSummary:
-    """What a tenant may spend each month: the bill is the operator's. What this month has used stays used."""
+    """Sets a tenant's monthly budget; the operator pays the providers. What this month has already used still counts."""
     if not 0 <= micro <= MAX_MICRO:
-        raise Rejected("a budget is at least 0 and at most a thousand million units")
+        raise Rejected("a budget is at least 0 and at most a billion units")
     if not await tenants.set_budget(public_id, micro=micro, tokens=tokens):
         raise Missing("there is no such tenant")
     return await one_tenant(public_id, tenants=tenants)
@@ -94,7 +94,7 @@ async def set_budget(public_id: UUID, *, micro: int, tokens: int | None, tenants
 async def all_accounts(
     *, tenants: TenantOperations, stores_of: Callable[[TenantId], TenantStores], now: datetime, min_risk: Risk = Risk.SAFE
 ) -> tuple[TenantAccount, ...]:
-    """Of every tenant, those at the greatest risk first."""
+    """Returns the accounts of every tenant, those at the greatest risk first."""
     found: list[TenantAccount] = []
     after: str | None = None
     while True:
@@ -109,8 +109,8 @@ async def all_accounts(
     return tuple(sorted(wanted, key=lambda one: -WORST_LAST.index(one.health.verdict.risk)))
 
 
-async def _tell(tell_change: Callable[[], Awaitable[None]]) -> None:
+async def _announce_change(tell_change: Callable[[], Awaitable[None]]) -> None:
     try:
         await tell_change()
     except Busy as busy:
-        log.warning("suspension_not_told", why=str(busy))  # other processes may remember its keys for a minute
+        log.warning("suspension_not_told", why=str(busy))  # other processes may use cached keys for a minute

@@ -1,1 +1,1 @@
-"""The stages of the pipeline, one file each. A stage loads, skips, thinks, saves, tells; everything else is the runtime's."""
+"""The stages of the pipeline, one file each. A stage loads, filters, computes, saves and emits; the runtime does everything else."""

@@ -1,4 +1,4 @@
-"""album_assembler: sum an album up once all its items were looked at. albums.parsed, posts.vision.analyzed -> album.assembled."""
+"""album_assembler: summarises an album once all its items are analysed. albums.parsed, posts.vision.analyzed -> album.assembled."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ from telegram_assistant.streams.stage import stage
 async def album_assembler(
     event: AlbumParsed | PostVisionAnalyzed, *, album_states: AlbumStates, album_summaries: AlbumSummaries
 ) -> AlbumAssembled | None:
-    """Redis says when, PostgreSQL says what: in whatever order items, looks and late items come, the last of them sums up the same."""
+    """Redis tracks which items are complete, PostgreSQL holds their data, so the summary is the same in whatever order events and late items come."""
     if event.grouped_id is None:
         return None
     channel_id, grouped_id = ChannelId(event.channel_id), event.grouped_id
@@ -26,10 +26,10 @@ async def album_assembler(
     else:
         state = await album_states.note(channel_id, grouped_id, looked_at=[event.post.message_id])
     if not state.is_rebuilt:
-        state = await _rebuilt(channel_id, grouped_id, state, album_states, album_summaries)
+        state = await _rebuild_state(channel_id, grouped_id, state, album_states, album_summaries)
     if not (state.is_complete or state.was_assembled or (isinstance(event, AlbumParsed) and event.is_overdue)):
         return None
-    album = await album_summaries.assemble(channel_id, grouped_id, _in_sum)
+    album = await album_summaries.assemble(channel_id, grouped_id, _summarise)
     if album is None:
         return None
     await album_states.note(channel_id, grouped_id, assembled=album.revision)
@@ -39,10 +39,10 @@ async def album_assembler(
     )
 
 
-async def _rebuilt(
+async def _rebuild_state(
     channel_id: ChannelId, grouped_id: int, state: AlbumState, album_states: AlbumStates, album_summaries: AlbumSummaries
 ) -> AlbumState:
-    """What Redis does not know, because the album is new to it or because it has lost everything."""
+    """Loads from PostgreSQL what Redis does not know, because the album is new or Redis has lost its data."""
     known = await album_summaries.load(channel_id, grouped_id)
     if known is None:
         return state
@@ -52,5 +52,5 @@ async def _rebuilt(
     )
 
 
-def _in_sum(album: KnownAlbum) -> Mapping[Tier, Mapping[str, Json]]:
+def _summarise(album: KnownAlbum) -> Mapping[Tier, Mapping[str, Json]]:
     return summarize_album(album.items, album.seen)

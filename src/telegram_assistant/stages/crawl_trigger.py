@@ -1,4 +1,4 @@
-"""crawl_trigger: decide which links of a post are worth reading. posts.tagged -> posts.crawl, for every post."""
+"""crawl_trigger: decides which links of a post to read. posts.tagged -> posts.crawl, for every post."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,9 +20,9 @@ log = get_logger()
 
 @stage(consumes=PostTagged, emits=PostCrawlRequested, batch=100, concurrency=2, timeout_seconds=60)
 async def crawl_trigger(events: list[PostTagged], *, posts: Posts, pages: LinkedPages, crawl_rules: CrawlRules) -> list[PostCrawlRequested]:
-    """Total: one event for each. A post that was tagged again for its pictures has had its links read."""
+    """Emits one event for each post. A post that was tagged again because of its pictures already has its links read."""
     wanted = {event.post: event.revision for event in events if event.trigger is Trigger.INITIAL}
-    to_read = await _judged(wanted, posts=posts, pages=pages, crawl_rules=crawl_rules) if wanted else {}
+    to_read = await _choose_links(wanted, posts=posts, pages=pages, crawl_rules=crawl_rules) if wanted else {}
     return [
         PostCrawlRequested.about(
             event.post,
@@ -35,8 +35,10 @@ async def crawl_trigger(events: list[PostTagged], *, posts: Posts, pages: Linked
     ]
 
 
-async def _judged(wanted: Mapping[PostId, int], *, posts: Posts, pages: LinkedPages, crawl_rules: CrawlRules) -> Mapping[PostId, tuple[str, ...]]:
-    """What is still to be read for each post; whatever goes wrong, the post goes on without its pages."""
+async def _choose_links(
+    wanted: Mapping[PostId, int], *, posts: Posts, pages: LinkedPages, crawl_rules: CrawlRules
+) -> Mapping[PostId, tuple[str, ...]]:
+    """Returns the links that are still to be read for each post. If something fails, the posts continue without their pages."""
     try:
         done = await pages.read_for(list(wanted.items()))
         stored = [one for one in await posts.load([post for post in wanted if post not in done]) if one.deleted_at is None]
@@ -49,13 +51,13 @@ async def _judged(wanted: Mapping[PostId, int], *, posts: Posts, pages: LinkedPa
     except Busy:
         raise
     except Exception:
-        log.exception("links_not_judged", posts=len(wanted), what_to_do="the posts go on without their pages; report it")
+        log.exception("links_not_judged", posts=len(wanted), what_to_do="the posts continue without their pages; report this bug")
         return {}
     return {post: urls for post, urls in to_read.items() if post not in read_before}
 
 
 def _facts(found: Sequence[Decision], urls: Sequence[str], known: Mapping[str, LinkedPage]) -> dict[str, Json]:
-    """Why each link is read or not; and the pages, where all of them were read for another post."""
+    """Returns why each link is read or not; and the pages, if all of them were already read for another post."""
     links: dict[str, Json] = {"links": {one.url: one.verdict.value for one in found}}
     return links | ({"pages": [known[url].as_json(url) for url in urls]} if urls else {})
 
@@ -64,5 +66,5 @@ def _decide(stored: StoredPost, crawl_rules: CrawlRules) -> tuple[Decision, ...]
     try:
         return decide(urls_of(stored.post.text, stored.post.entities), crawl_rules)
     except Exception:
-        log.exception("links_not_judged", post_id=str(stored.post.id), what_to_do="the post goes on without its pages; report it")
+        log.exception("links_not_judged", post_id=str(stored.post.id), what_to_do="the post continues without its pages; report this bug")
         return ()

@@ -1,4 +1,4 @@
-"""graph_indexing: who forwards whom, links where, speaks of whom. posts.indexed -> the graph, nothing told. Search never waits for it."""
+"""graph_indexing: writes forwards, links and names to the graph. posts.indexed -> the graph; emits nothing. Search never waits for it."""
 
 from datetime import UTC, datetime
 
@@ -9,14 +9,14 @@ from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Reb
 from telegram_assistant.streams.stage import stage
 
 PATIENCE_SECONDS = 1800.0
-"""So long posts wait in Redis for a graph that is away."""
+"""How long posts wait in Redis while the graph is unavailable."""
 
 
 @stage(consumes=PostIndexed, batch=200, concurrency=1, timeout_seconds=120, may_lag=True)
 async def graph_indexing(events: list[PostIndexed], *, graph_index: GraphIndex, rebuilds: Rebuilds) -> None:
-    """Whatever the events say, posts are written as they are now.
+    """Writes the current state of each post, not the state at the time of the event.
 
-    After half an hour without an answer they pass, and it is noted that the graph must be made anew: Redis is not filled for it.
+    After half an hour without the graph, posts are skipped and a rebuild of the graph is requested, so that Redis does not fill up.
     """
     try:
         await graph_index.write([event.post for event in events], now=datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""indexing: make posts findable by meaning. posts.enriched, album.assembled -> posts.indexed, for every post."""
+"""indexing: writes posts to the vector index. posts.enriched, album.assembled -> posts.indexed, for every post."""
 
 from telegram_assistant.events import AlbumAssembled, PostEnriched, PostIndexed
 from telegram_assistant.stores.postgres.posts.post_states import PostStates, StateVersion
@@ -10,7 +10,7 @@ UNKNOWN = StateVersion(1, ())
 
 @stage(consumes=(PostEnriched, AlbumAssembled), emits=PostIndexed, batch=100, concurrency=2, timeout_seconds=120)
 async def indexing(events: list[PostEnriched | AlbumAssembled], *, post_states: PostStates, index: VectorIndex | None) -> list[PostIndexed]:
-    """Whatever the events say, posts are indexed as they are now. Without vectors words find them, so they pass."""
+    """Indexes the current state of each post, not the state at the time of the event. Without vectors, posts pass: search by words finds them."""
     posts = list({event.post for event in events})
     versions = await post_states.versions(posts) if index is None else await index.write(posts)
     return [

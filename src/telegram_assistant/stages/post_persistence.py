@@ -1,4 +1,4 @@
-"""post_persistence: complete what follows from a landed post. posts.parsed -> saved, nothing told."""
+"""post_persistence: saves what is derived from a landed post. posts.parsed -> saved; emits nothing."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from telegram_assistant.streams.stage import stage
 async def post_persistence(
     events: list[PostParsed], *, posts: Posts, versions: Versions, media: MediaQueue, media_rules: MediaRules, albums: Albums
 ) -> None:
-    """All from the stored rows: what was deleted meanwhile is passed over, what was edited is taken as it is now."""
+    """Works on the stored rows: skips posts that were deleted meanwhile, and uses the current text of edited ones."""
     stored = await posts.load(list({event.post for event in events}))
     await posts.save_derived([derived_of(one) for one in stored])
     await _compare(stored, versions)
@@ -27,14 +27,14 @@ async def post_persistence(
 
 
 async def _compare(stored: Sequence[StoredPost], versions: Versions) -> None:
-    """What an edit changed is computed here, once, and not when somebody reads it."""
+    """Computes the differences of edits once, here, and not on every read."""
     edited = [one.post.id for one in stored if one.revision > 1]
     if not edited:
         return
     compared = []
     for one in await versions.uncompared(edited):
         compared.append((one, difference(one.before, one.after)))
-        await asyncio.sleep(0)  # each takes milliseconds, two hundred would be noticed
+        await asyncio.sleep(0)  # each takes milliseconds: two hundred would block the event loop
     if compared:
         await versions.keep(compared)
 

@@ -1,4 +1,4 @@
-"""retagging: say again what a post is about, once its pictures were looked at. posts.vision.analyzed -> posts.tagged."""
+"""retagging: tags a post again after its pictures are analysed. posts.vision.analyzed -> posts.tagged."""
 
 from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.events import PostTagged, PostVisionAnalyzed, Trigger, VisionStatus
@@ -10,7 +10,7 @@ from telegram_assistant.understanding.post_tags import Tagger, said_in
 
 @stage(consumes=PostVisionAnalyzed, emits=PostTagged, batch=50, concurrency=4, timeout_seconds=90)
 async def retagging(events: list[PostVisionAnalyzed], *, posts: Posts, enrichments: Enrichments, tagger: Tagger) -> list[PostTagged]:
-    """Only where the pictures add something: a post that shows nothing new keeps its tags, and nothing is told."""
+    """Tags only posts whose pictures add something. The others keep their tags, and no event is emitted."""
     looked = {event.post for event in events if event.status is VisionStatus.ANALYZED}
     added = {row.post_id for row in await enrichments.load(list(looked), Kind.VISION) if said_in(row)} if looked else set()
     if not added:

@@ -1,4 +1,4 @@
-"""tag_persistence: keep what a replayed or foreign event says about a post that has no tags. posts.tagged -> saved, nothing told."""
+"""tag_persistence: saves tags of a replayed or foreign event for a post without tags. posts.tagged -> saved; emits nothing."""
 
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.domain.understanding.vocabulary import MAX_TAGS, language_for
@@ -14,9 +14,9 @@ from telegram_assistant.streams.stage import stage
 async def tag_persistence(
     events: list[PostTagged], *, posts: Posts, enrichments: Enrichments, vocabularies: Vocabularies, ai_policies: AiPolicies
 ) -> None:
-    """Whoever tags saves before telling, so there is rarely anything to do.
+    """A tagging stage saves before it emits, so there is rarely anything to do.
 
-    Posts that do not exist or have changed since, tags outside the vocabulary, and channels that nobody wants understood are passed over.
+    Skips posts that do not exist or have changed since, tags outside the vocabulary, and channels whose policy is off for all tenants.
     """
     said = {event.post: event for event in events if event.tags}
     if not said:

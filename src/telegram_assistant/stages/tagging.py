@@ -1,4 +1,4 @@
-"""tagging: say what every post is about. posts.parsed -> posts.tagged, for every post."""
+"""tagging: tags every post. posts.parsed -> posts.tagged, for every post."""
 
 from telegram_assistant.domain.understanding.policy import Urgency
 from telegram_assistant.errors import Busy
@@ -13,18 +13,18 @@ log = get_logger()
 
 @stage(consumes=PostParsed, emits=PostTagged, batch=100, concurrency=8, timeout_seconds=60)
 async def tagging(events: list[PostParsed], *, posts: Posts, tagger: Tagger) -> list[PostTagged]:
-    """Total: one event for each. It tells the local tags; what a provider says is read from the store by those who may see it."""
-    told: dict[str, tuple[str, ...]] = {}
+    """Emits one event for each post, with the local tags. Tags by a provider are only in the store, for tenants that may see them."""
+    tags: dict[str, tuple[str, ...]] = {}
     try:
         understood = await tagger.tag(await posts.load(list({event.post for event in events})), urgency=Urgency.LIVE)
-        told = {str(post_id): one.local.tags for post_id, one in understood.items() if one.local is not None}
+        tags = {str(post_id): one.local.tags for post_id, one in understood.items() if one.local is not None}
     except Busy:
         raise
     except Exception:
         if len(events) > 1:
-            raise  # they are tried one by one
-        log.exception("not_tagged", post_id=events[0].post_id, what_to_do="the post goes on without tags; report it")
+            raise  # the runtime retries them one by one
+        log.exception("not_tagged", post_id=events[0].post_id, what_to_do="the post continues without tags; report this bug")
     return [
-        PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger=Trigger.INITIAL, tags=told.get(event.post_id, ()))
+        PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger=Trigger.INITIAL, tags=tags.get(event.post_id, ()))
         for event in events
     ]

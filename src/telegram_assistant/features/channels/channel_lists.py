@@ -1,4 +1,4 @@
-"""Lists of channels in files: OPML as feed readers write it, or one name per line."""
+"""Lists of channels in files: OPML, as feed readers write it, or one name per line."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 MAX_CHARACTERS = 5_000_000
 MAX_LISTED = 10_000
 MAX_DEPTH = 20
-"""Folders inside folders. No feed reader writes more than a few."""
+"""Maximum nesting of folders. No feed reader writes more than a few levels."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedChannel:
-    """A line of such a file: how a channel is named, and its folder."""
+    """An entry of such a file: the reference to a channel, and its folder."""
 
     reference: str
     folder: str | None = None
 
 
 def as_opml(channels: Iterable[FollowedChannel], *, title: str) -> str:
-    """Folders are outlines, channels are outlines inside. A private channel has no address, so only its title and id are told."""
+    """Writes folders as outlines and channels as outlines inside them. A private channel has no URL, only a title and an id."""
     root = ET.Element("opml", version="2.0")
     ET.SubElement(ET.SubElement(root, "head"), "title").text = title
     body = ET.SubElement(root, "body")
@@ -38,7 +38,7 @@ def as_opml(channels: Iterable[FollowedChannel], *, title: str) -> str:
 
 
 def read_list(text: str) -> tuple[ListedChannel, ...]:
-    """OPML, or lines; what stands after a # is a remark. Rejected when there is nothing to follow in it."""
+    """Reads OPML, or one reference per line with # comments. Raises Rejected if the text names no channel."""
     if len(text) > MAX_CHARACTERS:
         raise Rejected(f"the file has more than {MAX_CHARACTERS} characters")
     found = tuple(dict.fromkeys(_from_opml(text) if text.lstrip().startswith("<") else _from_lines(text)))
@@ -51,11 +51,11 @@ def read_list(text: str) -> tuple[ListedChannel, ...]:
 
 def _from_opml(text: str) -> Iterator[ListedChannel]:
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise Rejected("the file declares entities of its own; lists of channels need none")
+        raise Rejected("the file declares its own XML entities; lists of channels need none")
     try:
         root = ET.fromstring(text)  # noqa: S314 -- without a DOCTYPE there is nothing to expand
     except ET.ParseError as error:
-        raise Rejected(f"the file is no OPML ({error})") from error
+        raise Rejected(f"the file is not valid OPML ({error})") from error
     body = root.find("body")
     yield from _outlines(body if body is not None else root, None, depth=1)
 

@@ -1,4 +1,4 @@
-"""The fate of requests to follow channels: how far they have come, why they wait, and for how long."""
+"""Requests to follow channels: their state, why they wait, and for how long."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from telegram_assistant.stores.postgres.channels.channel_requests import Channel
 
 @dataclass(frozen=True, slots=True)
 class RequestStatus:
-    """A request, and what to expect of it while it is open."""
+    """A request; while it is open, with its expected course."""
 
     request: ChannelRequest
     expected: Expectation | None
 
     @property
     def reason(self) -> str | None:
-        """Why it waits, or what came of it."""
+        """Why it waits, or its outcome."""
         return self.expected.reason if self.expected else self.request.outcome
 
 
 @dataclass(frozen=True, slots=True)
 class RequestPage:
-    """The newest first. Without `next`, there are no more."""
+    """A page of requests, newest first; `next` is None on the last page."""
 
     requests: tuple[RequestStatus, ...]
     next: RequestCursor | None
@@ -34,7 +34,7 @@ class RequestPage:
 
 @dataclass(frozen=True, slots=True)
 class WaitingKind:
-    """The open requests of one kind, and what to expect of the first and the last of them."""
+    """The open requests of one kind, with the expected course of the first and the last of them."""
 
     kind: RequestKind
     requests: int
@@ -63,7 +63,7 @@ async def some_requests(request_ids: Collection[UUID], *, requests: ChannelReque
 
 
 async def waiting_requests(*, requests: ChannelRequests, now: datetime) -> tuple[WaitingKind, ...]:
-    """What waits, kind by kind."""
+    """Returns the waiting requests by kind."""
     waiting = await requests.waiting()
     if not waiting:
         return ()
@@ -80,7 +80,7 @@ async def _statuses(found: Collection[ChannelRequest], *, requests: ChannelReque
     def expected(one: ChannelRequest) -> Expectation | None:
         if one.position is None:
             return None
-        if one.next_try_at > now:  # somebody serves it at this moment, or has put it off
+        if one.next_try_at > now:  # an account is serving it, or has postponed it
             return Expectation(one.outcome or TAKEN, one.next_try_at, max(one.next_try_at, now))
         return expect(one.kind, one.position, capacity, now=now)
 

@@ -1,4 +1,4 @@
-"""Following channels: what a person may ask for."""
+"""Following channels."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ KINDS = {ReferenceKind.NAME: RequestKind.USERNAME, ReferenceKind.INVITE: Request
 
 @dataclass(frozen=True, slots=True)
 class RequestedChannel:
-    """What became of one reference at once: it is requested, it is followed already, or it is refused. Secrets are shortened."""
+    """The immediate result for one reference: requested, already followed, or refused. Secrets are shortened."""
 
     written: str
     request_id: UUID | None = None
@@ -29,9 +29,9 @@ class RequestedChannel:
 
 
 async def follow(listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
-    """Requests every channel that the tenant does not follow yet. One wrong line does not stop the others.
+    """Requests every channel that the tenant does not follow yet. An invalid reference does not affect the others.
 
-    Whether somebody else follows a channel makes no difference. A channel that is followed gets the options that were given.
+    Whether another tenant follows a channel makes no difference. A channel that the tenant follows already gets the given options.
     """
     lines = [_read(one) for one in listed]
     names = [one.name for one in lines if isinstance(one, Reference) and one.kind is ReferenceKind.NAME]
@@ -60,7 +60,7 @@ async def follow_joined(wanted: Subscription, *, requests: ChannelRequests) -> R
 
 
 def _read(listed: ListedChannel) -> Reference | str:
-    """A reference, or why it is none."""
+    """Returns the parsed reference, or why it is not valid."""
     try:
         return parse_reference(listed.reference)
     except Rejected as error:
@@ -68,19 +68,19 @@ def _read(listed: ListedChannel) -> Reference | str:
 
 
 def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
-    """The one that a person means by its id, @name, link or title; Rejected when it is none or several."""
+    """Returns the channel with this id, @name, link or title. Raises Rejected if none or several match."""
     text = written.strip()
     name = text.rsplit("/", 1)[-1].removeprefix("@").lower()
     found = [one for one in channels if str(one.channel_id) == text or (one.username or "").lower() == name or one.title.lower() == text.lower()]
     if len(found) != 1:
         why = "is not followed" if not found else "names several channels; use the id"
-        raise Rejected(f"{written!r} {why}; `tga channels list` shows what is followed")
+        raise Rejected(f"{written!r} {why}; `tga channels list` shows the followed channels")
     return found[0]
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelPage:
-    """In the order of their ids. Without `next`, there are no more."""
+    """A page of channels, ordered by id; `next` is None on the last page."""
 
     channels: tuple[FollowedChannel, ...]
     next: ChannelId | None
@@ -101,7 +101,7 @@ async def get_followed(channel_id: ChannelId, *, followed: Followed) -> Followed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionUpdate:
-    """What shall be different; None: as it is."""
+    """The settings to change; None leaves a setting as it is."""
 
     folder: str | None = None
     leaves_folder: bool = False
@@ -112,7 +112,7 @@ class SubscriptionUpdate:
 
 
 async def change_followed(channel_id: ChannelId, wanted: SubscriptionUpdate, *, followed: Followed) -> FollowedChannel:
-    """How a channel is followed from now on."""
+    """Changes the settings of a followed channel. Raises Missing if the tenant does not follow it."""
     options = Subscription(
         channel_id=channel_id,
         folder=wanted.folder,

@@ -1,4 +1,4 @@
-"""How complete the followed channels are, in words that a person can read."""
+"""Coverage of followed channels, and a sentence that describes it."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -13,36 +13,36 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 @dataclass(frozen=True, slots=True, order=True)
 class CoveragePlace:
-    """The last channel of a page; the next page is what comes after it."""
+    """The position of the last channel of a page; the next page starts after it."""
 
     title: str
     channel_id: ChannelId
 
 
 def place_of(one: ChannelCoverage) -> CoveragePlace:
-    """Where a channel stands in the list."""
+    """Returns a channel's position in the list."""
     return CoveragePlace(one.title.casefold(), one.channel_id)
 
 
 @dataclass(frozen=True, slots=True)
 class CoveragePage:
-    """A page of channels, and all of them in sum."""
+    """A page of channels, and totals over all channels."""
 
     channels: tuple[ChannelCoverage, ...]
     states: Mapping[CoverageState, int]
     missing_ids: int
     next: CoveragePlace | None
-    """None: there are no more."""
+    """None: this is the last page."""
 
     @property
     def complete(self) -> bool:
-        """Whether every followed channel is."""
+        """Whether every followed channel is complete."""
         return not any(count for state, count in self.states.items() if state is not CoverageState.COMPLETE)
 
 
 @dataclass(frozen=True, slots=True)
 class FullCoverage:
-    """One channel with its ledger; None where nothing was read by an account yet."""
+    """A channel with its ledger; `ledger` is None until an account has read the channel."""
 
     channel: ChannelCoverage
     ledger: Coverage | None
@@ -55,7 +55,7 @@ class FullCoverage:
 async def coverage_of_all(
     *, stores: TenantStores, states: Collection[CoverageState] = (), limit: int | None = None, after: CoveragePlace | None = None
 ) -> CoveragePage:
-    """By title; only those in one of the states, if some are named. The sums are those of all channels."""
+    """Returns channels by title, only those in `states` if any are given. The totals cover all channels."""
     known = await stores.coverage_overview.channels()
     wanted = sorted((one for one in known if not states or one.status.state in states), key=place_of)
     left = [one for one in wanted if after is None or place_of(one) > after]
@@ -66,25 +66,25 @@ async def coverage_of_all(
 
 
 async def coverage_of(channel_id: ChannelId, *, stores: TenantStores) -> FullCoverage:
-    """Missing where the tenant does not follow it."""
+    """Raises Missing if the tenant does not follow the channel."""
     known = await stores.coverage_overview.channels([channel_id])
     if not known:
-        raise Missing("there is no such channel among those that are followed")
+        raise Missing("you do not follow this channel")
     return FullCoverage(known[0], await stores.coverage.of(channel_id))
 
 
 def in_words(one: ChannelCoverage) -> str:
-    """A sentence for a person; times are UTC."""
+    """Describes the coverage in a sentence; times are UTC."""
     status, checked = one.status, f"last checked {one.last_polled_at:%Y-%m-%d %H:%M}" if one.last_polled_at else "never checked"
     since = "ever posted" if one.floor_at is None else f"posted since {one.floor_at:%Y-%m-%d}"
     why = f": {status.why}" if status.why else ""
     until = "" if status.until is None else f" ({'since' if status.state is CoverageState.UNREADABLE else 'until'} {status.until:%Y-%m-%d %H:%M})"
-    said = {
+    sentence = {
         CoverageState.COMPLETE: f"Complete: everything {since} is stored",
         CoverageState.FILLING: "Being filled",
         CoverageState.MISSING: f"{one.missing_ids} message ids are missing",
-        CoverageState.WAITING: "Nothing was read so far",
+        CoverageState.WAITING: "Nothing has been read yet",
         CoverageState.UNREADABLE: "Cannot be read",
         CoverageState.PREVIEW: "The newest posts are stored",
     }[status.state]
-    return f"{said}{why}{until}; {checked}."
+    return f"{sentence}{why}{until}; {checked}."

@@ -1,4 +1,4 @@
-"""Following a folder of one's own account at Telegram, with what is put into it later."""
+"""Following a Telegram folder of an account, with the channels that are added to it later."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,7 +17,7 @@ from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 async def follow_folder(
     title: str, *, tenant: Tenant, account_id: AccountId | None, subscription: Subscription, accounts: Accounts, requests: ChannelRequests
 ) -> RequestedChannel:
-    """An account is asked for it: the one that is named, or any of the tenant's. Its channels get a folder of the same name here."""
+    """Requests the folder from the given account, or from any account of the tenant. Its channels get a folder of the same name here."""
     if account_id is not None and not any(one.account_id == account_id and one.tenant == tenant.name for one in await accounts.all()):
         raise Rejected(f"{tenant.name} has no account {account_id}; `tga accounts list` shows them")
     wanted = replace(subscription, folder=subscription.folder or title)
@@ -26,9 +26,9 @@ async def follow_folder(
 
 
 def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:
-    """The one that a person means by its title or number; Rejected when it is none or several."""
+    """Returns the folder with this title or number. Raises Rejected if none or several match."""
     found = [one for one in folders if one.title.casefold() == written.casefold() or str(one.folder_id) == written]
     if len(found) != 1:
         why = "is not followed" if not found else "names several folders; use the number"
-        raise Rejected(f"folder {written!r} {why}; `tga folders list` shows what is followed")
+        raise Rejected(f"folder {written!r} {why}; `tga folders list` shows the followed folders")
     return found[0]

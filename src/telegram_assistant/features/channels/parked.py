@@ -1,4 +1,4 @@
-"""Channels that rest after too many failures: why, until when, and letting one go on by hand."""
+"""Parked channels: channels that are not read for a while after repeated failures; list and release them."""
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Missing
@@ -7,11 +7,11 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 
 async def parked_channels(*, stores: TenantStores) -> tuple[Parked, ...]:
-    """Those that the tenant follows, the next to be tried first."""
+    """Returns the parked channels that the tenant follows, ordered by the end of their pause."""
     return await stores.parked.all()
 
 
 async def release(channel_id: ChannelId, *, stores: TenantStores) -> None:
-    """It is read at its next turn, and parked again if that fails. Missing where no followed channel of that id is parked."""
+    """Releases a channel: it is read at its next turn, and parked again if that fails. Raises Missing if it is not followed or not parked."""
     if not await stores.parked.release(channel_id):
-        raise Missing("there is no such channel among those that are followed and parked")
+        raise Missing("you do not follow this channel, or it is not parked")

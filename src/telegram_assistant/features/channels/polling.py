@@ -1,4 +1,4 @@
-"""Reading a channel now."""
+"""Reading a channel on demand."""
 
 from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.ids import ChannelId
@@ -8,14 +8,14 @@ from telegram_assistant.stores.postgres.channels.schedule import Schedule
 
 
 async def poll_any(channel_id: ChannelId, *, mode: Mode | None, first: bool, schedule: Schedule) -> None:
-    """For the operator: by whichever account reads the channel."""
+    """For the operator: the account that reads the channel polls it."""
     if not await schedule.ask(channel_id, mode=mode, first=first):
-        raise Missing(f"nobody follows a channel {channel_id}")
+        raise Missing(f"no tenant follows channel {channel_id}")
 
 
 async def poll_own(channel_id: ChannelId, *, mode: Mode | None, first: bool, followed: Followed) -> None:
-    """For a tenant: by an account of its own, so that nobody pays for another's hurry."""
+    """For a tenant: only its own accounts poll the channel, so that no tenant uses up another's budgets."""
     if channel_id not in await followed.some([channel_id]):
         raise Missing(f"you do not follow channel {channel_id}")
     if not await followed.poll(channel_id, mode=mode, first=first):
-        raise Conflicting("you have no account at work that could read it now; the channel is read when its turn comes")
+        raise Conflicting("you have no active account that could read it now; the channel is read when its turn comes")

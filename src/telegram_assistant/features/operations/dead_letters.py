@@ -1,4 +1,4 @@
-"""Dead letters: look at them, send one back to its stage, or let it go."""
+"""Dead letters: list, inspect, replay and discard them."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from telegram_assistant.streams.dead_letters import delete_letter, replay_entry
 
 @dataclass(frozen=True, slots=True)
 class LetterPage:
-    """Newest first. Without `next`, there are no more."""
+    """A page of dead letters, newest first; `next` is None on the last page."""
 
     letters: tuple[DeadLetter, ...]
     next: int | None
 
 
 async def list_letters(*, letters: DeadLetters, stage: str | None = None, limit: int = 100, before: int | None = None) -> LetterPage:
-    """Of one stage, or of all; `before` is the last one of the page above."""
+    """Returns the dead letters of one stage or of all; `before` is the last one of the previous page."""
     found = await letters.newest(stage, limit=limit + 1, before=before)
     return LetterPage(found[:limit], found[limit - 1].dead_letter_id if len(found) > limit else None)
 
 
 async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, partitions: int) -> DeadLetter:
-    """To the stage that buried it, and to no other that reads the same stream."""
+    """Sends it back to the stage that failed, and to no other stage that reads the same stream."""
     letter = await inspect(dead_letter_id, letters=letters)
     channel_id = letter.channel_id or 0
     await replay_entry(redis, stage=letter.stage, stream=letter.stream, payload=letter.payload, channel_id=channel_id, partitions=partitions)
@@ -36,17 +36,17 @@ async def replay(dead_letter_id: int, *, letters: DeadLetters, redis: Redis, par
 
 
 async def discard(dead_letter_id: int, *, letters: DeadLetters, redis: Redis) -> DeadLetter:
-    """Let it go: the post stays as it is, and is not announced again."""
+    """Deletes it. The post stays as it is and is not announced again."""
     letter = await inspect(dead_letter_id, letters=letters)
     revision = None
-    with suppress(ValidationError):  # what was never an event is no post's
+    with suppress(ValidationError):  # a payload that is not an event belongs to no post
         revision = Event.model_validate_json(letter.payload).revision
     await _remove(letter, letters, redis, given_up_revision=revision)
     return letter
 
 
 async def inspect(dead_letter_id: int, *, letters: DeadLetters) -> DeadLetter:
-    """Everything about one of them; Missing where there is none of that number."""
+    """Returns a dead letter with all its details. Raises Missing if there is none with this number."""
     letter = await letters.get(dead_letter_id)
     if letter is None:
         raise Missing(f"there is no dead letter {dead_letter_id}")

@@ -1,4 +1,4 @@
-"""Is everything here that the program needs? One finding per line, each with what to do."""
+"""Checks of `tga doctor`: each returns findings, and problems come with a remedy."""
 
 import asyncio
 import sys
@@ -24,8 +24,8 @@ OLDEST_PYTHON = (3, 12)
 
 
 async def examine_servers(settings: Settings) -> AsyncIterator[Finding]:
-    """All servers are asked at once; their lines come in a fixed order."""
-    asked = [
+    """Checks all servers concurrently and yields findings in a fixed order."""
+    checks = [
         asyncio.create_task(postgres.examine(settings.database)),
         asyncio.create_task(redis.examine(settings.redis)),
         asyncio.create_task(files.examine(settings.files)),
@@ -33,7 +33,7 @@ async def examine_servers(settings: Settings) -> AsyncIterator[Finding]:
         asyncio.create_task(opening.examine(settings.vectors, settings.ai.embeddings_model_in_force)),
         asyncio.create_task(sandbox_check.examine(settings.crawl)),
     ]
-    for answer in asked:
+    for answer in checks:
         for finding in await answer:
             yield finding
     for finding in [*telegram.examine(settings.telegram), *examine_understanding(settings), examine_operator_key(settings)]:
@@ -41,14 +41,14 @@ async def examine_servers(settings: Settings) -> AsyncIterator[Finding]:
 
 
 async def examine_running(settings: Settings, hosts: Mapping[CheckedRole, str]) -> AsyncIterator[Finding]:
-    """The roles that run now, asked over HTTP; `hosts` says where one runs that is not on this machine."""
+    """Checks the running roles over HTTP; `hosts` names the hosts of roles that do not run on this machine."""
     expected = Expectations(settings.parser.interval_seconds, await postgres.has_unique_posts(settings.database))
     async for finding in examine_installation(addresses_of(settings.http, hosts), expected=expected, now=datetime.now(UTC)):
         yield finding
 
 
 def examine_machine() -> list[Finding]:
-    """What is here before any server is asked."""
+    """Checks this machine, without connecting to any server."""
     running = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info < OLDEST_PYTHON:
         python = bad("python", f"Python {running} is too old", remedy="use Python 3.12 or newer")
@@ -58,16 +58,16 @@ def examine_machine() -> list[Finding]:
 
 
 def examine_understanding(settings: Settings) -> list[Finding]:
-    """What can be understood here, and by whom."""
+    """Checks AI providers and local models."""
     local = settings.ai.embeddings_model_in_force if settings.ai.embeddings is EmbeddingSource.LOCAL else None
     return [*providers.examine(settings), *understanding.examine(settings.ai.models, local)]
 
 
 def examine_operator_key(settings: Settings) -> Finding:
-    """It opens everything of the operator's tenant, so nobody may be able to guess it."""
+    """Checks that the operator's key cannot be guessed: it gives full access to the operator's tenant."""
     key = settings.http.operator_key.get_secret_value()
     if not key:
-        return off("operator key", "OPERATOR_KEY is empty: health details and metrics answer this machine only")
+        return off("operator key", "OPERATOR_KEY is empty: health details and metrics are served to this machine only")
     weakness = weakness_of_operator_key(key)
     if weakness:
         return bad("operator key", f"OPERATOR_KEY can be guessed: it {weakness}", remedy="set it to what `tga keys operator` prints")

@@ -1,4 +1,4 @@
-"""Making the graph anew from PostgreSQL while questions go on, by request or because it has missed something."""
+"""Rebuilds the graph from PostgreSQL while queries continue, on request or because it may have missed posts."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ PART = "graph"
 async def rebuild_graph(
     *, index: GraphIndex, states: PostStates, rebuilds: Rebuilds, outbox: Outbox, owner: str, stopping: asyncio.Event, batch: int = AT_ONCE
 ) -> bool:
-    """Of the posts of the last 90 days."""
+    """Rebuilds the graph from the posts of the last 90 days."""
     work = _Generation(index, states, outbox, batch)
     return await rebuild(Projection.GRAPH, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping)
 
 
 @dataclass(frozen=True, slots=True)
 class _Generation:
-    """A new one is filled beside the one that answers."""
+    """A new generation, filled beside the one that answers queries."""
 
     index: GraphIndex
     states: PostStates
@@ -58,9 +58,9 @@ class _Generation:
 async def keep_graph(
     stopping: asyncio.Event, *, index: GraphIndex | None, states: PostStates, rebuilds: Rebuilds, outbox: Outbox, owner: str, health: Health
 ) -> None:
-    """Do what people ask to be made anew, and what nobody must ask for: see `_want_what_is_missing`.
+    """Runs requested rebuilds, and requests those that are needed: see `_request_needed_rebuild`.
 
-    Who runs without a graph forgets that it was ever complete, so whoever turns it on again makes it anew.
+    A worker without a graph deletes the record that it was complete, so the graph is rebuilt when it is turned on again.
     """
     if index is None:
         await rebuilds.forget(Projection.GRAPH)
@@ -69,7 +69,7 @@ async def keep_graph(
         return
     while not stopping.is_set():
         try:
-            known = await _want_what_is_missing(index=index, rebuilds=rebuilds, outbox=outbox)
+            known = await _request_needed_rebuild(index=index, rebuilds=rebuilds, outbox=outbox)
             health.report(PART, State.OK, used="neo4j", is_filled=known.shown is not None, is_being_rebuilt=known.building is not None)
             await rebuild_graph(index=index, states=states, rebuilds=rebuilds, outbox=outbox, owner=owner, stopping=stopping)
         except Busy as busy:
@@ -77,8 +77,8 @@ async def keep_graph(
         await sleep_unless(stopping, LOOK_EVERY_SECONDS)
 
 
-async def _want_what_is_missing(*, index: GraphIndex, rebuilds: Rebuilds, outbox: Outbox) -> Generations:
-    """A graph that was off or away for too long answers nothing until it is made anew; one that Redis may have kept something from goes on."""
+async def _request_needed_rebuild(*, index: GraphIndex, rebuilds: Rebuilds, outbox: Outbox) -> Generations:
+    """A graph that was off or unavailable for too long is hidden until it is rebuilt. One that may have missed events after a loss of Redis stays."""
     known = await index.graph.generations()
     is_known = await rebuilds.look(Projection.GRAPH) is not None
     if not is_known:

@@ -1,4 +1,4 @@
-"""The store of files in order: orphans removed, missing bytes fetched once more, what was skipped looked at again."""
+"""Upkeep of the media store: deletes orphans, downloads missing files again, and reconsiders skipped files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from telegram_assistant.stores.postgres.media.upkeep import SETTLED_HOURS, Media
 from telegram_assistant.telemetry.metrics import MEDIA_SWEPT
 
 FEW, SHARE = 20, 0.2
-"""More than so many and such a share of all: then it is not the store that is wrong, but the settings."""
+"""If more than FEW files and more than SHARE of all are wrong, the settings are wrong, not the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """What was put right."""
+    """The number of files that were checked, deleted, and found missing."""
 
     files: int
     orphans: int
@@ -26,12 +26,12 @@ class SweepResult:
 
 
 async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool = False) -> SweepResult:
-    """Rejected when far too much is missing or unknown: that is a wrong bucket or folder, or another database."""
+    """Raises Rejected if very many files are missing or unknown: then the bucket, the folder or the database is the wrong one."""
     unused = await _remove_unused(files, upkeep)
-    orphans, missing, seen = await _compared(files, upkeep, now)
+    orphans, missing, seen = await _compare(files, upkeep, now)
     for what, count in (("unknown to the database", len(orphans)), ("missing in the store", len(missing))):
         if count > FEW and count > SHARE * (seen + len(missing)) and not force:
-            raise Rejected(f"{count} of {seen + len(missing)} files are {what}; look at S3_BUCKET or FILES_DIR, then `tga media sweep --force`")
+            raise Rejected(f"{count} of {seen + len(missing)} files are {what}; check S3_BUCKET or FILES_DIR, then `tga media sweep --force`")
     await files.delete(orphans)
     await upkeep.lost(missing)
     for what, count in (("orphan", len(orphans)), ("unused", unused), ("missing", len(missing))):
@@ -40,7 +40,7 @@ async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool
 
 
 async def _remove_unused(files: Files, upkeep: MediaUpkeep) -> int:
-    """Bytes that no post shows any more. First nobody may refer to them, then they go, then their rows."""
+    """Deletes files that no post uses: first it blocks new references, then it deletes the files, then their rows."""
     removed = 0
     while unused := await upkeep.begin_removing():
         await files.delete(unused)
@@ -49,8 +49,8 @@ async def _remove_unused(files: Files, upkeep: MediaUpkeep) -> int:
     return removed
 
 
-async def _compared(files: Files, upkeep: MediaUpkeep, now: datetime) -> tuple[Sequence[bytes], Sequence[bytes], int]:
-    """Orphans, what is missing, and how many files were seen. A 256th of all at a time, so that memory stays small."""
+async def _compare(files: Files, upkeep: MediaUpkeep, now: datetime) -> tuple[Sequence[bytes], Sequence[bytes], int]:
+    """Returns orphans, missing files, and the number of files seen. It compares a 256th of all at a time, to limit memory."""
     orphans: list[bytes] = []
     missing: list[bytes] = []
     seen = 0
@@ -65,7 +65,7 @@ async def _compared(files: Files, upkeep: MediaUpkeep, now: datetime) -> tuple[S
 
 
 async def reconsider(*, media: MediaQueue, upkeep: MediaUpkeep, rules: MediaRules) -> int:
-    """Files that were skipped because of size, quota, wishes or settings, as it is now; how many are wanted after all."""
+    """Decides again about files skipped because of size, quota, subscriptions or settings. Returns how many are wanted now."""
     skipped = await upkeep.reconsidered(rules)
     terms = await media.terms(list({one.post_id.channel_id for one in skipped}), quota_bytes=rules.quota_bytes)
     wanted = [

@@ -1,4 +1,4 @@
-"""Is a running installation ready for production? Smoke tests of its roles, and the eight points of its readiness list."""
+"""Production readiness of a running installation: smoke tests of its roles, and the eight points of the readiness list."""
 
 import asyncio
 import math
@@ -23,18 +23,18 @@ PANEL_SERIES = {
     "Forced Historical Count": "parser_mode_forced_total",
     "Scheduler Freshness": "scheduler_last_tick_ts_seconds",
 }
-"""Of the dashboard: what each panel is drawn from."""
+"""The metric behind each panel of the dashboard."""
 ALERT_SERIES = {
     "HWM Age Critical": "parser_hwm_age_seconds",
     "Scheduler Stale": "scheduler_last_tick_ts_seconds",
     "High Parsing Latency": "parsing_duration_seconds_bucket",
 }
-ABSENT_WHILE_ALL_IS_WELL = {"parser_hwm_age_seconds"}
-"""It has a series only while a channel is half read."""
+ABSENT_WHEN_HEALTHY = {"parser_hwm_age_seconds"}
+"""It has a series only while a channel is partly read."""
 
 
 class CheckedRole(StrEnum):
-    """A role that is asked."""
+    """A role that is checked."""
 
     INGEST = "ingest"
     WORKER = "worker"
@@ -43,7 +43,7 @@ class CheckedRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """What is known without asking the roles."""
+    """Facts that come from the settings and the database, not from the roles."""
 
     interval_seconds: int
     posts_are_unique: bool
@@ -51,8 +51,8 @@ class Expectations:
 
 
 def addresses_of(http: HttpSettings, hosts: Mapping[CheckedRole, str] | None = None) -> dict[CheckedRole, RoleAddress]:
-    """Where this installation's settings say that its roles answer; `hosts` names other machines."""
-    here = "127.0.0.1" if http.host in {"", "0.0.0.0", "::"} else http.host  # noqa: S104 -- it is asked, not listened on
+    """Returns the addresses of the roles according to the settings; `hosts` names roles on other machines."""
+    here = "127.0.0.1" if http.host in {"", "0.0.0.0", "::"} else http.host  # noqa: S104 -- an address to connect to, not to listen on
     key = http.operator_key.get_secret_value()
     ports = {
         CheckedRole.INGEST: (http.ingest_port, http.ingest_operations_port),
@@ -66,7 +66,7 @@ def addresses_of(http: HttpSettings, hosts: Mapping[CheckedRole, str] | None = N
 
 
 async def examine_installation(addresses: Mapping[CheckedRole, RoleAddress], *, expected: Expectations, now: datetime) -> AsyncIterator[Finding]:
-    """One line for each check; all roles are asked at once."""
+    """Yields one finding per check. All roles are asked concurrently."""
     answers = await asyncio.gather(*(role_status(address) for address in addresses.values()), return_exceptions=True)
     for role, answer in zip(addresses, answers, strict=True):
         match answer:
@@ -91,7 +91,7 @@ def _role(role: CheckedRole, status: RoleStatus) -> Finding:
         return bad(subject, f"/health says {said}", remedy="/health/details names the part that fails, and why")
     if status.obstacles:
         why = "; ".join(f"{name}: {obstacle}" for name, obstacle in status.obstacles.items())
-        return bad(subject, f"/ready says no: {why}", remedy="mend what it names; `tga doctor` says how")
+        return bad(subject, f"/ready is failing: {why}", remedy="fix what it names; `tga doctor` says how")
     return ok(subject, f"alive and ready, version {status.health['version']}")
 
 
@@ -101,7 +101,7 @@ def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
     for name, part in parts.items():
         if part["status"] not in {"ok", "starting"}:
             detail = f": {part['detail']}" if part.get("detail") else ""
-            yield bad(name, f"{part['status']} since {part['since']}{detail}", remedy=f"look into the log of the {role} role for {name!r}")
+            yield bad(name, f"{part['status']} since {part['since']}{detail}", remedy=f"search the log of the {role} role for {name!r}")
     if role is CheckedRole.WORKER:
         stages = [name for name in parts if name.startswith("stage ")]
         running = [name for name in stages if parts[name]["status"] == "ok"]
@@ -112,7 +112,7 @@ def _parts(role: CheckedRole, status: RoleStatus) -> Iterator[Finding]:
 
 
 def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> Iterator[Finding]:
-    """The eight points, in their order; the smoke tests' limits stand where they belong."""
+    """Yields the eight points in order, with the limits of the smoke tests, and then the latency."""
     metrics = ingest.metrics
     yield _scheduler(ingest)
     yield _tick(metrics, interval_seconds=expected.interval_seconds, now=now)
@@ -121,7 +121,7 @@ def _readiness(ingest: RoleStatus, *, expected: Expectations, now: datetime) -> 
         yield ok("4 no duplicates", "the database refuses a second row for the same post")
     else:
         yield bad("4 no duplicates", "the table of posts has no unique key over channel and message", remedy="run `tga migrate`")
-    yield _half_read(metrics)
+    yield _partly_read(metrics)
     yield _exported("6 dashboard", "panels", PANEL_SERIES, metrics)
     yield _exported("7 alerts", "alerts", ALERT_SERIES, metrics)
     yield _forced(metrics)
@@ -133,68 +133,70 @@ def _scheduler(ingest: RoleStatus) -> Finding:
     if said == "ok":
         return ok(subject, "/health says ok")
     return bad(
-        subject, f"/health says {said}", remedy="`tga scheduler status` says why; `tga accounts list` and `tga channels list`: can anything be read?"
+        subject,
+        f"/health says {said}",
+        remedy="`tga scheduler status` shows why; check `tga accounts list` and `tga channels list`: there may be nothing to read",
     )
 
 
 def _tick(metrics: Metrics, *, interval_seconds: int, now: datetime) -> Finding:
     subject, last = "2 tick", metrics.largest("scheduler_last_tick_ts_seconds")
-    remedy = "does Redis answer, and who holds the lock? `tga scheduler status`"
+    remedy = "check that Redis answers, and which instance holds the lock: `tga scheduler status`"
     if not last:
-        return bad(subject, "there was none so far", remedy=remedy)
+        return bad(subject, "there has been no tick yet", remedy=remedy)
     age = max(0.0, now.timestamp() - last)
-    said = f"the last one was {age:.0f} s ago; one is due every {interval_seconds} s"
+    said = f"the last tick was {age:.0f} s ago; one is due every {interval_seconds} s"
     return ok(subject, said) if age < 2 * interval_seconds else bad(subject, said, remedy=remedy)
 
 
 def _news(metrics: Metrics) -> Finding:
-    """posts_parsed_total grows with new posts only: what is read again counts as an empty run."""
+    """posts_parsed_total counts new posts only: a run that reads known posts again counts as empty."""
     subject = "3 news"
     posts, pushed = (
         metrics.total(name, **labels) or 0 for name, labels in (("posts_parsed_total", {"mode": "incremental"}), ("push_posts_total", {}))
     )
     runs = {status: metrics.total("parser_runs_total", mode="incremental", status=status) or 0 for status in ("ok", "empty", "flood", "failed")}
-    said = f"{posts:.0f} new posts ({pushed:.0f} pushed) in {runs['ok']:.0f} incremental runs; {runs['empty']:.0f} runs found none, and counted none"
+    said = f"{posts:.0f} new posts ({pushed:.0f} pushed) in {runs['ok']:.0f} incremental runs; {runs['empty']:.0f} runs found none"
     if posts > pushed and not runs["ok"] + runs["flood"] + runs["failed"]:
-        return bad(subject, said, remedy="posts were counted that no run can have stored: report it")
+        return bad(subject, said, remedy="posts were counted that no run can have stored: report this bug")
     if not posts:
-        return warning(subject, said, remedy="wait for the first new post; `tga channels coverage` says what is read")
+        return warning(subject, said, remedy="wait for the first new post; `tga channels coverage` shows what is read")
     return ok(subject, said)
 
 
-def _half_read(metrics: Metrics) -> Finding:
+def _partly_read(metrics: Metrics) -> Finding:
     subject, age = "5 crash recovery", metrics.largest("parser_hwm_age_seconds") or 0.0
     if not age:
-        return ok(subject, "no channel is half read")
-    said = f"a channel is half read for {age:.0f} s"
-    remedy = "its next run goes on where the last one ended; `tga channels coverage` says why it does not"
+        return ok(subject, "no channel is partly read")
+    said = f"a channel has been partly read for {age:.0f} s"
+    remedy = "its next run continues where the last one ended; `tga channels coverage` shows why it has not"
     if age < MAX_HWM_AGE_SECONDS:
         return ok(subject, f"{said}, under {MAX_HWM_AGE_SECONDS:.0f} s")
     return (bad if age > ALERT_HWM_AGE_SECONDS else warning)(subject, said, remedy=remedy)
 
 
 def _exported(subject: str, what: str, series: Mapping[str, str], metrics: Metrics) -> Finding:
-    known = {sample.name for sample in metrics.samples} | ABSENT_WHILE_ALL_IS_WELL
-    blind = [name for name, one in series.items() if one not in known]
-    if blind:
-        return bad(subject, f"nothing is exported for: {', '.join(blind)}", remedy="does an older version run? Restart the ingest role")
-    return ok(subject, f"what its {len(series)} {what} need is exported ({', '.join(series)})")
+    known = {sample.name for sample in metrics.samples} | ABSENT_WHEN_HEALTHY
+    missing = [name for name, one in series.items() if one not in known]
+    if missing:
+        return bad(subject, f"no metric is exported for: {', '.join(missing)}", remedy="an older version may be running: restart the ingest role")
+    return ok(subject, f"the metrics of all {len(series)} {what} are exported ({', '.join(series)})")
 
 
 def _forced(metrics: Metrics) -> Finding:
     subject, forced = "8 stale channels", metrics.total("parser_mode_forced_total", reason="stale_lpa")
     if forced is None:
-        return bad(subject, "parser_mode_forced_total is not exported", remedy="does an older version run? Restart the ingest role")
-    said = f"{forced:.0f} were read in historical mode because nobody had read them for LPA_MAX_AGE_HOURS"
-    return ok(subject, said) if not forced else warning(subject, said, remedy="after an outage that is right; else look for accounts that are away")
+        return bad(subject, "parser_mode_forced_total is not exported", remedy="an older version may be running: restart the ingest role")
+    said = f"{forced:.0f} were read in historical mode because they had not been read for LPA_MAX_AGE_HOURS"
+    return ok(subject, said) if not forced else warning(subject, said, remedy="this is normal after an outage; otherwise check for inactive accounts")
 
 
 def _latency(metrics: Metrics) -> Finding:
     subject, p95 = "parsing latency", metrics.quantile("parsing_duration_seconds", 0.95)
     if p95 is None:
-        return warning(subject, "no run has ended so far", remedy="wait for the first one")
+        return warning(subject, "no run has finished yet", remedy="wait for the first one")
     said = "over ten minutes" if math.isinf(p95) else f"at most {p95:g} s"
-    remedy = "load of PostgreSQL and ingest; lower PARSER_MAX_CONCURRENCY; a slow proxy"
+    remedy = "check the load of PostgreSQL and ingest and the proxy; lower PARSER_MAX_CONCURRENCY"
     if p95 <= MAX_P95_SECONDS:
         return ok(subject, f"95 of 100 runs take {said}")
     return (bad if p95 > ALERT_P95_SECONDS else warning)(subject, f"95 of 100 runs take {said}", remedy=remedy)

@@ -1,4 +1,4 @@
-"""Making an index anew from PostgreSQL, while searches go on with the one that is there: the same for every index."""
+"""Rebuilds an index from PostgreSQL while searches use the existing one. The procedure is the same for every index."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,33 +17,33 @@ LEASE = timedelta(seconds=120)
 
 
 class ProjectionRebuild(Protocol):
-    """How one projection is made anew."""
+    """The steps of rebuilding one projection."""
 
     async def has(self, target: str) -> bool:
-        """Whether what somebody began to fill is still there."""
+        """Whether this unfinished target still exists."""
         ...
 
     async def prepare(self) -> str:
-        """Something new to fill; what was begun before and never used goes. Empty: what is in use."""
+        """Creates a target and deletes unfinished ones. Returns an empty string if the target is the index in use."""
         ...
 
     async def after(self, last: PostId | None) -> Sequence[PostId]:
-        """The posts that come next; none: that was all."""
+        """Returns the next posts; none at the end."""
         ...
 
     async def write(self, posts: Sequence[PostId], target: str) -> None: ...
 
     async def switch(self, target: str) -> None:
-        """Whoever asks sees it from one moment to the next."""
+        """Makes the target the one that queries use, atomically."""
         ...
 
 
 async def rebuild(
     projection: Projection, work: ProjectionRebuild, *, states: PostStates, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event
 ) -> bool:
-    """Do what is wanted, or go on where another process died. False: nothing was wanted, or it is not finished yet.
+    """Runs a requested rebuild, or continues that of a process that died. Returns False if none was requested or it is not finished.
 
-    Whatever is stored meanwhile goes into both; what was read before and written after it is noticed and mended.
+    Posts stored meanwhile are written to both indexes. If a rebuild writes an outdated state over a newer one, this is detected and repaired.
     """
     claimed = await rebuilds.claim(projection, owner=owner, lease=LEASE)
     if claimed is None:

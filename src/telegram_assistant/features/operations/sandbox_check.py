@@ -1,4 +1,4 @@
-"""`tga doctor` about the sandbox: which protection this kernel gives to what strangers' content runs in."""
+"""Checks of `tga doctor` for the sandbox: how well this kernel isolates the processes that open untrusted content."""
 
 from telegram_assistant.domain.diagnosis import Finding, bad, ok, warning
 from telegram_assistant.domain.understanding.pages import Unreadable
@@ -14,7 +14,7 @@ KERNEL = "use Linux 6.7 or newer with Landlock (CONFIG_LSM or lsm= names it) and
 
 
 async def examine(crawl: CrawlSettings) -> list[Finding]:
-    """Starts a real sandboxed process, and asks the running crawler if there is one."""
+    """Starts a real sandboxed process, and asks the running crawler, if there is one."""
     return [await _examine_readers(), *await _examine_browser(crawl)]
 
 
@@ -22,10 +22,10 @@ async def _examine_readers() -> Finding:
     try:
         protection = await probe(parser_rules())
     except (OSError, TimeoutError, ValueError) as error:
-        what = f"no sandboxed process can be started ({type(error).__name__}), so no page and no picture is read"
-        return bad(READERS, what, remedy="see whether this Python and its packages can be read by this user")
+        what = f"no sandboxed process can be started ({type(error).__name__}), so no pages and pictures are read"
+        return bad(READERS, what, remedy="check that this user can read this Python and its packages")
     if protection.reachable:
-        what = f"readers of pages and pictures reach {', '.join(protection.reachable)}; not in force: {', '.join(protection.missing)}"
+        what = f"readers of pages and pictures can reach {', '.join(protection.reachable)}; not in force: {', '.join(protection.missing)}"
         return warning(READERS, what, remedy=KERNEL)
     return ok(READERS, f"readers of pages and pictures: empty environment, {protection.in_words()}; no files, no network")
 

@@ -1,4 +1,4 @@
-"""Making the words of posts anew by request."""
+"""Rebuilds the word index on request."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ NEXT_TEXT = "post_search_next"
 async def rebuild_text(
     *, word_index: WordIndex, posts: Posts, states: PostStates, rebuilds: Rebuilds, owner: str, stopping: asyncio.Event, batch: int = AT_ONCE
 ) -> bool:
-    """Of all posts."""
+    """Rebuilds the word index of all posts."""
     work = _Text(word_index, posts, states, batch)
     return await rebuild(Projection.TEXT, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping)
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """Into a table beside the one that is searched."""
+    """Writes into a table beside the one that is searched."""
 
     word_index: WordIndex
     posts: Posts
@@ -44,7 +44,7 @@ class _Text:
         return await self.states.after(last, limit=self.batch)
 
     async def write(self, posts: Sequence[PostId], target: str) -> None:
-        del target  # there is one
+        del target  # there is only one table
         await self.word_index.fill(await self.posts.load(posts))
 
     async def switch(self, target: str) -> None:

@@ -1,4 +1,4 @@
-"""Making the vectors anew, by request or because posts have none yet, and telling how they are."""
+"""Rebuilds vectors, on request or because posts have none yet, and reports their state."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ PART = "vectors"
 async def rebuild_vectors(
     *, index: VectorIndex, states: PostStates, rebuilds: Rebuilds, model: str, owner: str, stopping: asyncio.Event, batch: int = AT_ONCE
 ) -> bool:
-    """Of all posts, by the model in force."""
+    """Rebuilds the vectors of all posts with the model in force."""
     work = _Vectors(index, states, model, batch)
     return await rebuild(Projection.VECTORS, work, states=states, rebuilds=rebuilds, owner=owner, stopping=stopping)
 
 
 @dataclass(frozen=True, slots=True)
 class _Vectors:
-    """Into a new collection. Empty: there is none of this model yet, so posts make the first one, and it is seen at once."""
+    """Writes into a new collection. An empty target means that the model has no collection yet: the first write creates it, in use at once."""
 
     index: VectorIndex
     states: PostStates
@@ -42,7 +42,7 @@ class _Vectors:
     async def prepare(self) -> str:
         collections = await self.index.vectors.collections()
         for left in (name for name, shown in collections.items() if shown is None):
-            await self.index.vectors.drop(left)  # somebody began to fill it and gave up
+            await self.index.vectors.drop(left)  # an unfinished rebuild left it
         space = _space_in_force(collections, self.model)
         if space is None:
             return ""
@@ -57,7 +57,7 @@ class _Vectors:
         await self.index.write(posts, into=target or None, urgency=Urgency.BACKFILL)
 
     async def switch(self, target: str) -> None:
-        """Then all others go, those of other models too."""
+        """Switches, then deletes all other collections, those of other models too."""
         collections = await self.index.vectors.collections()
         space = _space_in_force(collections, self.model)
         if space is None:
@@ -77,9 +77,9 @@ def _space_in_force(collections: Mapping[str, str | None], model: str) -> Space 
 async def keep_vectors(
     stopping: asyncio.Event, *, index: VectorIndex | None, states: PostStates, rebuilds: Rebuilds, model: str, owner: str, fills: bool
 ) -> None:
-    """Do what people ask to be made anew; where `fills`, also give vectors to posts that were stored while vectors were off.
+    """Runs requested rebuilds. With `fills`, it also makes vectors for posts that were stored while vectors were off.
 
-    A worker without vectors forgets that they were ever complete, so the next one with vectors fills them.
+    A worker without vectors deletes the record that they were complete, so the next worker with vectors fills them.
     """
     if index is None:
         await rebuilds.forget(Projection.VECTORS)
@@ -93,7 +93,7 @@ async def keep_vectors(
 
 
 async def report_vectors(stopping: asyncio.Event, *, index: VectorIndex | None, rebuilds: Rebuilds, model: str, health: Health) -> None:
-    """Tell how the vectors are, also while they are made anew."""
+    """Reports the state of the vectors to health, also during a rebuild."""
     if index is None:
         health.report(PART, State.OK, used="off")
         await stopping.wait()

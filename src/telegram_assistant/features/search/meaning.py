@@ -1,4 +1,4 @@
-"""The half of a search that goes by meaning; it may be away, and then says why."""
+"""The semantic part of a search. If it is unavailable, it says why."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ log = get_logger()
 
 NEAREST = 50
 MIN_SCORE = 0.25
-"""What is less alike than that is about something else."""
+"""Posts with a lower similarity are about something else."""
 MEANING_SECONDS = 2.0
 
 
 class WordsOnly(StrEnum):
-    """Why meaning had no part in an answer."""
+    """Why a search did not use meaning, or not for all posts (`filling`)."""
 
     OFF = "off"
     AWAY = "away"
@@ -33,22 +33,22 @@ class WordsOnly(StrEnum):
     NO_BUDGET = "no_budget"
     NO_MODEL = "no_model"
     FILLING = "filling"
-    """Meaning had its part, but some posts have no vector yet."""
+    """Meaning was used, but some posts have no vector yet."""
 
     @property
     def words(self) -> str:
-        """For people, with what to do."""
+        """The reason as a sentence, with what to do about it."""
         return _WHY[self]
 
 
 _WHY = {
     WordsOnly.OFF: "only words were searched: vectors are off (set QDRANT_URL or VECTORS_DIR)",
-    WordsOnly.AWAY: "only words were searched: the vectors cannot be reached now",
-    WordsOnly.SLOW: "only words were searched: the vectors took too long",
-    WordsOnly.POLICY: "only words were searched: your policy for these channels lets no model understand them",
-    WordsOnly.NO_BUDGET: "only words were searched: the budget for questions is used up",
-    WordsOnly.FILLING: "some posts have no vector yet and were found by their words only; `tga rebuild vectors` shows how far it is",
-    WordsOnly.NO_MODEL: "only words were searched: no model could read the question (`tga doctor` says more)",
+    WordsOnly.AWAY: "only words were searched: the vector store is unavailable",
+    WordsOnly.SLOW: "only words were searched: the vector store took too long",
+    WordsOnly.POLICY: "only words were searched: your AI policy for these channels is off",
+    WordsOnly.NO_BUDGET: "only words were searched: the budget for queries is used up",
+    WordsOnly.FILLING: "some posts have no vector yet and were searched by words only; `tga rebuild vectors` shows the progress",
+    WordsOnly.NO_MODEL: "only words were searched: no model could process the query (`tga doctor` shows details)",
 }
 _BECAUSE = {FallbackReason.POLICY: WordsOnly.POLICY, FallbackReason.NO_BUDGET: WordsOnly.NO_BUDGET, FallbackReason.BUSY: WordsOnly.SLOW}
 
@@ -63,7 +63,7 @@ async def nearest_posts(
     index: MeaningSearch | None,
     patience_seconds: float,
 ) -> tuple[Sequence[PostId], WordsOnly | None]:
-    """The nearest first; and why there are none, or not all of them."""
+    """Returns the nearest posts first; and why there are none, or not all of them."""
     followed = scope.in_force
     if index is None or not query.meaning or not followed.policies:
         return (), WordsOnly.OFF if query.meaning and index is None else None
@@ -95,7 +95,7 @@ async def nearest_posts(
 
 
 def _reach(followed: PoliciesInForce, channels: Sequence[ChannelId] | None) -> Reach:
-    """A channel whose posts no model may understand for this tenant is not searched by meaning."""
+    """Leaves out channels whose policy for this tenant is off: they are not searched by meaning."""
     policies = followed.policies
     among = policies if channels is None else {one: policies[one] for one in channels if one in policies}
     by_policy = {policy: frozenset(one for one, its in among.items() if its is policy) for policy in (AiPolicy.LOCAL, AiPolicy.PROVIDER)}

@@ -1,4 +1,4 @@
-"""Pages of a search: where one ends, and posts that say the same folded into one."""
+"""Pages of search results: cursors, and groups of posts with the same text."""
 
 import asyncio
 import base64
@@ -16,59 +16,59 @@ from telegram_assistant.stores.postgres.posts.rows import StoredPost
 from telegram_assistant.stores.postgres.search.search import SearchPosition
 
 COMPARED_CHARACTERS = 1_000
-"""Of each text. Comparing whole ones, made to be slow, would take a search half a second."""
+"""Per text. Comparing whole texts that are crafted to be slow would add half a second to a search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """Where the next page begins. What is ranked together is a window: the newest matches as far as was looked, then the next.
+    """The start of the next page. Matches are ranked in windows: the newest matches first, then the next window.
 
-    A cursor is a bookmark in writing. It says nothing about posts and opens nothing: it is read with the rights of who shows it.
+    A cursor is an encoded bookmark. It contains no posts and grants nothing: it is read with the rights of the caller.
     """
 
     as_of: datetime
-    """Posts that came later would move what is on which page."""
+    """Later posts are ignored, because they would shift the pages."""
     place: SearchPosition | None = None
-    """Where the window begins; None: with the newest."""
+    """Where the window begins; None: at the newest post."""
     offset: int = 0
 
-    def written(self, *, about: str) -> str:
+    def encode(self, *, about: str) -> str:
         place = self.place and [self.place.posted_at.isoformat(), self.place.channel_id, self.place.message_id]
         said = json.dumps([_digest(about), self.as_of.isoformat(), place, self.offset])
         return base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
 
     @classmethod
     def read(cls, cursor: str, *, about: str) -> "Bookmark":
-        """Rejected where it is none of ours, or of another question."""
+        """Raises Rejected if the cursor is not valid or belongs to another query."""
         try:
             digest, as_of, place, offset = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
             found = cls(_moment(as_of), SearchPosition(_moment(place[0]), _number(place[1]), _number(place[2])) if place else None, _number(offset))
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
-            raise Rejected("the cursor is not one of ours; ask for the first page again") from error
+            raise Rejected("the cursor is not valid; start again from the first page") from error
         if digest != _digest(about):
-            raise Rejected("the cursor belongs to another question; ask for the first page again")
+            raise Rejected("the cursor belongs to another query; start again from the first page")
         return found
 
 
 @dataclass(slots=True)
 class ResultGroup:
-    """A post, and those after it that say the same."""
+    """A post, and later results with the same text."""
 
     stored: StoredPost
     sketch: Sketch
     copies: list[PostId] = field(default_factory=list)
 
 
-async def grouped(posts: Iterable[StoredPost]) -> list[ResultGroup]:
-    """In the order of the first of each. Long texts are compared by how they begin and how long they are."""
+async def group_copies(posts: Iterable[StoredPost]) -> list[ResultGroup]:
+    """Groups posts with the same text, in the order of the first post of each. Long texts are compared by beginning and length."""
     groups: list[ResultGroup] = []
     by_bucket: dict[bytes, list[ResultGroup]] = {}
     key = secrets.token_bytes()
     for stored in posts:
         sketch = sketch_of(stored.post.text[:COMPARED_CHARACTERS], key)
-        await asyncio.sleep(0)  # each takes up to a millisecond or two, a hundred would be noticed
+        await asyncio.sleep(0)  # each takes up to a millisecond or two: a hundred would block the event loop
         alike = by_bucket.setdefault(sketch.bucket, [])
-        same = next((one for one in alike if stored.post.text and is_copy(one.sketch, sketch) and _are_as_long(one.stored, stored)), None)
+        same = next((one for one in alike if stored.post.text and is_copy(one.sketch, sketch) and _have_same_length(one.stored, stored)), None)
         if same is not None:
             same.copies.append(stored.post.id)
             continue
@@ -78,7 +78,7 @@ async def grouped(posts: Iterable[StoredPost]) -> list[ResultGroup]:
     return groups
 
 
-def _are_as_long(one: StoredPost, other: StoredPost) -> bool:
+def _have_same_length(one: StoredPost, other: StoredPost) -> bool:
     shorter, longer = sorted((len(one.post.text), len(other.post.text)))
     return longer <= COMPARED_CHARACTERS or shorter >= SAME_LENGTH * longer
 

@@ -1,10 +1,10 @@
-"""Finding posts: by words and by meaning at once, for one tenant.
+"""Searches posts by words and by meaning at once, for one tenant.
 
     words   -> PostgreSQL: the newest matches, by rank  --+
-                                                          +--> fused by reciprocal rank --> texts --> copies folded --> a page
+                                                          +--> fused by reciprocal rank --> texts --> copies grouped --> a page
     meaning -> the vector store: the nearest posts      --+
 
-Meaning may be away or slow: then words alone answer, and the answer says so.
+If the vector store is unavailable or slow, only words are searched, and the result says so.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from telegram_assistant.domain.search.snippets import Snippet, snippet_of
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels.channels import pick
 from telegram_assistant.features.search.meaning import MEANING_SECONDS, WordsOnly, nearest_posts
-from telegram_assistant.features.search.pages import Bookmark, ResultGroup, grouped
+from telegram_assistant.features.search.pages import Bookmark, ResultGroup, group_copies
 from telegram_assistant.stores.postgres.search.search import (
     BEGINS,
     ENDS,
@@ -41,15 +41,15 @@ from telegram_assistant.vectors.index import MeaningSearch
 
 CLOCKS_DIFFER = timedelta(minutes=5)
 HIDDEN = ""
-"""No tag is called so."""
+"""No tag has this name, so it matches nothing."""
 MAX_FOUND = 100
 EMPTY_WINDOWS = 5
-"""Where nothing was found as far as was looked, it is looked further so often."""
+"""How many further windows are searched if a window has no results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """A post that was looked for."""
+    """A post that matches."""
 
     post_id: PostId
     posted_at: datetime
@@ -61,28 +61,28 @@ class SearchResult:
     kind: str | None
     tags: tuple[str, ...]
     copies: tuple[PostId, ...]
-    """Posts that say the same, folded into this one."""
+    """Posts with the same text, which are not listed themselves."""
     by_words: bool
     by_meaning: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """A page of what was found; the best first, or the newest where no words were given."""
+    """A page of results: the best match first, or the newest post first if the query has no words."""
 
     query: str
-    """As it was understood; typed again it means the same."""
+    """The query as it was parsed; entered again, it means the same."""
     found: tuple[SearchResult, ...]
     facets: Facets
-    """Of everything that was found as far as was looked, copies included."""
+    """Counts over all posts that matched in the searched period, copies included."""
     searched_back_to: datetime | None
-    """None: all of the past, as far as it is asked for."""
+    """None: everything that the query asks for was searched."""
     words_only: WordsOnly | None
     cursor: str | None
-    """For the next page; None: that is all."""
+    """The cursor of the next page; None: this is the last page."""
 
 
-async def search(  # noqa: PLR0913 -- who asks, what, how much of it, and what answers
+async def search(  # noqa: PLR0913 -- the query, its tenant, its limits and its stores
     typed: str,
     *,
     tenant_id: TenantId,
@@ -94,28 +94,28 @@ async def search(  # noqa: PLR0913 -- who asks, what, how much of it, and what a
     cursor: str | None = None,
     meaning_seconds: float = MEANING_SECONDS,
 ) -> SearchPage:
-    """What a person typed, among the channels that the tenant follows. Days are those of `zone`.
+    """Searches the channels that the tenant follows. Days are those of `zone`.
 
-    For meaning it is waited so long, no longer. `cursor` is that of the page before.
+    Waits at most `meaning_seconds` for semantic results. `cursor` is that of the previous page.
 
-    Rejected says what to write instead. Busy: PostgreSQL is away.
+    Raises Rejected, with what to write instead, if the query is not valid; Busy if PostgreSQL is unavailable.
     """
     query = parse_query(typed, today=now.astimezone(zone).date())
     if query == Query(with_ads=query.with_ads):
-        raise Rejected("there is nothing to look for; write a word, or a limit such as from:@channel or since:yesterday")
+        raise Rejected("the query is empty; write a word, or a filter such as from:@channel or since:yesterday")
     mark = Bookmark.read(cursor, about=str(query)) if cursor else Bookmark(as_of=now)
-    asking = await _asking(query, tenant_id=tenant_id, stores=stores, index=index, zone=zone, meaning_seconds=meaning_seconds)
-    answer = await _page(asking, mark, limit=max(1, min(limit, MAX_FOUND)))
+    request = await _build_request(query, tenant_id=tenant_id, stores=stores, index=index, zone=zone, meaning_seconds=meaning_seconds)
+    answer = await _page(request, mark, limit=max(1, min(limit, MAX_FOUND)))
     for _ in range(EMPTY_WINDOWS):
         if answer.found or answer.cursor is None:
             break
-        answer = await _page(asking, Bookmark.read(answer.cursor, about=str(query)), limit=limit)
+        answer = await _page(request, Bookmark.read(answer.cursor, about=str(query)), limit=limit)
     return answer
 
 
 @dataclass(frozen=True, slots=True)
 class _SearchRequest:
-    """One question, with everything that it takes to answer it."""
+    """A parsed query with everything needed to answer it."""
 
     query: Query
     limits: SearchFilters
@@ -128,7 +128,7 @@ class _SearchRequest:
     zone: tzinfo
 
 
-async def _asking(
+async def _build_request(
     query: Query, *, tenant_id: TenantId, stores: TenantStores, index: MeaningSearch | None, meaning_seconds: float, zone: tzinfo
 ) -> _SearchRequest:
     scope = await stores.words.scope()
@@ -156,20 +156,20 @@ def _midnight(day: date, zone: tzinfo) -> datetime:
 # --- one page --------------------------------------------------------------------------------
 
 
-async def _page(asking: _SearchRequest, mark: Bookmark, *, limit: int) -> SearchPage:
-    words, stores = asking.stores.words, asking.stores
+async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> SearchPage:
+    words, stores = request.stores.words, request.stores
     is_first = mark.place is None and not mark.offset
-    newest = min(mark.as_of + (CLOCKS_DIFFER if is_first else timedelta()), asking.until or FAR_FUTURE)
+    newest = min(mark.as_of + (CLOCKS_DIFFER if is_first else timedelta()), request.until or FAR_FUTURE)
     matches, (near, words_only) = await asyncio.gather(
-        words.find(asking.query.words, asking.limits, before=mark.place or SearchPosition(newest)),
+        words.find(request.query.words, request.limits, before=mark.place or SearchPosition(newest)),
         nearest_posts(
-            asking.query,
-            asking.limits,
-            scope=asking.scope,
+            request.query,
+            request.limits,
+            scope=request.scope,
             until=newest,
-            tenant_id=asking.tenant_id,
-            index=asking.index,
-            patience_seconds=asking.meaning_seconds,
+            tenant_id=request.tenant_id,
+            index=request.index,
+            patience_seconds=request.meaning_seconds,
         ),
     )
     by_words = [one.post_id for one in sorted(matches.found, key=lambda one: -one.rank)]
@@ -177,11 +177,11 @@ async def _page(asking: _SearchRequest, mark: Bookmark, *, limit: int) -> Search
         shown = set(near)
         by_words, near = [one for one in by_words if one not in shown], ()
     ranked = fuse_rankings(by_words, near)
-    known = {one.post_id: replace(one, tags=asking.scope.shown(one.tags)) for one in matches.found}
+    known = {one.post_id: replace(one, tags=request.scope.shown(one.tags)) for one in matches.found}
     beside = [one for one in near if one not in known]
     reached = mark.offset + limit
-    popular = [facet.value for facet in facets_of(_counted(asking, known.values())).channels]
-    loaded, groups, is_all = await _gathered(asking, ranked, beside, popular, enough=reached + 1)
+    popular = [facet.value for facet in facets_of(_counted(request, known.values())).channels]
+    loaded, groups, is_all = await _load_groups(request, ranked, beside, popular, enough=reached + 1)
     understood = await stores.enrichments.of(beside, Kind.TAGS) if beside else {}
     known |= {one: _as_match(loaded.posts[one].post, understood.get(one)) for one in beside if one in loaded.posts}
     following: Bookmark | None = None
@@ -189,30 +189,30 @@ async def _page(asking: _SearchRequest, mark: Bookmark, *, limit: int) -> Search
         following = replace(mark, offset=reached)
     elif matches.looked_to is not None:
         following = Bookmark(mark.as_of, matches.looked_to)
-    facets = facets_of(_counted(asking, known.values()))
+    facets = facets_of(_counted(request, known.values()))
     named = tuple(replace(one, name=loaded.channels[one.value].title) for one in facets.channels if one.value in loaded.channels)
     return SearchPage(
-        query=str(asking.query),
-        found=await _found(asking, groups[mark.offset : reached], loaded.channels, known, by_words=set(by_words), near=set(near)),
+        query=str(request.query),
+        found=await _found(request, groups[mark.offset : reached], loaded.channels, known, by_words=set(by_words), near=set(near)),
         facets=replace(facets, channels=named),
         searched_back_to=matches.looked_to.posted_at if matches.looked_to else None,
         words_only=words_only,
-        cursor=following.written(about=str(asking.query)) if following else None,
+        cursor=following.encode(about=str(request.query)) if following else None,
     )
 
 
-async def _gathered(
-    asking: _SearchRequest, ranked: Sequence[PostId], beside: Sequence[PostId], popular: Sequence[ChannelId], *, enough: int
+async def _load_groups(
+    request: _SearchRequest, ranked: Sequence[PostId], beside: Sequence[PostId], popular: Sequence[ChannelId], *, enough: int
 ) -> tuple[Loaded, list[ResultGroup], bool]:
-    """Posts in their order until they make enough groups, and whether that were all; those beside in any case, to be counted."""
+    """Loads posts in order until they make enough groups. Also returns whether all were loaded. Always loads `beside`, for the facets."""
     loaded = Loaded({}, {})
     upto = enough + enough // 2
-    strict_words = asking.query.strict_words if beside else ""
+    strict_words = request.query.strict_words if beside else ""
     while True:
         missing = [one for one in dict.fromkeys((*ranked[:upto], *beside)) if one not in loaded.posts]
-        more = await asking.stores.words.load(missing, channel_ids=popular, strict_words=strict_words)
+        more = await request.stores.words.load(missing, channel_ids=popular, strict_words=strict_words)
         loaded = Loaded({**loaded.posts, **more.posts}, {**loaded.channels, **more.channels})
-        groups = await grouped(loaded.posts[one] for one in ranked[:upto] if one in loaded.posts)
+        groups = await group_copies(loaded.posts[one] for one in ranked[:upto] if one in loaded.posts)
         if len(groups) >= enough or upto >= len(ranked):
             return loaded, groups, upto >= len(ranked)
         upto *= 3
@@ -225,13 +225,13 @@ def _as_match(post: Post, understood: Enrichment | None) -> Match:
     return Match(post.id, post.posted_at, 0.0, post.lang, kind if isinstance(kind, str) else None, named)
 
 
-def _counted(asking: _SearchRequest, known: Iterable[Match]) -> Iterator[Counted]:
+def _counted(request: _SearchRequest, known: Iterable[Match]) -> Iterator[Counted]:
     for one in known:
-        yield Counted(one.post_id.channel_id, one.posted_at.astimezone(asking.zone).date(), one.lang, one.kind, one.tags)
+        yield Counted(one.post_id.channel_id, one.posted_at.astimezone(request.zone).date(), one.lang, one.kind, one.tags)
 
 
 async def _found(
-    asking: _SearchRequest,
+    request: _SearchRequest,
     groups: Sequence[ResultGroup],
     channels: Mapping[ChannelId, Named],
     known: Mapping[PostId, Match],
@@ -240,7 +240,7 @@ async def _found(
     near: AbstractSet[PostId],
 ) -> tuple[SearchResult, ...]:
     texts = [group.stored.post.text for group in groups]
-    marked = await asking.stores.words.marked(texts, asking.query.words) if asking.query.meaning and texts else texts
+    marked = await request.stores.words.marked(texts, request.query.words) if request.query.meaning and texts else texts
     found = []
     for group, text in zip(groups, marked, strict=True):
         post, channel = group.stored.post, channels[group.stored.post.channel_id]
@@ -260,5 +260,5 @@ async def _found(
                 by_meaning=post.id in near,
             )
         )
-        await asyncio.sleep(0)  # a snippet of a text that is all marks takes some milliseconds
+        await asyncio.sleep(0)  # the snippet of a text full of marks takes some milliseconds
     return tuple(found)

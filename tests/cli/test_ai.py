@@ -52,7 +52,7 @@ async def test_policies_are_chosen_for_a_channel_and_for_channels_to_come(runner
     assert "may go to a provider only after" in (await tell(runner, ["ai", "policy", "provider", "--tenant", name])).output
     assert "off" in (await tell(runner, ["ai", "policy", "off", "--channel", str(channel_id), "--tenant", name])).output
     shown = (await tell(runner, ["ai", "policy", "--tenant", name])).output
-    assert "channels to come" in shown
+    assert "new channels" in shown
     assert f"Channel {channel_id}" in shown
     assert (await system.ai_policies.of_channel(channel_id)).policy is AiPolicy.OFF
 

@@ -36,7 +36,7 @@ class BudgetStatus:
 
 async def usage(since: datetime, *, stores: TenantStores, prices: Path | None) -> SpendingSummary:
     """Returns the usage of a tenant."""
-    return summarise(await stores.spending.usage(since), unit=read_prices(prices).unit)
+    return summarize(await stores.spending.usage(since), unit=read_prices(prices).unit)
 
 
 async def budget(*, stores: TenantStores, prices: Path | None) -> BudgetStatus:
@@ -44,7 +44,7 @@ async def budget(*, stores: TenantStores, prices: Path | None) -> BudgetStatus:
     return BudgetStatus(await stores.spending.budget(), read_prices(prices).unit)
 
 
-def summarise(lines: Sequence[UsageLine], *, unit: str) -> SpendingSummary:
+def summarize(lines: Sequence[UsageLine], *, unit: str) -> SpendingSummary:
     return SpendingSummary(tuple(lines), sum(one.calls for one in lines), sum(one.tokens for one in lines), sum(one.micro for one in lines), unit)
 
 

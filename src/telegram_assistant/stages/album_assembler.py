@@ -1,4 +1,4 @@
-"""album_assembler: summarises an album once all its items are analysed. albums.parsed, posts.vision.analyzed -> album.assembled."""
+"""album_assembler: summarizes an album once all its items are analysed. albums.parsed, posts.vision.analyzed -> album.assembled."""
 
 from collections.abc import Mapping
 
@@ -29,7 +29,7 @@ async def album_assembler(
         state = await _rebuild_state(channel_id, grouped_id, state, album_states, album_summaries)
     if not (state.is_complete or state.was_assembled or (isinstance(event, AlbumParsed) and event.is_overdue)):
         return None
-    album = await album_summaries.assemble(channel_id, grouped_id, _summarise)
+    album = await album_summaries.assemble(channel_id, grouped_id, _summarize)
     if album is None:
         return None
     await album_states.note(channel_id, grouped_id, assembled=album.revision)
@@ -52,5 +52,5 @@ async def _rebuild_state(
     )
 
 
-def _summarise(album: KnownAlbum) -> Mapping[Tier, Mapping[str, Json]]:
+def _summarize(album: KnownAlbum) -> Mapping[Tier, Mapping[str, Json]]:
     return summarize_album(album.items, album.seen)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from typing import ClassVar
 
 import asyncpg
 from pydantic_core import to_json
@@ -14,12 +14,19 @@ from telegram_assistant.domain.understanding.policy import Tier
 from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
 
 
-class Kind(StrEnum):
-    """The kind of a result."""
+class Kind(str):
+    """The kind of a result. A stage that stores results of its own declares its kind beside its handler: `URGENCY = Kind("urgency")`."""
 
-    TAGS = "tags"
-    VISION = "vision"
-    ALBUM = "album"
+    __slots__ = ()
+
+    TAGS: ClassVar["Kind"]
+    VISION: ClassVar["Kind"]
+    ALBUM: ClassVar["Kind"]
+
+
+Kind.TAGS, Kind.VISION, Kind.ALBUM = Kind("tags"), Kind("vision"), Kind("album")
+SHOWN = (Kind.TAGS, Kind.VISION, Kind.ALBUM)
+"""The kinds that a post's details show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,7 @@ class Enrichments:
                 [one.post_id.channel_id for one in ordered],
                 [one.post_id.message_id for one in ordered],
                 [one.revision for one in ordered],
-                [one.kind.value for one in ordered],
+                [one.kind for one in ordered],
                 [one.tier.value for one in ordered],
                 [one.provider for one in ordered],
                 [one.model for one in ordered],
@@ -68,9 +75,7 @@ class Enrichments:
     async def load(self, post_ids: Sequence[PostId], kind: Kind) -> tuple[Enrichment, ...]:
         """The results of this kind about these posts, in all tiers, in no particular order."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                LOAD, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind.value
-            )
+            rows = await connection.fetch(LOAD, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind)
         return tuple(enrichment_in(row) for row in rows)
 
 
@@ -86,20 +91,18 @@ class PostEnrichments:
         Tags have the names that the tenant has chosen; hidden tags are left out.
         """
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(
-                LOAD_OWN, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind.value
-            )
-            chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags") if kind is Kind.TAGS else ()
+            rows = await connection.fetch(LOAD_OWN, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind)
+            chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags") if kind == Kind.TAGS else ()
         choices = _choices(chosen)
         return {one.post_id: _as_chosen(one, choices) if choices else one for one in _best_last(rows)}
 
     async def all_of(self, post_id: PostId) -> Mapping[Kind, Enrichment]:
         """Like `of`, for every kind of result about one post."""
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(LOAD_ALL, post_id.channel_id, post_id.message_id, [kind.value for kind in Kind])
+            rows = await connection.fetch(LOAD_ALL, post_id.channel_id, post_id.message_id, SHOWN)
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
         choices = _choices(chosen)
-        return {one.kind: _as_chosen(one, choices) if one.kind is Kind.TAGS else one for one in _best_last(rows)}
+        return {one.kind: _as_chosen(one, choices) if one.kind == Kind.TAGS else one for one in _best_last(rows)}
 
 
 def _best_last(rows: Sequence[asyncpg.Record]) -> list[Enrichment]:

@@ -26,7 +26,7 @@ servers:  ## start the real servers on loopback (scripts/servers says more)
 	scripts/servers up
 
 .PHONY: lock
-lock:  ## lock the dependencies again: hashes, no registry addresses
+lock:  ## lock the dependencies: hashes, no registry addresses
 	$(COMPILE) --upgrade -o requirements/run.txt
 	$(COMPILE) --upgrade -c requirements/run.txt --extra dev --extra simulator --extra ai --extra local-ai --extra vectors --extra qdrant -o requirements/dev.txt
 	$(COMPILE) --upgrade -c requirements/run.txt --extra crawler -o requirements/crawler.txt
@@ -36,7 +36,7 @@ lock:  ## lock the dependencies again: hashes, no registry addresses
 	$(COMPILE) --upgrade -c requirements/run.txt --extra qdrant -o requirements/qdrant.txt
 
 .PHONY: check
-check: install  ## ruff, mypy, the floors of the house, generated files
+check: install  ## ruff, mypy, the layers, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -44,12 +44,12 @@ check: install  ## ruff, mypy, the floors of the house, generated files
 	$(BIN)/python scripts/generate --check
 
 .PHONY: format
-format: install  ## format and mend what ruff can mend
+format: install  ## format, and fix what ruff can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 .PHONY: generate
-generate: install  ## write the files that are made from code (.env.example, the dashboard)
+generate: install  ## write the files that are generated from code (.env.example, the dashboard)
 	$(BIN)/python scripts/generate
 
 .PHONY: test

@@ -183,13 +183,13 @@ importlib.util.find_spec = lambda name, package=None: None if name in {absent!r}
 sys.meta_path.insert(0, Absent())
 from pathlib import Path
 from telegram_assistant import assembly
-from telegram_assistant.ai.local.understanding import Local, examine
+from telegram_assistant.ai.local.understanding import LocalModels, examine
 from telegram_assistant.ai.protocols import TextKind
 from telegram_assistant.errors import Rejected
 from telegram_assistant.ai.providers import open_sources
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.settings import read_settings
-local = Local(models=Path({str(tmp_path)!r}))
+local = LocalModels(models=Path({str(tmp_path)!r}))
 from telegram_assistant.ai.answers import Material
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
 posts = [Material("The banks raised interest rates", 1), Material("Банки подняли ставки по ипотеке", 1)]

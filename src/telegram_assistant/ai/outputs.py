@@ -40,8 +40,8 @@ class NamedEntity(Output):
     kind: EntityKind
 
 
-def _sort_or_none(said: object) -> object:
-    return said if isinstance(said, str) and said in set(PostSort) else None
+def _sort_or_none(value: object) -> object:
+    return value if isinstance(value, str) and value in set(PostSort) else None
 
 
 class Tags(Output):
@@ -66,9 +66,9 @@ class Tags(Output):
         """Keeps only existing tags and topics, and names that occur in the text. The language is detected here, not by the model."""
         language = language_for(text)
         ours = vocabulary.of(language)
-        tags = tuple(dict.fromkeys(tag for said in self.tags if (tag := said.casefold()) in ours))[:MAX_TAGS]
+        tags = tuple(dict.fromkeys(tag for name in self.tags if (tag := name.casefold()) in ours))[:MAX_TAGS]
         topics = [ours[tag] for tag in tags]
-        spelled = [spelled for said in (*self.proposed, *self.tags) if (spelled := tag_in(said)) is not None]
+        spelled = [spelled for name in (*self.proposed, *self.tags) if (spelled := tag_in(name)) is not None]
         proposed = dict.fromkeys(tag for tag in spelled if tag not in ours and tag in text.casefold())
         return Tags(
             tags=tags,
@@ -96,9 +96,9 @@ class PictureFacts(Output):
     is_document: bool = False
 
 
-def parse[T: Output](shape: type[T], said: str, *, ours: str) -> T:
+def parse[T: Output](shape: type[T], answer: str, *, ours: str) -> T:
     """Parses an answer. Raises ProviderFailed(UNUSABLE) for another shape, and for an answer that repeats `ours`, the prompt."""
-    found = _JSON.search(said[:MAX_CHARACTERS])
+    found = _JSON.search(answer[:MAX_CHARACTERS])
     if found is None:
         raise ProviderFailed(Failure.UNUSABLE, "the answer holds no JSON object")
     try:
@@ -111,10 +111,10 @@ def parse[T: Output](shape: type[T], said: str, *, ours: str) -> T:
     return parsed
 
 
-def leaks(said: str, ours: str) -> bool:
+def leaks(answer: str, ours: str) -> bool:
     """Whether the answer contains eight consecutive words of the prompt."""
     secret = set(_runs(ours))
-    return any(run in secret for run in _runs(said))
+    return any(run in secret for run in _runs(answer))
 
 
 def _strings(value: object) -> Iterator[str]:

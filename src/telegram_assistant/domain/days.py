@@ -13,27 +13,27 @@ _ISO = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
 
 
-def days_in(said: str, today: date) -> tuple[date, date]:
+def days_in(text: str, today: date) -> tuple[date, date]:
     """The first and the last day of the written period. Raises Rejected if it is no date."""
     try:
-        first, last = _span(said.lower(), today)
+        first, last = _span(text.lower(), today)
     except ValueError as error:
-        raise Rejected(f"{said!r} is no date; write {HOW_TO_WRITE}") from error
+        raise Rejected(f"{text!r} is no date; write {HOW_TO_WRITE}") from error
     if first.year < FIRST_YEAR or last.year > LAST_YEAR:
-        raise Rejected(f"{said!r} is before Telegram or long after it; write {HOW_TO_WRITE}")
+        raise Rejected(f"{text!r} is before Telegram or long after it; write {HOW_TO_WRITE}")
     return first, last
 
 
-def _span(said: str, today: date) -> tuple[date, date]:
-    if said in {"today", "yesterday"}:
-        return _one(today if said == "today" else today - timedelta(days=1))
-    if ago := _AGO.fullmatch(said):
+def _span(text: str, today: date) -> tuple[date, date]:
+    if text in {"today", "yesterday"}:
+        return _one(today if text == "today" else today - timedelta(days=1))
+    if ago := _AGO.fullmatch(text):
         return _one(today - timedelta(days=int(ago[1]) * (7 if ago[2] == "w" else 1)))
-    if dotted := _DOTTED.fullmatch(said):
+    if dotted := _DOTTED.fullmatch(text):
         return _one(date(int(dotted[3]), int(dotted[2]), int(dotted[1])))
-    iso = _ISO.fullmatch(said)
+    iso = _ISO.fullmatch(text)
     if iso is None:
-        raise ValueError(said)
+        raise ValueError(text)
     year, month = int(iso[1]), iso[2]
     if iso[3]:
         return _one(date(year, int(month), int(iso[3])))

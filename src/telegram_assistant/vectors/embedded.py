@@ -96,9 +96,9 @@ class EmbeddedVectors:
             if post_ids and (shard := self._shards.get(collection)) is not None:
                 await shard.delete(post_ids)
 
-    async def search(self, space: Space, sought: VectorQuery) -> tuple[Hit, ...]:
+    async def search(self, space: Space, query: VectorQuery) -> tuple[Hit, ...]:
         shard = self._shards.get(self._shown.get(space.name, ""))
-        return () if shard is None or sought.reaches_nothing else await shard.search(sought)
+        return () if shard is None or query.reaches_nothing else await shard.search(query)
 
     async def count(self, collection: str) -> int:
         shard = self._shards.get(collection)

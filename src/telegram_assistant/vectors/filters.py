@@ -39,55 +39,55 @@ class PointFilter:
     either: tuple["PointFilter", ...] = ()
 
 
-def where(sought: VectorQuery) -> PointFilter | None:
+def where(query: VectorQuery) -> PointFilter | None:
     """The filter of a query; None: no filter. The query must reach at least one channel."""
     must: list[AnyOf | Between] = []
-    if sought.since or sought.until:
-        since, until = (moment.timestamp() if moment else None for moment in (sought.since, sought.until))
+    if query.since or query.until:
+        since, until = (moment.timestamp() if moment else None for moment in (query.since, query.until))
         must.append(Between("at", since, until))
-    if sought.languages:
-        must.append(AnyOf("lang", sought.languages))
-    must += [_flagged(one.value) for one in sought.has]
-    is_about_understanding = bool(sought.tags or sought.topics or sought.kinds or sought.without_ads)
+    if query.languages:
+        must.append(AnyOf("lang", query.languages))
+    must += [_flagged(one.value) for one in query.has]
+    is_about_understanding = bool(query.tags or query.topics or query.kinds or query.without_ads)
     if not is_about_understanding:
-        if sought.reach is None:
+        if query.reach is None:
             return PointFilter(tuple(must)) if must else None
-        seen = _within(sought.reach.channels, sought)
+        seen = _within(query.reach.channels, query)
         return PointFilter((*must, *seen[0])) if len(seen) == 1 else PointFilter(tuple(must), either=tuple(map(PointFilter, seen)))
-    return PointFilter(tuple(must), either=_by_tier(sought))
+    return PointFilter(tuple(must), either=_by_tier(query))
 
 
-def _by_tier(sought: VectorQuery) -> tuple[PointFilter, ...]:
+def _by_tier(query: VectorQuery) -> tuple[PointFilter, ...]:
     """Alternatives by tier: the provider's result if it exists and the tenant may see it, otherwise the local one."""
     alternatives = []
-    reach = sought.reach
+    reach = query.reach
     if reach is None or reach.provider:
-        better = _understood(sought, Tier.PROVIDER)
-        plain = _understood(sought, Tier.LOCAL)
-        for seen in ((),) if reach is None else _within(reach.provider, sought):
+        better = _understood(query, Tier.PROVIDER)
+        plain = _understood(query, Tier.LOCAL)
+        for seen in ((),) if reach is None else _within(reach.provider, query):
             alternatives += [
                 PointFilter((*seen, _flagged(BY_PROVIDER), *better.must), better.must_not),
                 PointFilter((*seen, *plain.must), (_flagged(BY_PROVIDER), *plain.must_not)),
             ]
     if reach is not None and (reach.local or not reach.provider):
-        plain = _understood(sought, Tier.LOCAL)
-        alternatives += [PointFilter((*seen, *plain.must), plain.must_not) for seen in _within(reach.local, sought)]
+        plain = _understood(query, Tier.LOCAL)
+        alternatives += [PointFilter((*seen, *plain.must), plain.must_not) for seen in _within(reach.local, query)]
     return tuple(alternatives)
 
 
-def _understood(sought: VectorQuery, tier: Tier) -> PointFilter:
-    asked = (("tags", sought.tags), ("topic", sought.topics), ("kind", sought.kinds))
-    must = tuple(AnyOf(f"{name}_{tier.value}", values) for name, values in asked if values)
-    return PointFilter(must, (_flagged(f"ad_{tier.value}"),) if sought.without_ads else ())
+def _understood(query: VectorQuery, tier: Tier) -> PointFilter:
+    filters = (("tags", query.tags), ("topic", query.topics), ("kind", query.kinds))
+    must = tuple(AnyOf(f"{name}_{tier.value}", values) for name, values in filters if values)
+    return PointFilter(must, (_flagged(f"ad_{tier.value}"),) if query.without_ads else ())
 
 
-def _within(channels: frozenset[ChannelId], sought: VectorQuery) -> tuple[tuple[AnyOf | Between, ...], ...]:
+def _within(channels: frozenset[ChannelId], query: VectorQuery) -> tuple[tuple[AnyOf | Between, ...], ...]:
     """One alternative per group of channels whose windows begin at the same time; windows that begin before `since` need no limit."""
-    begins = sought.reach.since if sought.reach else {}
+    begins = query.reach.since if query.reach else {}
     alike: dict[float | None, list[ChannelId]] = {}
     for channel_id in sorted(channels):
         since = begins.get(channel_id)
-        is_limit = since is not None and (sought.since is None or since > sought.since)
+        is_limit = since is not None and (query.since is None or since > query.since)
         alike.setdefault(since.timestamp() if since and is_limit else None, []).append(channel_id)
     return tuple(
         (AnyOf("channel", tuple(some)),) if since is None else (AnyOf("channel", tuple(some)), Between("at", since, None))

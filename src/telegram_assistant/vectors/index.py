@@ -19,7 +19,7 @@ class MeaningSearch:
         self._searchable = searchable
         self._questions = questions
 
-    async def nearest(self, question: str, sought: VectorQuery, *, tenant_id: TenantId) -> tuple[Hit, ...] | FallbackReason:
+    async def nearest(self, question: str, query: VectorQuery, *, tenant_id: TenantId) -> tuple[Hit, ...] | FallbackReason:
         """The posts nearest to a tenant's question, at the tenant's cost; or why the question has no vector.
 
         The vector is computed by the model that computed those of the posts.
@@ -28,7 +28,7 @@ class MeaningSearch:
         if made.value is None:
             return made.reason or FallbackReason.FAILED
         vector = made.value[0]
-        return await self._searchable.search(Space(made.model, len(vector)), replace(sought, vector=vector))
+        return await self._searchable.search(Space(made.model, len(vector)), replace(query, vector=vector))
 
 
 class VectorIndex:

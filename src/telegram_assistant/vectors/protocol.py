@@ -129,7 +129,7 @@ class Searchable(Protocol):
     where: str
     """A description for people."""
 
-    async def search(self, space: Space, sought: VectorQuery) -> tuple[Hit, ...]:
+    async def search(self, space: Space, query: VectorQuery) -> tuple[Hit, ...]:
         """The nearest posts first; empty if there is no such space."""
         ...
 

@@ -82,16 +82,16 @@ class ServerVectors:
             with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
                 await self._client.delete(self._prefix + collection, [str(post_id.uuid) for post_id in post_ids], wait=True)
 
-    async def search(self, space: Space, sought: VectorQuery) -> tuple[Hit, ...]:
-        if sought.reaches_nothing:
+    async def search(self, space: Space, query: VectorQuery) -> tuple[Hit, ...]:
+        if query.reaches_nothing:
             return ()
         points: list[models.ScoredPoint] = []
         with _busy(self.where, unless=HTTPStatus.NOT_FOUND):
             found = await self._client.query_points(
                 self._prefix + space.name,
-                query=list(sought.vector),
-                query_filter=_filter(where(sought)),
-                limit=sought.limit,
+                query=list(query.vector),
+                query_filter=_filter(where(query)),
+                limit=query.limit,
                 with_payload=False,
                 search_params=RANKED_EXACTLY,
             )

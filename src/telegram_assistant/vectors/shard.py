@@ -84,9 +84,9 @@ class Shard:
     async def delete(self, post_ids: Sequence[PostId]) -> None:
         await self._update(post_ids, lambda: UpdateOperation.delete_points([post_id.uuid for post_id in post_ids]))
 
-    async def search(self, sought: VectorQuery) -> tuple[Hit, ...]:
+    async def search(self, query: VectorQuery) -> tuple[Hit, ...]:
         with self._used():
-            return await _call(_found, self.engine, sought)
+            return await _call(_found, self.engine, query)
 
     async def count(self) -> int:
         with self._used():
@@ -182,9 +182,9 @@ def _points(points: Sequence[Point]) -> list[EdgePoint]:
     return [EdgePoint(point.post_id.uuid, list(point.vector), dict(point.payload)) for point in points]
 
 
-def _found(engine: EdgeShard, sought: VectorQuery) -> tuple[Hit, ...]:
-    asked = QueryRequest(limit=sought.limit, query=Query.Nearest(list(sought.vector)), filter=_filter(where(sought)), params=RANKED_EXACTLY)
-    return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in engine.query(asked))
+def _found(engine: EdgeShard, query: VectorQuery) -> tuple[Hit, ...]:
+    request = QueryRequest(limit=query.limit, query=Query.Nearest(list(query.vector)), filter=_filter(where(query)), params=RANKED_EXACTLY)
+    return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in engine.query(request))
 
 
 def _filter(wanted: PointFilter | None) -> Filter | None:

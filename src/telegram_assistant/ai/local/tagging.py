@@ -93,7 +93,7 @@ class LocalTagger:
         tags, topic = self._index(vocabulary, language).tags(words)
         is_ad = has_ad_marks(text, spoken)
         ours = vocabulary.of(language)
-        hashtags = (tag for said in HASHTAG.findall(text[:MAX_LOOKS]) if (tag := tag_in(said)) is not None and tag not in ours)
+        hashtags = (tag for hashtag in HASHTAG.findall(text[:MAX_LOOKS]) if (tag := tag_in(hashtag)) is not None and tag not in ours)
         return Tags(
             tags=tags,
             topic=topic,

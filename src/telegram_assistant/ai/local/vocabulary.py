@@ -15,11 +15,11 @@ WEAK = "~"
 def _packaged(language: str) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """The words, by topic and tag."""
     read = tomllib.loads((files("telegram_assistant.ai") / "vocabulary" / f"{language}.toml").read_text(encoding="utf-8"))
-    return {topic: {tag: _words(tag, said) for tag, said in tags.items()} for topic, tags in read.items()}
+    return {topic: {tag: _words(tag, listed) for tag, listed in tags.items()} for topic, tags in read.items()}
 
 
-def _words(tag: str, said: str) -> tuple[str, ...]:
-    words = tuple(word for one in said.split(",") if (word := one.strip()))
+def _words(tag: str, listed: str) -> tuple[str, ...]:
+    words = tuple(word for one in listed.split(",") if (word := one.strip()))
     return words if WEAK + tag in words else (tag, *words)
 
 

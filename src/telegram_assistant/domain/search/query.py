@@ -169,8 +169,8 @@ class _Reading:
         if _LETTER.search(term.text):
             self.alternatives[-1].append(term)
 
-    def take_days(self, said: str, *, begins: bool, ends: bool) -> None:
-        first, last = days_in(said, self.today)
+    def take_days(self, value: str, *, begins: bool, ends: bool) -> None:
+        first, last = days_in(value, self.today)
         if begins:
             self.since = first if self.since is None else max(first, self.since)
         if ends:
@@ -194,58 +194,58 @@ class _Reading:
         )
 
 
-def _from(reading: _Reading, said: str) -> None:
-    if not _LETTER.search(said):
+def _from(reading: _Reading, value: str) -> None:
+    if not _LETTER.search(value):
         raise Rejected('from: wants a channel, as in from:@gorod_news or from:"Its title"')
-    reading.channels.append(said)
+    reading.channels.append(value)
 
 
-def _has(reading: _Reading, said: str) -> None:
-    for one in said.lower().split(","):
+def _has(reading: _Reading, value: str) -> None:
+    for one in value.lower().split(","):
         name = SAME_AS.get(one, one)
         if name not in set(Has):
             raise Rejected(f"has:{one} is not known; write has:{' or has:'.join(Has)}")
         reading.has.append(Has(name))
 
 
-def _lang(reading: _Reading, said: str) -> None:
-    for one in said.lower().split(","):
+def _lang(reading: _Reading, value: str) -> None:
+    for one in value.lower().split(","):
         if not _LANGUAGE.fullmatch(one):
             raise Rejected("lang: wants a code of two letters, as in lang:ru or lang:en")
         reading.languages.append(one)
 
 
-def _tag(reading: _Reading, said: str) -> None:
-    tag = " ".join(said.removeprefix("#").replace("_", " ").casefold().split())
+def _tag(reading: _Reading, value: str) -> None:
+    tag = " ".join(value.removeprefix("#").replace("_", " ").casefold().split())
     if not _LETTER.search(tag):
         raise Rejected('tag: wants a tag, as in tag:погода or tag:"public transport"')
     reading.tags.append(tag)
 
 
-def _kind(reading: _Reading, said: str) -> None:
-    for one in said.lower().split(","):
+def _kind(reading: _Reading, value: str) -> None:
+    for one in value.lower().split(","):
         if one not in set(PostSort):
             raise Rejected(f"kind:{one} is not known; write kind:{' or kind:'.join(PostSort)}")
         reading.kinds.append(PostSort(one))
         reading.with_ads |= one == PostSort.ADVERTISING
 
 
-def _ads(reading: _Reading, said: str) -> None:
-    if said.lower() not in {"yes", "no"}:
+def _ads(reading: _Reading, value: str) -> None:
+    if value.lower() not in {"yes", "no"}:
         raise Rejected("ads: wants yes or no; without it advertising is hidden")
-    reading.with_ads = said.lower() == "yes"
+    reading.with_ads = value.lower() == "yes"
 
 
-def _since(reading: _Reading, said: str) -> None:
-    reading.take_days(said, begins=True, ends=False)
+def _since(reading: _Reading, value: str) -> None:
+    reading.take_days(value, begins=True, ends=False)
 
 
-def _until(reading: _Reading, said: str) -> None:
-    reading.take_days(said, begins=False, ends=True)
+def _until(reading: _Reading, value: str) -> None:
+    reading.take_days(value, begins=False, ends=True)
 
 
-def _on(reading: _Reading, said: str) -> None:
-    reading.take_days(said, begins=True, ends=True)
+def _on(reading: _Reading, value: str) -> None:
+    reading.take_days(value, begins=True, ends=True)
 
 
 _OPERATORS: dict[str, Callable[[_Reading, str], None]] = {

@@ -37,7 +37,7 @@ async def test_a_browser_reads_what_scripts_build_and_nothing_else(system: Syste
         reading.web.outside.pages["/app"] = answer(SHELL)
         alone = await reading.reader.read(reading.url("/app"))
         assert (alone.status, alone.title) == (PageStatus.EMPTY, "Лента")
-        assert "away" in alone.why
+        assert "unreachable" in alone.why
         async with serving(load, address, guard=reading.web.guard(), max_bytes=100_000):
             built, plain = await reading.reader.read(reading.url("/app")), await reading.reader.read(reading.url("/a"))
         assert [(one.title, one.by_browser) for one in (built, plain)] == [("Мост закрыт", True), ("Мост закрыт", False)]
@@ -80,7 +80,7 @@ async def test_trouble_of_the_browser_is_told_in_words(web: Web) -> None:
 
 async def test_a_browser_that_is_away_is_no_disaster(web: Web) -> None:
     shell = page(SHELL)
-    with pytest.raises(Unreadable, match="away"):
+    with pytest.raises(Unreadable, match="unreachable"):
         await Renderer("127.0.0.1:1", guard=web.guard(), max_bytes=1000).render(shell)
 
 

@@ -133,7 +133,7 @@ async def test_rules_that_keep_their_reader_busy_close_the_site_for_a_while(web:
     agents = [f"User-agent: {number}" for number in range(10_000)]
     web.outside.pages["/robots.txt"] = rules(*agents, *(f"Disallow: /{number}" for number in range(10_000)))  # each for each
     impatient = Robots(fetcher, clock=clock, max_judging_seconds=0.5)
-    with pytest.raises(Unreadable, match="cannot be read"):
+    with pytest.raises(Unreadable, match="cannot be parsed"):
         await impatient.allow(web.guard().target(web.url("/")))
     with pytest.raises(Unreadable, match="cannot be fetched"):
         await impatient.allow(web.guard().target(web.url("/")))

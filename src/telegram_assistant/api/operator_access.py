@@ -44,7 +44,7 @@ class OperatorAccess:
         hint = (
             "Send `Authorization: Bearer` with the value of OPERATOR_KEY." if self._key else "This needs the operator's key: set OPERATOR_KEY first."
         )
-        refusal = problem(401, "Only for the operator", hint)
+        refusal = problem(401, TITLES[401], f"Only for the operator. {hint}")
         if "authorization" not in request.headers:
             return refusal
         return await self._failed_keys.refuse(request.client.host if request.client else None, refusal)

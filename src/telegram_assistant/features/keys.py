@@ -97,4 +97,4 @@ async def revoke_key(key_id: UUID, *, keys: Keys, tell_change: Callable[[], Awai
     try:
         await tell_change()
     except Busy as busy:
-        log.warning("revocation_not_told", why=str(busy))
+        log.warning("revocation_not_announced", why=str(busy))

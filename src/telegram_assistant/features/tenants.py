@@ -113,4 +113,4 @@ async def _announce_change(tell_change: Callable[[], Awaitable[None]]) -> None:
     try:
         await tell_change()
     except Busy as busy:
-        log.warning("suspension_not_told", why=str(busy))  # other processes may use cached keys for a minute
+        log.warning("suspension_not_announced", why=str(busy))  # other processes may use cached keys for a minute

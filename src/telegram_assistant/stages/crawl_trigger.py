@@ -51,7 +51,7 @@ async def _choose_links(
     except Busy:
         raise
     except Exception:
-        log.exception("links_not_judged", posts=len(wanted), what_to_do="the posts continue without their pages; report this bug")
+        log.exception("links_not_checked", posts=len(wanted), what_to_do="the posts continue without their pages; report this bug")
         return {}
     return {post: urls for post, urls in to_read.items() if post not in read_before}
 
@@ -66,5 +66,5 @@ def _decide(stored: StoredPost, crawl_rules: CrawlRules) -> tuple[Decision, ...]
     try:
         return decide(urls_of(stored.post.text, stored.post.entities), crawl_rules)
     except Exception:
-        log.exception("links_not_judged", post_id=str(stored.post.id), what_to_do="the post continues without its pages; report this bug")
+        log.exception("links_not_checked", post_id=str(stored.post.id), what_to_do="the post continues without its pages; report this bug")
         return ()

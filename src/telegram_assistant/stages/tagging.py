@@ -23,7 +23,7 @@ async def tagging(events: list[PostParsed], *, posts: Posts, tagger: Tagger) -> 
     except Exception:
         if len(events) > 1:
             raise  # the runtime retries them one by one
-        log.exception("not_tagged", post_id=events[0].post_id, what_to_do="the post continues without tags; report this bug")
+        log.exception("post_not_tagged", post_id=events[0].post_id, what_to_do="the post continues without tags; report this bug")
     return [
         PostTagged.about(event.post, event.revision, occurred_at=event.occurred_at, trigger=Trigger.INITIAL, tags=tags.get(event.post_id, ()))
         for event in events

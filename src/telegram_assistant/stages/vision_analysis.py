@@ -23,7 +23,7 @@ async def vision_analysis(event: PostVisionUploaded, *, posts: Posts, picture_an
         except Busy:
             raise
         except Exception:
-            log.exception("pictures_not_seen", post_id=event.post_id, what_to_do="the post continues without them; report this bug")
+            log.exception("pictures_not_analyzed", post_id=event.post_id, what_to_do="the post continues without them; report this bug")
             status = VisionStatus.FAILED
             await picture_analyzer.save_failure(stored)
     return PostVisionAnalyzed.about(event.post, event.revision, occurred_at=event.occurred_at, status=status, grouped_id=grouped_id)

@@ -63,7 +63,7 @@ def better_sights(picture_analyzer: PictureAnalyzer) -> Improvement:
         except Busy:
             raise
         except Exception:
-            log.exception("pictures_not_seen", post_id=str(one.post.id), what_to_do="what was read here stays; report it")
+            log.exception("pictures_not_analyzed", post_id=str(one.post.id), what_to_do="what was read here stays; report it")
             return Improved(FallbackReason.FAILED)
         reason = _why_not(sights)
         if reason in WORTH_TRYING_AGAIN or not any(sight.provider for sight in sights):

@@ -57,7 +57,7 @@ async def rebuild(
         if is_done:
             await work.switch(target)
             await rebuilds.finish(projection, owner=owner)
-            log.info("rebuilt", projection=projection.value, target=target)
+            log.info("index_rebuilt", projection=projection.value, target=target)
     except BaseException as error:
         await rebuilds.release(projection, owner=owner, error=str(error) if isinstance(error, AssistantError) else type(error).__name__)
         raise

@@ -11,6 +11,7 @@ from rich.table import Table
 from telegram_assistant.api.endpoints.accounts import list_accounts
 from telegram_assistant.api.endpoints.tenants import list_all_accounts
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.commands.login import log_in
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
@@ -146,7 +147,11 @@ def key() -> None:
 
 
 def _change(account: int, state: AccountState, outcome: str, why: str | None = None) -> None:
-    with_app(lambda assembled: assembled.system.accounts.change(AccountId(account), state, why))
+    async def work(assembled: App) -> None:
+        await assembled.system.accounts.change(AccountId(account), state, why)
+        await record_operation(assembled, "change_account", f"/accounts/{account}", state=state, why=why)
+
+    with_app(work)
     console.print(f"account {account} {outcome}.")
 
 

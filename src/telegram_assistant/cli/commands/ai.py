@@ -16,6 +16,7 @@ from telegram_assistant.api.endpoints.tenants import TenantResponse, TenantsResp
 from telegram_assistant.api.endpoints.understanding import list_policies
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.answers import ProviderResponse, ProvidersResponse, TenantUsageLineResponse, TenantUsageResponse
+from telegram_assistant.cli.auditing import record_change, record_operation
 from telegram_assistant.cli.commands.tenants import all_tenants, print_budgets
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import ALL, context_for, print_endpoint
@@ -101,6 +102,7 @@ def budget(
         if money is not None:
             known = await tenant_named(assembled, tenant)
             await set_budget(known.public_id, micro=micro_of(money), tokens=tokens, tenants=assembled.api.tenant_operations)
+            await record_operation(assembled, "set_budget", f"/tenants/{known.public_id}/budget", money=money, tokens=tokens)
         return await all_tenants(assembled)
 
     found = with_app(work)
@@ -119,10 +121,15 @@ def consent(
     """Record the consent to send texts to a provider, for channels of this tenant with the policy `provider`."""
 
     async def work(assembled: App) -> str:
-        stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
+        known = await tenant_named(assembled, tenant)
+        stores = assembled.tenant(known.tenant_id)
         if withdraw:
-            return "The consent is withdrawn." if await ai_policies.withdraw_consent(stores=stores) else "There was no consent."
+            if not await ai_policies.withdraw_consent(stores=stores):
+                return "There was no consent."
+            await record_change(assembled, known.tenant_id, "withdraw_consent", "/ai/consent")
+            return "The consent is withdrawn."
         await ai_policies.consent(by=by or getpass.getuser(), stores=stores)
+        await record_change(assembled, known.tenant_id, "give_consent", "/ai/consent", by=by or getpass.getuser())
         receivers = ", ".join(configured(assembled.settings)) or "none, because no provider is configured"
         return f"Recorded. Texts of {tenant}'s channels with the policy `provider` may now be sent to: {receivers}."
 
@@ -141,11 +148,15 @@ def policy(
     """Show or set what may analyse the posts of a tenant's channels."""
 
     async def work(assembled: App) -> Table | None:
-        stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
+        known = await tenant_named(assembled, tenant)
+        stores = assembled.tenant(known.tenant_id)
         if chosen is not None and channel is not None:
-            await ai_policies.choose_policy([pick(await stores.followed.channels(), channel).channel_id], chosen, stores=stores)
+            channel_id = pick(await stores.followed.channels(), channel).channel_id
+            await ai_policies.choose_policy([channel_id], chosen, stores=stores)
+            await record_change(assembled, known.tenant_id, "choose_policies", "/ai/policies", channel_ids=[channel_id], policy=chosen)
         elif chosen is not None:
             await ai_policies.choose_default(chosen, stores=stores)
+            await record_change(assembled, known.tenant_id, "choose_default_policy", "/ai/default", policy=chosen)
         if as_json:
             print_json(await list_policies(await context_for(assembled, tenant), limit=ALL))
             return None

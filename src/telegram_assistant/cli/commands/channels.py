@@ -15,6 +15,7 @@ from rich.table import Table
 from telegram_assistant.api.endpoints.channels import list_channels
 from telegram_assistant.api.endpoints.coverage import list_coverage
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.commands.channel_requests import RequestReport, print_report, print_waiting, request_channels, show_requests, wait_for
 from telegram_assistant.cli.commands.coverage import draw_coverage
 from telegram_assistant.cli.connected import tenant_named, with_app
@@ -27,7 +28,7 @@ from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels.channel_lists import ListedChannel, as_opml, read_list
 from telegram_assistant.features.channels.channel_requests import WaitingKind, waiting_requests
-from telegram_assistant.features.channels.channels import follow_joined, pick
+from telegram_assistant.features.channels.channels import follow_joined, pick, unfollow
 from telegram_assistant.features.channels.coverage import coverage_of, coverage_of_all
 from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription
@@ -42,6 +43,8 @@ Folder = Annotated[str | None, typer.Option(help="Folder to put the channels int
 Prio = Annotated[Priority | None, typer.Option(help="How soon new posts are read. Default for a new channel: normal.")]
 Ai = Annotated[AiPolicy | None, typer.Option(help="What may analyse the posts. Default: the policy for new channels, see `tga ai policy`.")]
 History = Annotated[str | None, typer.Option(help='Days of history to read, or "all". Default for a new channel: 7.')]
+MAX_RECORDED = 100
+"""References of one command in the audit log; the count says how many there were."""
 Wait = Annotated[int, typer.Option(help="Seconds to wait until an account has found the channels; 0: do not wait.", min=0)]
 
 
@@ -132,7 +135,8 @@ def remove(which: ChannelName, tenant: TenantName = "default") -> None:
 
     async def leave(assembled: App) -> FollowedChannel:
         known, one = await _known(assembled, tenant, which)
-        await assembled.tenant(known.tenant_id).followed.leave(one.channel_id)
+        await unfollow(one.channel_id, followed=assembled.tenant(known.tenant_id).followed)
+        await record_change(assembled, known.tenant_id, "unfollow_channel", f"/channels/{one.channel_id}")
         return one
 
     console.print(f"{escape(with_app(leave).title)} is no longer followed.")
@@ -172,6 +176,7 @@ def poll(
         asked_at = datetime.now(UTC)
         if not await assembled.system.schedule.ask(one.channel_id, mode=mode, first=first):
             raise Rejected(f"{one.title} is not followed by any tenant at the moment")
+        await record_change(assembled, known.tenant_id, "poll_channel", f"/channels/{one.channel_id}/poll", mode=mode, first=first)
         for _ in range(wait * 2):
             now = await coverage_of(one.channel_id, stores=assembled.tenant(known.tenant_id))
             if now.channel.last_polled_at and now.channel.last_polled_at >= asked_at:
@@ -193,9 +198,11 @@ def verify(
     """Read all stored posts of a channel again, and correct those that have changed."""
 
     async def ask(assembled: App) -> int:
+        known = await tenant_named(assembled, tenant)
         channels = [(await _known(assembled, tenant, which))[1]] if which else await _followed(assembled, tenant)
         for one in channels:
             await assembled.system.backfills.open(one.channel_id, BackfillKind.VERIFY)
+            await record_change(assembled, known.tenant_id, "verify_channel", f"/channels/{one.channel_id}")
         return len(channels)
 
     count = with_app(ask)
@@ -215,6 +222,8 @@ async def _request(assembled: App, tenant: str, listed: Sequence[ListedChannel],
     requested = await request_channels(assembled, known.tenant_id, listed, wanted)
     if joined:
         requested.append(await follow_joined(wanted, requests=assembled.tenant(known.tenant_id).requests))
+    accepted = [one.written for one in requested if one.refused is None]
+    await record_change(assembled, known.tenant_id, "follow_channels", "/channels", references=accepted[:MAX_RECORDED], count=len(accepted))
     return await wait_for(assembled, known.tenant_id, requested, wait)
 
 

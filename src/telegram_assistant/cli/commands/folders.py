@@ -9,6 +9,7 @@ from rich.table import Table
 
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.answers import FolderResponse, FoldersResponse
+from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.commands.channel_requests import RequestReport, print_report, wait_for
 from telegram_assistant.cli.commands.channels import Ai, Folder, History, Prio, Wait, subscription_from
 from telegram_assistant.cli.connected import tenant_named, with_app
@@ -44,6 +45,7 @@ def add(
         known = await tenant_named(assembled, tenant)
         requests = assembled.tenant(known.tenant_id).requests
         requested = await follow_folder(title, tenant=known, account_id=number, subscription=wanted, accounts=system.accounts, requests=requests)
+        await record_change(assembled, known.tenant_id, "follow_folder", "/folders", title=title)
         return await wait_for(assembled, known.tenant_id, [requested], wait)
 
     print_report(with_app(ask))
@@ -97,7 +99,9 @@ def remove(
     async def leave(assembled: App) -> tuple[FolderStatus, int]:
         known = await tenant_named(assembled, tenant)
         one = pick_folder(await assembled.system.folders.of(known.tenant_id), which)
-        return one, await assembled.system.folders.leave(known.tenant_id, one.folder_id, with_channels=channels)
+        gone = await assembled.system.folders.leave(known.tenant_id, one.folder_id, with_channels=channels)
+        await record_change(assembled, known.tenant_id, "unfollow_folder", f"/folders/{one.folder_id}", title=one.title, channels=gone)
+        return one, gone
 
     one, gone = with_app(leave)
     console.print(f"Folder {escape(one.title)} is no longer followed" + (f", nor are {gone} channels that it added." if channels else "."))

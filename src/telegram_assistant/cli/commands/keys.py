@@ -10,19 +10,18 @@ from rich.table import Table
 
 from telegram_assistant.api.endpoints.keys import created_key_response, list_api_keys
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import ACTOR, record_change
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import ALL, print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.tenants.access import SCOPES_OF, KeyScope, MemberRole, effective_scopes, new_operator_key
 from telegram_assistant.features.keys import CreatedKey, KeyMaker, list_keys, make_key, revoke_key
-from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from telegram_assistant.stores.postgres.tenants.keys import ApiKey
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="API keys.")
 
-ACTOR = "command line"
 TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that owns the keys.")]
 
 
@@ -48,7 +47,7 @@ def create(
         created = await make_key(name, wanted, maker=maker, keys=stores.keys, now=now, expires_at=now + timedelta(days=days) if days else None)
         if role is not None:
             await RateLimits(assembled.redis).tell_change()
-        await stores.audit.note(AuditedAction(ACTOR, "create_api_key", "/keys", facts={"name": name, "scopes": [*wanted], "user": user or None}))
+        await record_change(assembled, known.tenant_id, "create_api_key", "/keys", name=name, scopes=[*wanted], user=user or None)
         return created
 
     created = with_app(make)
@@ -89,9 +88,9 @@ def revoke(key_id: Annotated[UUID, typer.Argument(help="Id of the key, from `tga
     """Revoke a key, and every key that was created with it."""
 
     async def end(assembled: App) -> None:
-        stores = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id)
-        await revoke_key(key_id, keys=stores.keys, tell_change=RateLimits(assembled.redis).tell_change)
-        await stores.audit.note(AuditedAction(ACTOR, "revoke_api_key", f"/keys/{key_id}"))
+        known = await tenant_named(assembled, tenant)
+        await revoke_key(key_id, keys=assembled.tenant(known.tenant_id).keys, tell_change=RateLimits(assembled.redis).tell_change)
+        await record_change(assembled, known.tenant_id, "revoke_api_key", f"/keys/{key_id}")
 
     with_app(end)
     console.print("The key is revoked.")

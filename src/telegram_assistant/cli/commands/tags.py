@@ -7,6 +7,7 @@ from rich.table import Table
 
 from telegram_assistant.api.endpoints.tags import list_tags as tags_of
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
@@ -68,7 +69,9 @@ def show(tag: Tag, tenant: TenantName = "default") -> None:
 
 def _choose(tag: str, tenant: str, done: str, *, shown_as: str | None = None, hidden: bool = False) -> None:
     async def work(assembled: App) -> str:
-        chosen = await choose_tag(tag, stores=await _stores(assembled, tenant), shown_as=shown_as, hidden=hidden)
+        known = await tenant_named(assembled, tenant)
+        chosen = await choose_tag(tag, stores=assembled.tenant(known.tenant_id), shown_as=shown_as, hidden=hidden)
+        await record_change(assembled, known.tenant_id, "choose_tag_name", f"/tags/{chosen[0].tag}", shown_as=shown_as, hidden=hidden)
         return f"{chosen[0].tag} {done or f'is shown as {chosen[0].shown_as}'}."
 
     console.print(with_app(work))

@@ -12,19 +12,18 @@ from rich.table import Table
 
 from telegram_assistant.api.endpoints.tenants import TenantResponse, TenantsResponse, tenant_response
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.features import tenants
 from telegram_assistant.features.spending import micro_of, money_of
-from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
 from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantSummary
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Tenants: list, create, suspend, resume, quotas, budgets.")
 
-ACTOR = "command line"
 MAX_TENANTS = 100_000
 DEFAULT_QUOTA = "default"
 Name = Annotated[str, typer.Argument(help="Name of the tenant.")]
@@ -146,8 +145,7 @@ def print_budgets(found: Sequence[TenantResponse]) -> None:
 
 async def _record_change(assembled: App, done: TenantSummary, action: str, **facts: Json) -> TenantResponse:
     """Records the change in the operator's audit log, like a change over HTTP."""
-    operator = await assembled.api.key_directory.operator()
-    await assembled.tenant(operator.tenant_id).audit.note(AuditedAction(ACTOR, action, f"/tenants/{done.public_id}", facts=facts))
+    await record_operation(assembled, action, f"/tenants/{done.public_id}", **facts)
     return tenant_response(done, settings=assembled.settings)
 
 

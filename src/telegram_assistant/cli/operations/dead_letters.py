@@ -8,6 +8,7 @@ from rich.table import Table
 
 from telegram_assistant.api.endpoints.dead_letters import get_dead_letter, list_dead_letters
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import complaints, console
@@ -73,6 +74,7 @@ def replay(numbers: Numbers = None, stage: OfStage = None) -> None:
         for number in chosen:
             partitions = assembled.settings.streams.partitions
             await dead_letters.replay(number, letters=assembled.api.dead_letters, redis=assembled.redis, partitions=partitions)
+            await record_operation(assembled, "replay_dead_letter", f"/dead-letters/{number}")
         return len(chosen)
 
     console.print(f"{with_app(send)} sent back to their stage.")
@@ -86,6 +88,7 @@ def discard(numbers: Numbers = None, stage: OfStage = None) -> None:
         chosen = await _choose_letters(assembled, numbers, stage)
         for number in chosen:
             await dead_letters.discard(number, letters=assembled.api.dead_letters, redis=assembled.redis)
+            await record_operation(assembled, "discard_dead_letter", f"/dead-letters/{number}")
         return len(chosen)
 
     console.print(f"{with_app(discard_all)} discarded.")

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.answers import MediaFilesResponse, MediaStatusResponse, MediaTroubleResponse, MediaUsageResponse
+from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
@@ -75,7 +76,9 @@ def sweep(force: Annotated[bool, typer.Option("--force", help="Clean up even if 
     async def work(assembled: App) -> media.SweepResult:
         if assembled.files is None:
             raise Rejected(SkipReason.NO_PLACE.words)
-        return await media.sweep(files=assembled.files, upkeep=assembled.system.media_upkeep, now=datetime.now(UTC), force=force)
+        swept = await media.sweep(files=assembled.files, upkeep=assembled.system.media_upkeep, now=datetime.now(UTC), force=force)
+        await record_operation(assembled, "sweep_media", "/media", force=force, deleted=swept.orphans + swept.unused)
+        return swept
 
     swept = with_app(work)
     console.print(

@@ -8,6 +8,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.errors import InUse, Rejected
@@ -89,6 +90,7 @@ def text() -> None:
 
 async def _rebuild(assembled: App, projection: Projection, doing: Coroutine[None, None, object]) -> Rebuild:
     await assembled.system.rebuilds.want(projection)
+    await record_operation(assembled, "rebuild", f"/projections/{projection}")
     task = asyncio.create_task(doing)
     try:
         return await _watch(assembled, projection, task)

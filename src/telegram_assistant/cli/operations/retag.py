@@ -13,6 +13,7 @@ from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.ai.prompting import prompt
 from telegram_assistant.ai.questions import TAGGING, TAGS_TOKENS, listed_by_topic
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.domain.ids import ChannelId
@@ -42,6 +43,7 @@ def retag(
         for one in track(outdated, description="channels", console=complaints, transient=True):
             again += await replays.replay(version, one.channel_id, since=since)
             wanted += await replays.want(version, one.channel_id, since=since) if yes else 0
+        await record_operation(assembled, "retag", "/posts", days=days, channel_id=channel, posts=again, paid_posts=wanted)
         console.print(f"{again:,} posts go through the pipeline again, after all new posts; `tga streams` shows the progress.")
         if yes:
             console.print(f"{wanted:,} posts wait for a provider, the newest first; `tga ai status` shows how many are left.")

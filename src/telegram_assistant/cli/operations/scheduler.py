@@ -8,6 +8,7 @@ from rich.table import Table
 
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.answers import ParkedChannelResponse, SchedulerResponse
+from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
@@ -55,7 +56,9 @@ def reset() -> None:
 
     async def clear(assembled: App) -> tuple[bool, int]:
         had_lock = await SchedulerLock(assembled.redis, assembled.instance).clear()
-        return had_lock, await delete_all_high_water(assembled.redis)
+        marks = await delete_all_high_water(assembled.redis)
+        await record_operation(assembled, "reset_scheduler", "/scheduler", marks=marks)
+        return had_lock, marks
 
     had_lock, marks = with_app(clear)
     console.print(f"{'The lock was deleted' if had_lock else 'There was no lock'}, and {marks} high-water marks.")

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.answers import StageResponse, StagesResponse
+from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson, print_json
@@ -58,7 +59,13 @@ def show(
 @app.command()
 def refill() -> None:
     """Announce again every post that has not passed the pipeline, as after a loss of Redis. It is safe to repeat."""
-    count = with_app(lambda assembled: relay_of(PIPELINE, assembled, Health(probes={})).refill())
+
+    async def announce_again(assembled: App) -> int:
+        count = await relay_of(PIPELINE, assembled, Health(probes={})).refill()
+        await record_operation(assembled, "refill_streams", "/streams", posts=count)
+        return count
+
+    count = with_app(announce_again)
     console.print(f"{count} posts will be announced again.")
 
 
@@ -68,7 +75,13 @@ def resume_stage(stage: Annotated[str, typer.Argument(help="Name of the stopped 
     if stage not in {known.name for known in WITH_GRAPH}:
         complaints.print(f"[red]There is no stage {stage!r}.[/] There are: {', '.join(known.name for known in WITH_GRAPH)}.")
         raise typer.Exit(1)
-    stopped = with_app(lambda assembled: resume(assembled.redis, stage))
+
+    async def resume_it(assembled: App) -> bool:
+        stopped = await resume(assembled.redis, stage)
+        await record_operation(assembled, "resume_stage", f"/streams/{stage}")
+        return stopped
+
+    stopped = with_app(resume_it)
     console.print(f"{stage} resumes within seconds." if stopped else f"{stage} was not stopped.")
 
 

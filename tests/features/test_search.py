@@ -245,7 +245,7 @@ async def test_pages_show_everything_once_whatever_comes_meanwhile(reader: Reade
         cursor = answer.cursor
     assert len(shown) == len(set(shown))
     assert sum("cat number" in text for text in shown) == 30
-    with pytest.raises(Rejected, match="another question"):
+    with pytest.raises(Rejected, match="another query"):
         await reader.asks("dog", cursor=cursor)
     for wrong in ("x", "eyJhIjoxfQ", "W10", "\u0439"):
         with pytest.raises(Rejected, match="cursor is not valid"):

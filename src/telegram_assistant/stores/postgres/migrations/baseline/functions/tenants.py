@@ -106,10 +106,11 @@ def operator_resume_tenant() -> None:
                 END IF;
                 UPDATE telegram_accounts SET state = 'active', state_reason = NULL
                 WHERE tenant_id = tenant AND state = 'paused' AND state_reason = 'the tenant is suspended';
-                followed := ARRAY(SELECT channel_id FROM subscriptions WHERE tenant_id = tenant AND suspended_reason = 'the tenant is
-                    suspended' ORDER BY channel_id);
-                UPDATE subscriptions SET active = true, suspended_reason = NULL WHERE tenant_id = tenant AND suspended_reason = 'the
-                    tenant is suspended';
+                followed := ARRAY(
+                    SELECT channel_id FROM subscriptions WHERE tenant_id = tenant AND suspended_reason = 'the tenant is suspended' ORDER BY channel_id
+                );
+                UPDATE subscriptions SET active = true, suspended_reason = NULL
+                WHERE tenant_id = tenant AND suspended_reason = 'the tenant is suspended';
                 PERFORM refresh_tiers(followed);
                 RETURN true;
             END

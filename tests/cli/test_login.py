@@ -114,7 +114,7 @@ async def test_what_stands_in_the_way_is_told_in_words(tga: Tga, control: Contro
 
 
 async def test_without_an_ingest_role_one_is_told_to_start_it(tga: Tga, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(login, "UNEASY_AFTER_SECONDS", 0.1)
+    monkeypatch.setattr(login, "NOTICE_AFTER_SECONDS", 0.1)
     monkeypatch.setattr(login, "GIVE_UP_AFTER_SECONDS", 0.5)
     told = await tga("accounts", "login")
     assert told.exit_code == 1

@@ -221,7 +221,7 @@ async def test_links_and_first_seen_tell_when_and_where(pool: Pool, system: Syst
     told = await first_seen(one, posts[2].id)  # asked about the forward: it is about what it forwards
     assert told.first is not None
     assert (told.first.post_id, told.is_original) == (posts[1].id, True)
-    with pytest.raises(Rejected, match="is no address of a page"):
+    with pytest.raises(Rejected, match="is not the URL of a page"):
         await who_links(one, "nonsense")
     with pytest.raises(Rejected, match="NEO4J_URI is empty"):
         await who_links(asking(pool, tenant_id, None), url)

@@ -82,7 +82,7 @@ async def test_posts_by_tag_come_newest_first_page_by_page(system: SystemStores,
 
 
 async def test_a_name_that_is_none_and_a_time_that_is_too_long_are_refused(world: World, now: datetime) -> None:
-    with pytest.raises(Rejected, match="is no name"):
+    with pytest.raises(Rejected, match="is not a valid name"):
         await choose_tag("спорт", stores=world.stores_a, shown_as="https://x")
     for since, until in ((now, now - DAY), (now - 40 * DAY, now)):
         with pytest.raises(Rejected, match="at most 31 days"):

@@ -227,7 +227,7 @@ async def test_no_more_is_fetched_ahead_than_the_spool_may_hold(library: Library
         spool=Spool(tmp_path / "spool", max_bytes=130_000),
         stopping=library.office.stopping,
     )
-    with pytest.raises(Busy, match="may wait for the store"):
+    with pytest.raises(Busy, match="the spool is full"):
         await small.step()
     assert spooled(tmp_path) == 120_000
 

@@ -225,7 +225,7 @@ async def test_links_and_first_seen_tell_when_and_where(pool: Pool, system: Syst
         await who_links(one, "nonsense")
     with pytest.raises(Rejected, match="NEO4J_URI is empty"):
         await who_links(asking(pool, tenant_id, None), url)
-    with pytest.raises(Rejected, match="is not followed"):
+    with pytest.raises(Rejected, match="do not follow channel"):
         await similar_channels(one, ChannelId(1))
 
 

@@ -66,7 +66,7 @@ test-llm: install  ## the providers against a real llama.cpp server with a small
 .PHONY: gate
 gate: install  ## the benchmarks that CI runs: those that fail when something is wrong, at their small size
 	scripts/servers up postgres redis s3 toxiproxy neo4j
-	$(SERVERS_ENV) && scripts/suite bench-api-schema $(BIN)/python -m bench.api_schema --cases 300 --json
+	$(SERVERS_ENV) && scripts/suite bench-api-schema $(BIN)/python -m bench.api_schema --cases 1000 --json
 	$(SERVERS_ENV) && scripts/suite chaos-streams $(BIN)/python -m bench.chaos_streams --seconds 30 --json
 	$(SERVERS_ENV) && scripts/suite bench-rebuild $(BIN)/python -m bench.rebuild --posts 3000 --json
 	scripts/suite bench-freshness $(BIN)/python -m bench.freshness --quick --json

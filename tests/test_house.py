@@ -136,3 +136,9 @@ def test_values_and_stores_know_the_same_subjects() -> None:
     values = {folder.name for folder in (CHECKOUT / "src/telegram_assistant/domain").iterdir() if (folder / "__init__.py").exists()}
     assert values - subjects == {"graph"}
     assert subjects - values == {"delivery", "migrations"}
+
+
+def test_the_limits_of_all_steps_fit_into_the_limit_of_ci() -> None:
+    """A suite that outgrows CI lands nothing at all."""
+    limits = [int(line.split()[1]) for line in (CHECKOUT / ".ci/budget").read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    assert sum(limits) <= 90 * 60

@@ -140,6 +140,8 @@ def make_post(
 
 def heavy_tailed_counts(seed: int, *, channels: int, posts: int) -> list[int]:
     """How many posts each channel has: log-normal with a spread of 1.6, adding up to `posts`, at least one each."""
+    if posts < channels:
+        raise ValueError(f"{posts} posts are too few for {channels} channels")
     hand = random.Random(seed)
     weights = [hand.lognormvariate(0, 1.6) for _ in range(channels)]
     total = sum(weights)

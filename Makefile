@@ -72,12 +72,12 @@ gate: install  ## the benchmarks that CI runs: those that fail when something is
 	scripts/suite bench-freshness $(BIN)/python -m bench.freshness --quick --json
 	$(SERVERS_ENV) && scripts/suite chaos-ingest $(BIN)/python -m bench.chaos_ingest --seconds 150 --json
 	$(SERVERS_ENV) && scripts/suite bench-push $(BIN)/python -m bench.push --seconds 20 --channels 20 --accounts 4 --json
-	$(SERVERS_ENV) && scripts/suite bench-hostile $(BIN)/python -m bench.hostile --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-demo $(BIN)/python -m bench.demo --channels 8 --accounts 4 --json
 
 .PHONY: bench
 bench: gate  ## all benchmarks at their small size, and the streams on Valkey
 	$(SERVERS_ENV) && scripts/suite streams-valkey $(BIN)/pytest -n $(JOBS) -m valkey tests/streams
+	$(SERVERS_ENV) && scripts/suite bench-hostile $(BIN)/python -m bench.hostile --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-feed $(BIN)/python -m bench.feed --posts 200000 --json
 	$(SERVERS_ENV) && scripts/suite bench-land $(BIN)/python -m bench.land --seconds 10 --json
 	$(SERVERS_ENV) && scripts/suite bench-streams $(BIN)/python -m bench.streams --rounds 3 --json

@@ -25,7 +25,6 @@ from testkit.servers import OwnServers, own_servers
 from testkit.simulators import simulator
 
 POSTS = 50
-MB = 1024
 
 
 async def run(seconds: float, channels: int) -> dict[str, object]:

@@ -1,10 +1,4 @@
-"""Strangers' contents against a running installation: how long others wait while it meets what was made to stop it.
-
-The worker and the API run in a process of their own. Twenty posts a second land there for a while, ordinary ones first, then the
-contents of testkit/hostile_contents.py; beside them come edits, linked pages with their robots.txt, pictures, lists and bodies of
-requests, and their author reads the changes. Two probes ask all the time: `/health`, and the feed of a tenant who has nothing
-to do with it. `probe_ratio` is the worse probe's 95th percentile in the hostile run beside the ordinary one.
-"""
+"""Runs ordinary and hostile contents against a running installation, and measures how long others wait meanwhile."""
 
 import asyncio
 import itertools

@@ -133,7 +133,7 @@ async def test_work_in_hand_may_finish_within_the_grace(database: dict[str, str]
         await working.wait()
 
     settings = read_settings({**database, "WORKER_PORT": "0", "SHUTDOWN_GRACE_SECONDS": grace})
-    await asyncio.wait_for(run_roles(settings, [role], wait_for_stop=told), 5)
+    await asyncio.wait_for(run_roles(settings, [role], wait_for_stop=told), 30)
     assert bool(done) is finished
 
 
@@ -171,7 +171,7 @@ async def test_a_crashed_loop_is_restarted_and_the_process_lives(database: dict[
     async def told() -> None:
         await again.wait()
 
-    await asyncio.wait_for(run_roles(read_settings(database), [role], wait_for_stop=told), 5)
+    await asyncio.wait_for(run_roles(read_settings(database), [role], wait_for_stop=told), 30)
     assert runs == 2
 
 
@@ -214,7 +214,7 @@ asyncio.run(run_roles(read_settings(os.environ), [role]))
         await asyncio.sleep(0.3)
         assert process.returncode is None
         process.terminate()
-        assert await asyncio.wait_for(process.wait(), 5) == -signal.SIGTERM
+        assert await asyncio.wait_for(process.wait(), 30) == -signal.SIGTERM
     finally:
         if process.returncode is None:
             process.kill()

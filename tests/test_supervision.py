@@ -41,7 +41,7 @@ async def test_a_waiting_loop_is_red_and_says_why_without_secrets() -> None:
     assert "starts again in 30 s" in detail
     assert "hunter2" not in detail
     stopping.set()
-    await asyncio.wait_for(task, 1)
+    await asyncio.wait_for(task, 30)
     assert health.parts()["red"]["status"] == "stopped"
 
 

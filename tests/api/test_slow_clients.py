@@ -41,7 +41,7 @@ def post(key: dict[str, str], *, length: int, extra: str = "") -> bytes:
 
 async def rest_of(reader: asyncio.StreamReader) -> bytes:
     """All that comes until the server closes the connection."""
-    return await asyncio.wait_for(reader.read(), 5)
+    return await asyncio.wait_for(reader.read(), 30)
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET /docs HTTP/1.1\r\nHost: a"])

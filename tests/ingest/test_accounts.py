@@ -101,7 +101,7 @@ async def test_who_is_told_to_stop_finishes_what_is_in_hand_before_the_account_i
         done.append((await only_account(system)).lease_owner)
 
     async with holding(use, ingest, vault):
-        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.wait_for(begun.wait(), 30)
     assert done == ["first#1"]
     assert (await only_account(system)).lease_owner is None
 
@@ -223,7 +223,7 @@ async def test_a_session_under_an_old_key_is_sealed_anew_when_it_is_used(system:
         await stopping.wait()
 
     async with holding(use, ingest, vault_of(f"{new},{old}")):
-        await asyncio.wait_for(used.wait(), 5)
+        await asyncio.wait_for(used.wait(), 30)
     row = await admin.fetchrow("SELECT account_id, key_id, session FROM telegram_accounts")
     assert row is not None
     assert vault_of(new).open(Sealed(row["key_id"], row["session"]), account_id=row["account_id"]) == "the session"

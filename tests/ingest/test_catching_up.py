@@ -56,7 +56,7 @@ async def test_t2_posts_made_while_the_connection_was_down_are_read_after_it_is_
         sim.faults.refuse_connections = False
         began = time.monotonic()
         await until(lambda: is_due(office, channel))
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
     await poll_what_is_due(office)
     assert await office.stored(channel.channel_id) == truth(channel)
 

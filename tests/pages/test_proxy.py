@@ -26,7 +26,7 @@ async def proxy(web: Web) -> AsyncIterator[FilteringProxy]:
 async def ask(proxy: FilteringProxy, head: str, body: str = "") -> str:
     reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
     writer.write(f"{head}\r\n\r\n{body}".encode())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         answered = (await reader.read()).decode()
     writer.close()
     return answered

@@ -62,7 +62,7 @@ class PlainClient:
         await self.writer.drain()
 
     async def receive(self) -> bytes:
-        (length,) = struct.unpack("<i", await asyncio.wait_for(self.reader.readexactly(4), 5))
+        (length,) = struct.unpack("<i", await asyncio.wait_for(self.reader.readexactly(4), 30))
         packet = await self.reader.readexactly(length)
         key, iv = self._key_and_iv(packet[8:24], 8)
         plaintext = cryptg.decrypt_ige(packet[24:], key, iv)

@@ -246,7 +246,7 @@ async def test_full_channels_tell_counter_members_and_group(client: TelegramClie
 async def test_t14_a_long_reading_pauses_a_second_per_page_and_a_short_one_does_not(client: TelegramClient) -> None:
     began = time.monotonic()
     assert len(await client.get_messages("load_1", limit=250)) == 250
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 2  # a pause each after the first and the second hundred
     began = time.monotonic()
     count = 0
     async for _ in client.iter_messages("load_1"):

@@ -98,7 +98,7 @@ async def test_a_key_that_the_server_does_not_know_is_told_below_the_protocol(si
     client = TelegramClient(session, 1, "hash", connection_retries=1, retry_delay=0)
     with pytest.raises((errors.AuthKeyNotFound, ConnectionError)):
         await client.connect()
-        await asyncio.wait_for(client.get_me(), 5)
+        await asyncio.wait_for(client.get_me(), 30)
     await client.disconnect()
 
 
@@ -115,7 +115,7 @@ async def test_refused_connections_are_tried_again(sim: Simulator, make_client: 
     sim.drop_connections()
     asyncio.get_running_loop().call_later(0.3, setattr, sim.faults, "refuse_connections", False)  # noqa: FBT003 -- setattr
     await asyncio.sleep(0.05)
-    assert (await asyncio.wait_for(client.get_me(), 5)).phone == PHONE
+    assert (await asyncio.wait_for(client.get_me(), 30)).phone == PHONE
 
 
 async def test_a_request_in_flight_is_sent_again_after_a_drop(sim: Simulator, make_client: MakeClient) -> None:
@@ -145,7 +145,7 @@ async def test_t18_layer_and_login_are_remembered_with_the_key(sim: Simulator, m
     sessions = set(record.sessions)
     sim.drop_connections(PHONE)
     await asyncio.sleep(0.3)
-    assert (await asyncio.wait_for(client.get_me(), 5)).phone == PHONE
+    assert (await asyncio.wait_for(client.get_me(), 30)).phone == PHONE
     assert set(record.sessions) > sessions  # another session id
     assert sim.counters.calls[PHONE, "help.getConfig"] == 1  # and initConnection was not sent again
 

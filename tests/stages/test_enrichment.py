@@ -126,7 +126,7 @@ async def test_a_post_waits_for_its_pages_so_long_and_no_longer(
     async with reading_posts(system, database, readers, CRAWL_TIMEOUT_SECONDS="0.4") as reading:
         reading.web.outside.pages["/slow"] = hang
         first, second = await post_with(system), await post_with(system)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await asyncio.gather(reading.enrich(first, reading.url("/slow")), reading.enrich(second, reading.url("/slow")))
         assert reading.web.outside.count("/slow") == 1
         assert {*await statuses(admin, first), *await statuses(admin, second)} <= {"too_slow", "waiting"}

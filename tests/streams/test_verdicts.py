@@ -110,7 +110,7 @@ async def test_cancellation_acknowledges_nothing(bench: Bench) -> None:
 
     await publish(bench.redis, [parsed(1)])
     task = asyncio.create_task(bench.runner(cut).run(asyncio.Event()))
-    await asyncio.wait_for(begun.wait(), 5)
+    await asyncio.wait_for(begun.wait(), 30)
     task.cancel()
     await asyncio.wait([task])
     assert await bench.pending("cut") == 1

@@ -38,5 +38,6 @@ class TenantQuestions:
 
     async def vectors(self, questions: Sequence[str], *, tenant_id: TenantId) -> Understood[tuple[Vector, ...]]:
         """Vectors by the same model as those of posts. A provider is called only with the owner's consent, and the tenant pays."""
-        allowed = Allowed(AiPolicy.PROVIDER, (tenant_id,)) if await self._has_consented(tenant_id) else Allowed(AiPolicy.LOCAL)
+        may_pay = self._maker.needs_provider and await self._has_consented(tenant_id)
+        allowed = Allowed(AiPolicy.PROVIDER, (tenant_id,)) if may_pay else Allowed(AiPolicy.LOCAL)
         return count_result(VECTORS, await self._maker.make(questions, TextKind.QUERY, allowed, Urgency.QUESTION))

@@ -56,6 +56,10 @@ class VectorMaker:
         self._results = results
         self._wait_seconds = wait_seconds
 
+    @property
+    def needs_provider(self) -> bool:
+        return self._local_model is None
+
     def terms(self, allowed: Allowed) -> Allowed:
         """The terms by which texts are batched together. With a local model the payers do not matter."""
         return allowed if self._local_model is None or allowed.policy is AiPolicy.OFF else Allowed(AiPolicy.LOCAL)

@@ -37,14 +37,14 @@ from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Followed channels.")
 
+MAX_RECORDED = 100
+"""References of one command in the audit log; the count says how many there were."""
 TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that follows the channels.")]
 ChannelName = Annotated[str, typer.Argument(help="The channel: its id, @name or title.")]
 Folder = Annotated[str | None, typer.Option(help="Folder to put the channels into.")]
 Prio = Annotated[Priority | None, typer.Option(help="How soon new posts are read. Default for a new channel: normal.")]
 Ai = Annotated[AiPolicy | None, typer.Option(help="What may analyse the posts. Default: the policy for new channels, see `tga ai policy`.")]
 History = Annotated[str | None, typer.Option(help='Days of history to read, or "all". Default for a new channel: 7.')]
-MAX_RECORDED = 100
-"""References of one command in the audit log; the count says how many there were."""
 Wait = Annotated[int, typer.Option(help="Seconds to wait until an account has found the channels; 0: do not wait.", min=0)]
 
 
@@ -89,7 +89,11 @@ def import_list(
 @app.command()
 def export(tenant: TenantName = "default") -> None:
     """Print the followed channels as OPML."""
-    followed = with_app(lambda assembled: _followed(assembled, tenant))
+
+    async def read(assembled: App) -> tuple[FollowedChannel, ...]:
+        return await assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).followed.channels()
+
+    followed = with_app(read)
     typer.echo(as_opml(followed, title=f"Channels of {tenant}"), nl=False)
 
 
@@ -199,7 +203,8 @@ def verify(
 
     async def ask(assembled: App) -> int:
         known = await tenant_named(assembled, tenant)
-        channels = [(await _known(assembled, tenant, which))[1]] if which else await _followed(assembled, tenant)
+        followed = await assembled.tenant(known.tenant_id).followed.channels()
+        channels = (pick(followed, which),) if which else followed
         for one in channels:
             await assembled.system.backfills.open(one.channel_id, BackfillKind.VERIFY)
             await record_change(assembled, known.tenant_id, "verify_channel", f"/channels/{one.channel_id}")
@@ -227,13 +232,9 @@ async def _request(assembled: App, tenant: str, listed: Sequence[ListedChannel],
     return await wait_for(assembled, known.tenant_id, requested, wait)
 
 
-async def _followed(assembled: App, tenant: str) -> tuple[FollowedChannel, ...]:
-    return await assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).followed.channels()
-
-
 async def _known(assembled: App, tenant: str, which: str) -> tuple[Tenant, FollowedChannel]:
     known = await tenant_named(assembled, tenant)
-    return known, pick(await _followed(assembled, tenant), which)
+    return known, pick(await assembled.tenant(known.tenant_id).followed.channels(), which)
 
 
 def _read(file: Path) -> str:

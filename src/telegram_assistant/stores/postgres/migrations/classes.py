@@ -36,27 +36,21 @@ def tenant_table(table: str, about: str, *grants: str) -> None:
     _let_tenants(table, _OWN_ROWS, grants)
 
 
-def subscribed_table(table: str, about: str) -> None:
-    """Read-only for tenants: ingest and the workers write the rows."""
+def subscribed_table(table: str, about: str, *, rows: str | None = None) -> None:
+    """Read-only for tenants: ingest and the workers write the rows. `rows` limits a tenant to less than all rows of its channels."""
     _isolate(table, "subscribed", about)
-    _let_tenants(table, _SUBSCRIBED_ROWS.format(table=table), ("SELECT",))
+    _let_tenants(table, rows or _SUBSCRIBED_ROWS.format(table=table), ("SELECT",))
 
 
-def within_window(table: str, condition: str) -> None:
-    """Limits a tenant to the rows of its channels for which `condition` holds; the condition may use its subscription `s`."""
-    _see_instead(table, _WITHIN_WINDOW.format(table=table, condition=condition))
+def within_window(table: str, condition: str) -> str:
+    """The rows of a tenant's channels for which `condition` holds; the condition may use its subscription `s`."""
+    return _WITHIN_WINDOW.format(table=table, condition=condition)
 
 
-def beside_posts(table: str, *, noticed: str | None = None) -> None:
-    """Limits a tenant to rows whose post it sees. If `noticed` names a time column, only rows since it follows the channel."""
+def beside_posts(table: str, *, noticed: str | None = None) -> str:
+    """The rows whose post a tenant sees. If `noticed` names a time column, only rows since it follows the channel."""
     beside = _BESIDE_POST.format(table=table)
-    since = _WITHIN_WINDOW.format(table=table, condition=f"{table}.{noticed} >= s.created_at")
-    _see_instead(table, f"{since} AND {beside}" if noticed else beside)
-
-
-def _see_instead(table: str, rows: str) -> None:
-    op.execute(f"DROP POLICY own ON {table}")
-    op.execute(f"CREATE POLICY own ON {table} TO tga_tenant USING ({rows}) WITH CHECK ({rows})")
+    return f"{within_window(table, f'{table}.{noticed} >= s.created_at')} AND {beside}" if noticed else beside
 
 
 def system_table(table: str, about: str, *, system_may: str = "SELECT, INSERT, UPDATE, DELETE") -> None:

@@ -122,5 +122,4 @@ def post_media() -> None:
     by_channel("post_media")
     op.execute("CREATE INDEX post_media_object ON post_media (sha256) WHERE (sha256 IS NOT NULL)")
     op.execute("CREATE INDEX post_media_skipped ON post_media (channel_id, reason) WHERE (state = 'skipped')")
-    subscribed_table("post_media", "The files that posts show, and what became of each.")
-    beside_posts("post_media")
+    subscribed_table("post_media", "The files that posts show, and what became of each.", rows=beside_posts("post_media"))

@@ -59,8 +59,11 @@ def posts() -> None:
     op.execute("CREATE INDEX posts_deleted ON posts (channel_id, deleted_at DESC) WHERE (deleted_at IS NOT NULL)")
     op.execute("CREATE INDEX posts_missed ON posts (channel_id, posted_at) WHERE (missed_at IS NOT NULL)")
     op.execute("CREATE INDEX posts_newest ON posts (channel_id, posted_at DESC, message_id DESC) INCLUDE (deleted_at)")
-    subscribed_table("posts", "Every post, once, whoever follows its channel.")
-    within_window("posts", "posts.posted_at >= s.visible_from AND (posts.deleted_at IS NULL OR posts.deleted_at >= s.created_at)")
+    subscribed_table(
+        "posts",
+        "Every post, once, whoever follows its channel.",
+        rows=within_window("posts", "posts.posted_at >= s.visible_from AND (posts.deleted_at IS NULL OR posts.deleted_at >= s.created_at)"),
+    )
 
 
 def forwards() -> None:
@@ -78,8 +81,7 @@ def forwards() -> None:
     )
     by_channel("forwards")
     op.execute("CREATE INDEX forwards_from ON forwards (from_channel_id, from_message_id)")
-    subscribed_table("forwards", "Which post was forwarded from where.")
-    beside_posts("forwards")
+    subscribed_table("forwards", "Which post was forwarded from where.", rows=beside_posts("forwards"))
 
 
 def links() -> None:
@@ -118,8 +120,11 @@ def media_groups() -> None:
         CREATE INDEX media_groups_waiting ON media_groups (closed_at) WHERE ((closed_at IS NOT NULL) AND (assembled_revision < revision))
         """
     )
-    subscribed_table("media_groups", "Albums: which posts belong together, and whether more of them may come.")
-    within_window("media_groups", "media_groups.posted_at >= s.visible_from")
+    subscribed_table(
+        "media_groups",
+        "Albums: which posts belong together, and whether more of them may come.",
+        rows=within_window("media_groups", "media_groups.posted_at >= s.visible_from"),
+    )
     op.execute("COMMENT ON COLUMN media_groups.assembled_revision IS 'The newest revision that was summed up.'")
 
 
@@ -139,8 +144,11 @@ def post_counts() -> None:
         """
     )
     op.execute("CREATE TABLE post_counts_rest PARTITION OF post_counts DEFAULT")
-    subscribed_table("post_counts", "Views, forwards, comments and reactions of a post, each time they had changed when it was read again.")
-    beside_posts("post_counts", noticed="seen_at")
+    subscribed_table(
+        "post_counts",
+        "Views, forwards, comments and reactions of a post, each time they had changed when it was read again.",
+        rows=beside_posts("post_counts", noticed="seen_at"),
+    )
 
 
 def post_links() -> None:
@@ -156,8 +164,7 @@ def post_links() -> None:
         """
     )
     by_channel("post_links")
-    subscribed_table("post_links", "Which post links where.")
-    beside_posts("post_links")
+    subscribed_table("post_links", "Which post links where.", rows=beside_posts("post_links"))
 
 
 def post_raw() -> None:
@@ -201,8 +208,7 @@ def post_versions() -> None:
     )
     by_channel("post_versions")
     op.execute("CREATE INDEX post_versions_replaced ON post_versions (channel_id, replaced_at DESC)")
-    subscribed_table("post_versions", "Every earlier text of a post that was edited.")
-    beside_posts("post_versions", noticed="replaced_at")
+    subscribed_table("post_versions", "Every earlier text of a post that was edited.", rows=beside_posts("post_versions", noticed="replaced_at"))
     op.execute(
         """
         COMMENT ON COLUMN post_versions.difference IS 'Characters kept, removed and added, in turn, from this text to the next one.'

@@ -130,8 +130,7 @@ def post_enrichment() -> None:
         CREATE INDEX post_enrichment_tags ON post_enrichment USING gin (((data -> 'tags'))) WHERE (kind = 'tags')
         """
     )
-    subscribed_table("post_enrichment", "What was understood about a post, by kind and tier.")
-    beside_posts("post_enrichment")
+    subscribed_table("post_enrichment", "What was understood about a post, by kind and tier.", rows=beside_posts("post_enrichment"))
     op.execute(
         """
         CREATE POLICY tier ON post_enrichment AS RESTRICTIVE FOR SELECT TO tga_tenant USING (((kind = 'crawl') OR (EXISTS ( SELECT 1

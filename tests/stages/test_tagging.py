@@ -130,7 +130,7 @@ async def test_a_tenant_sees_tags_as_it_has_chosen(app: App) -> None:
     (told,) = await tag(app, posts)
     await app.tenant(one).tags.choose(TagChoice("ru", "центробанк", shown_as="цб"))
     await app.tenant(one).tags.choose(TagChoice("ru", "банки", hidden=True))
-    shown, others = [(await app.tenant(tenant).enrichments.of(posts, Kind.TAGS))[posts[0]].data["tags"] for tenant in (one, other)]
+    shown, others = [(await app.tenant(tenant).enrichments.all_of(posts[0]))[Kind.TAGS].data["tags"] for tenant in (one, other)]
     assert others == list(told.tags)
     assert shown == ["цб" if tag == "центробанк" else tag for tag in told.tags if tag != "банки"]
 

@@ -1,6 +1,7 @@
 """Filters of a search, independent of the engine."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.embedding_text import BY_PROVIDER
@@ -84,13 +85,13 @@ def _understood(query: VectorQuery, tier: Tier) -> PointFilter:
 def _within(channels: frozenset[ChannelId], query: VectorQuery) -> tuple[tuple[AnyOf | Between, ...], ...]:
     """One alternative per group of channels whose windows begin at the same time; windows that begin before `since` need no limit."""
     begins = query.reach.since if query.reach else {}
-    alike: dict[float | None, list[ChannelId]] = {}
+    alike: dict[datetime | None, list[ChannelId]] = {}
     for channel_id in sorted(channels):
         since = begins.get(channel_id)
         is_limit = since is not None and (query.since is None or since > query.since)
-        alike.setdefault(since.timestamp() if since and is_limit else None, []).append(channel_id)
+        alike.setdefault(since if is_limit else None, []).append(channel_id)
     return tuple(
-        (AnyOf("channel", tuple(some)),) if since is None else (AnyOf("channel", tuple(some)), Between("at", since, None))
+        (AnyOf("channel", tuple(some)),) if since is None else (AnyOf("channel", tuple(some)), Between("at", since.timestamp(), None))
         for since, some in (alike or {None: []}).items()
     )
 

@@ -10,13 +10,15 @@ from datetime import datetime
 from hashlib import sha256
 
 from telegram_assistant.domain.ids import PostId
-from telegram_assistant.domain.posts.near_copies import SAME_LENGTH, Sketch, is_copy, sketch_of
+from telegram_assistant.domain.posts.near_copies import SAME_LENGTH, Outline, Sketch, is_copy, outline_of
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 from telegram_assistant.stores.postgres.search.search import SearchPosition
 
 COMPARED_CHARACTERS = 1_000
 """Per text. Comparing whole texts that are crafted to be slow would add half a second to a search."""
+CHARACTERS_AT_ONCE = 4_000
+"""Other tasks run after so many: crafted texts take a few milliseconds for them, ordinary ones less than one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +57,43 @@ class ResultGroup:
     """A post, and later results with the same text."""
 
     stored: StoredPost
-    sketch: Sketch
+    outline: Outline
+    sketch: Sketch | None = None
+    """Made when another post has the same names and numbers."""
     copies: list[PostId] = field(default_factory=list)
 
 
-async def group_copies(posts: Iterable[StoredPost]) -> list[ResultGroup]:
-    """Groups posts with the same text, in the order of the first post of each. Long texts are compared by beginning and length."""
-    groups: list[ResultGroup] = []
-    by_bucket: dict[bytes, list[ResultGroup]] = {}
-    key = secrets.token_bytes()
-    for stored in posts:
-        sketch = sketch_of(stored.post.text[:COMPARED_CHARACTERS], key)
-        await asyncio.sleep(0)  # each takes up to a millisecond or two: a hundred would block the event loop
-        alike = by_bucket.setdefault(sketch.bucket, [])
-        same = next((one for one in alike if stored.post.text and is_copy(one.sketch, sketch) and _have_same_length(one.stored, stored)), None)
+@dataclass(slots=True)
+class CopyGroups:
+    """Groups of posts with the same text, in the order of the first post of each. Long texts are compared by beginning and length."""
+
+    groups: list[ResultGroup] = field(default_factory=list)
+    _by_bucket: dict[bytes, list[ResultGroup]] = field(default_factory=dict)
+    _key: bytes = field(default_factory=secrets.token_bytes)
+
+    async def add(self, posts: Iterable[StoredPost]) -> None:
+        characters = 0
+        for stored in posts:
+            self._add(stored)
+            characters += min(len(stored.post.text), COMPARED_CHARACTERS)
+            if characters >= CHARACTERS_AT_ONCE:
+                characters = 0
+                await asyncio.sleep(0)
+
+    def _add(self, stored: StoredPost) -> None:
+        group = ResultGroup(stored, outline_of(stored.post.text[:COMPARED_CHARACTERS]))
+        alike = self._by_bucket.setdefault(group.outline.bucket, [])
+        same = next((one for one in alike if stored.post.text and self._is_copy(one, group) and _have_same_length(one.stored, stored)), None)
         if same is not None:
             same.copies.append(stored.post.id)
-            continue
-        group = ResultGroup(stored, sketch)
+            return
         alike.append(group)
-        groups.append(group)
-    return groups
+        self.groups.append(group)
+
+    def _is_copy(self, one: ResultGroup, other: ResultGroup) -> bool:
+        one.sketch = one.sketch or one.outline.sketch(self._key)
+        other.sketch = other.sketch or other.outline.sketch(self._key)
+        return is_copy(one.sketch, other.sketch)
 
 
 def _have_same_length(one: StoredPost, other: StoredPost) -> bool:

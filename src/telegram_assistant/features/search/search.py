@@ -23,7 +23,7 @@ from telegram_assistant.domain.search.snippets import Snippet, snippet_of
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels.channels import pick
 from telegram_assistant.features.search.meaning import MEANING_SECONDS, WordsOnly, nearest_posts
-from telegram_assistant.features.search.pages import Bookmark, ResultGroup, group_copies
+from telegram_assistant.features.search.pages import Bookmark, CopyGroups, ResultGroup
 from telegram_assistant.stores.postgres.search.search import (
     BEGINS,
     ENDS,
@@ -157,11 +157,10 @@ def _midnight(day: date, zone: tzinfo) -> datetime:
 
 
 async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> SearchPage:
-    words, stores = request.stores.words, request.stores
     is_first = mark.place is None and not mark.offset
     newest = min(mark.as_of + (CLOCKS_DIFFER if is_first else timedelta()), request.until or FAR_FUTURE)
     matches, (near, words_only) = await asyncio.gather(
-        words.find(request.query.words, request.limits, before=mark.place or SearchPosition(newest)),
+        request.stores.words.find(request.query.words, request.limits, before=mark.place or SearchPosition(newest)),
         nearest_posts(
             request.query,
             request.limits,
@@ -180,16 +179,19 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
     known = {one.post_id: replace(one, tags=request.scope.shown(one.tags)) for one in matches.found}
     beside = [one for one in near if one not in known]
     reached = mark.offset + limit
-    popular = [facet.value for facet in facets_of(_counted(request, known.values())).channels]
-    loaded, groups, is_all = await _load_groups(request, ranked, beside, popular, enough=reached + 1)
-    understood = await stores.enrichments.of(beside, Kind.TAGS) if beside else {}
-    known |= {one: _as_match(loaded.posts[one].post, understood.get(one)) for one in beside if one in loaded.posts}
+    facets = facets_of(_counted(request, known.values()))
+    popular = [facet.value for facet in facets.channels]
+    (loaded, groups, is_all), understood = await asyncio.gather(
+        _load_groups(request, ranked, beside, popular, enough=reached + 1), _understood(request, beside)
+    )
+    if beside:
+        known |= {one: _as_match(loaded.posts[one].post, understood.get(one), request.scope) for one in beside if one in loaded.posts}
+        facets = facets_of(_counted(request, known.values()))
     following: Bookmark | None = None
     if len(groups) > reached or not is_all:
         following = replace(mark, offset=reached)
     elif matches.looked_to is not None:
         following = Bookmark(mark.as_of, matches.looked_to)
-    facets = facets_of(_counted(request, known.values()))
     named = tuple(replace(one, name=loaded.channels[one.value].title) for one in facets.channels if one.value in loaded.channels)
     return SearchPage(
         query=str(request.query),
@@ -205,23 +207,27 @@ async def _load_groups(
     request: _SearchRequest, ranked: Sequence[PostId], beside: Sequence[PostId], popular: Sequence[ChannelId], *, enough: int
 ) -> tuple[Loaded, list[ResultGroup], bool]:
     """Loads posts in order until they make enough groups. Also returns whether all were loaded. Always loads `beside`, for the facets."""
-    loaded = Loaded({}, {})
-    upto = enough + enough // 2
+    loaded, copies = Loaded({}, {}), CopyGroups()
+    reached, upto = 0, enough + enough // 2
     strict_words = request.query.strict_words if beside else ""
     while True:
-        missing = [one for one in dict.fromkeys((*ranked[:upto], *beside)) if one not in loaded.posts]
+        missing = [one for one in dict.fromkeys((*ranked[reached:upto], *beside)) if one not in loaded.posts]
         more = await request.stores.words.load(missing, channel_ids=popular, strict_words=strict_words)
         loaded = Loaded({**loaded.posts, **more.posts}, {**loaded.channels, **more.channels})
-        groups = await group_copies(loaded.posts[one] for one in ranked[:upto] if one in loaded.posts)
-        if len(groups) >= enough or upto >= len(ranked):
-            return loaded, groups, upto >= len(ranked)
-        upto *= 3
+        await copies.add(loaded.posts[one] for one in ranked[reached:upto] if one in loaded.posts)
+        if len(copies.groups) >= enough or upto >= len(ranked):
+            return loaded, copies.groups, upto >= len(ranked)
+        reached, upto = upto, upto * 3
 
 
-def _as_match(post: Post, understood: Enrichment | None) -> Match:
+async def _understood(request: _SearchRequest, beside: Sequence[PostId]) -> Mapping[PostId, Enrichment]:
+    return await request.stores.enrichments.of(beside, Kind.TAGS) if beside else {}
+
+
+def _as_match(post: Post, understood: Enrichment | None, scope: SearchScope) -> Match:
     data = understood.data if understood else {}
     tags, kind = data.get("tags"), data.get("kind")
-    named = tuple(map(str, tags)) if isinstance(tags, list) else ()
+    named = scope.shown(map(str, tags)) if isinstance(tags, list) else ()
     return Match(post.id, post.posted_at, 0.0, post.lang, kind if isinstance(kind, str) else None, named)
 
 

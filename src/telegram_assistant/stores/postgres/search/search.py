@@ -137,9 +137,9 @@ class WordSearch:
         """Loads the parts of the tenant's subscriptions that a search needs."""
         async with self._transactions.begin() as connection:
             followed = await in_force(connection)
-            chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")
-            is_complete = bool(await connection.fetchval("SELECT vectors_are_complete()"))
-        return SearchScope(followed, {row["tag"]: None if row["hidden"] else row["shown_as"] or row["tag"] for row in chosen}, is_complete)
+            rows = await connection.fetch(TAG_NAMES)
+        names = {row["tag"]: row["name"] for row in rows if row["tag"] is not None}
+        return SearchScope(followed, names, vectors_are_complete=rows[0]["vectors_are_complete"])
 
     async def load(self, post_ids: Sequence[PostId], *, channel_ids: Iterable[ChannelId] = (), strict_words: str = "") -> Loaded:
         """The posts that are not deleted and contain `strict_words`, with their channels and `channel_ids`."""
@@ -167,6 +167,11 @@ def _match(row: asyncpg.Record) -> Match:
     post_id = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
     return Match(post_id, row["posted_at"], row["rank"], row["lang"], row["kind"], tuple(row["tags"] or ()))
 
+
+TAG_NAMES = """
+SELECT vectors_are_complete(), tag, CASE WHEN hidden THEN NULL ELSE coalesce(shown_as, tag) END AS name
+FROM (VALUES (1)) AS one LEFT JOIN tenant_tags ON TRUE
+"""
 
 LOAD = f"""
 SELECT p.* FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)

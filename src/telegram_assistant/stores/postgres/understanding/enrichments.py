@@ -88,16 +88,14 @@ class PostEnrichments:
     async def of(self, post_ids: Sequence[PostId], kind: Kind) -> Mapping[PostId, Enrichment]:
         """The best result that the tenant's policies allow: a provider's, otherwise the local one. Row-level security selects the rows.
 
-        Tags have the names that the tenant has chosen; hidden tags are left out.
+        Tags are those that were stored, not the tenant's names of them.
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(LOAD_OWN, [post_id.channel_id for post_id in post_ids], [post_id.message_id for post_id in post_ids], kind)
-            chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags") if kind == Kind.TAGS else ()
-        choices = _choices(chosen)
-        return {one.post_id: _as_chosen(one, choices) if choices else one for one in _best_last(rows)}
+        return {one.post_id: one for one in _best_last(rows)}
 
     async def all_of(self, post_id: PostId) -> Mapping[Kind, Enrichment]:
-        """Like `of`, for every kind of result about one post."""
+        """Like `of`, for every kind of result about one post. Tags have the names that the tenant has chosen; hidden tags are left out."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(LOAD_ALL, post_id.channel_id, post_id.message_id, SHOWN)
             chosen = await connection.fetch("SELECT tag, shown_as, hidden FROM tenant_tags")

@@ -11,7 +11,6 @@ A failing schedule is printed with its seed: run it again with `--seed SEED --sc
 import asyncio
 import os
 import random
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -35,7 +34,7 @@ from telegram_assistant.supervision import cancel_and_wait
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
-from testkit.harness import arguments, report
+from testkit.harness import arguments, at_most, finish
 from testkit.programs import add_account
 from testkit.servers import OwnServers, own_servers
 from testkit.simulators import simulator
@@ -46,6 +45,7 @@ CALM_SECONDS = 300.0
 LAST_SCRAPE_SECONDS = 5.0
 MIGRATING = asyncio.Lock()
 """Alembic does one at a time."""
+LIMITS = at_most(0, "failing_seeds")
 
 
 async def furnish(app: App, control: ControlClient, key: str) -> None:
@@ -229,9 +229,7 @@ def main() -> None:
     parser.add_argument("--parallel", type=int, default=1, help="worlds at a time, each with its own servers")
     options = parser.parse_args()
     result = asyncio.run(run(options.seconds, options.schedules, options.seed, options.parallel))
-    report(result, as_json=options.json)
-    if result["failing_seeds"]:
-        sys.exit(1)
+    finish(result, options, *LIMITS)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.monitoring import measure_stages
 from testkit.engines import running_engine
-from testkit.harness import arguments, own_database, report
+from testkit.harness import arguments, at_most, finish, own_database
 from testkit.rows import page_of
 from testkit.toxiproxy import ToxiProxy
 
@@ -53,6 +53,7 @@ CREATE TABLE chaos_done (stage text, post_id text, revision int, PRIMARY KEY (st
 CREATE TABLE chaos_totals (stage text PRIMARY KEY, total bigint NOT NULL DEFAULT 0);
 GRANT ALL ON chaos_done, chaos_totals TO PUBLIC;
 """
+LIMITS = at_most(0, "failed_seeds")
 
 
 @dataclass
@@ -284,8 +285,7 @@ def main() -> None:
     parser.add_argument("--log", type=Path, help="keep the workers' log lines here")
     options = parser.parse_args()
     result = asyncio.run(run(options.seconds or (None if options.schedules else 120), options.schedules, options.seed, options.log))
-    report(result, as_json=options.json)
-    sys.exit(1 if result["failed_seeds"] else 0)
+    finish(result, options, *LIMITS)
 
 
 if __name__ == "__main__":

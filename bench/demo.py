@@ -8,7 +8,6 @@ channel. Files are not asked for; bench.media measures those.
 
 import asyncio
 import os
-import sys
 import tempfile
 import time
 from contextlib import AsyncExitStack
@@ -28,14 +27,21 @@ from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.demo.demo import DAYS, channel_id_of
 from telegram_simulator.world.demo.packs import packs
 from testkit.engines import free_port, running_engine
-from testkit.harness import arguments, cpu_seconds, memory_bytes, own_database, report
+from testkit.harness import arguments, at_most, cpu_seconds, finish, memory_bytes, own_database
 from testkit.simulators import Running, simulator
 
-START_BAR_S, MEMORY_BAR_MB, INGEST_BAR_S = 3.0, 300.0, 180.0
 PATIENCE_S = 600.0
 TICK_SECONDS = 5
 
 STORED = "SELECT channel_id, message_id, text FROM posts WHERE kind <> 'service'"
+LIMITS = (
+    *at_most(3.0, "start_cpu_s"),
+    *at_most(180.0, "ingest_s"),
+    *at_most(300.0, "memory_mb"),
+    *at_most(0, "missing", "wrong", "punished", "double_use"),
+)
+"""The start is judged by its CPU: a busy machine makes every start late."""
+
 
 type PostKey = tuple[int, int]
 type Database = "asyncpg.Connection[asyncpg.Record]"
@@ -132,20 +138,13 @@ def ingested(read: Read, wanted: dict[PostKey, str], spent: float, held: float) 
     }
 
 
-def is_wrong(result: dict[str, Any]) -> bool:
-    """The start is judged by its CPU: a busy machine makes every start late."""
-    late = result["start_cpu_s"] > START_BAR_S or result["ingest_s"] > INGEST_BAR_S
-    return bool(late or result["memory_mb"] > MEMORY_BAR_MB or result["missing"] or result["wrong"] or result["punished"] or result["double_use"])
-
-
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--channels", type=int, default=len(packs().channels), help="so many of them, the busiest first")
     parser.add_argument("--accounts", type=int, default=4)
     options = parser.parse_args()
     result = asyncio.run(run(busiest(options.channels), options.accounts))
-    report(result, as_json=options.json)
-    sys.exit(1 if is_wrong(result) else 0)
+    finish(result, options, *LIMITS)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,19 @@ from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim, RunEnds
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
-from testkit.harness import Versions, arguments, median, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
+from testkit.harness import (
+    Versions,
+    arguments,
+    at_least,
+    at_most,
+    finish,
+    median,
+    own_cpu_seconds,
+    own_database,
+    percentile,
+    postgres_cpu,
+    postmaster_of,
+)
 from testkit.rows import Writer, make_writer, page_of, posts_of
 
 BATCH, WORKERS, ACCOUNTS = 30, 4, 500
@@ -50,6 +62,7 @@ WITH due AS (
 UPDATE bare_queue b SET next_poll_at = now() + interval '120 s', lease_epoch = 1 FROM due WHERE b.channel_id = due.channel_id RETURNING b.channel_id
 """
 BARE_COMPLETE = "UPDATE bare_queue SET next_poll_at = now() + interval '5 minutes' WHERE channel_id = ANY($1)"
+LIMITS = (*at_least(0.1, "ratio"), *at_most(2.0, "bloat"))
 
 
 @dataclass
@@ -163,7 +176,7 @@ def main() -> None:
     parser.add_argument("--channels", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=600)
     options = parser.parse_args()
-    report(asyncio.run(run(options.channels, options.seconds)), as_json=options.json)
+    finish(asyncio.run(run(options.channels, options.seconds)), options, *LIMITS)
 
 
 if __name__ == "__main__":

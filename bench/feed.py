@@ -20,7 +20,7 @@ from telegram_assistant.stores.postgres.database import Pool, open_pool
 from telegram_assistant.stores.postgres.posts.feed import FIRST_PAGE, LATER_PAGE, Cursor
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns
 from telegram_assistant.stores.postgres.stores import tenant_stores
-from testkit.harness import Versions, arguments, median, own_database, percentile, report
+from testkit.harness import Versions, arguments, at_most, finish, median, own_database, percentile
 from testkit.rows import heavy_tailed_counts, make_post, make_writer
 
 CHANNELS = 20_000
@@ -30,6 +30,8 @@ DEPTH = timedelta(days=30)
 PAGE = 50
 RANDOM_TENANTS = 10
 COLUMNS = ["channel_id", "stored_at", *LANDED.split(", ")]
+LIMITS = at_most(100.0, "first_page_p95_ms", "deep_page_p95_ms")
+
 
 type Admin = asyncpg.Connection[asyncpg.Record]
 
@@ -179,7 +181,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--keep", action="store_true", help="leave the database for the next run")
     options = parser.parse_args()
-    report(asyncio.run(run(options.posts, options.rounds, keep=options.keep)), as_json=options.json)
+    finish(asyncio.run(run(options.posts, options.rounds, keep=options.keep)), options, *LIMITS)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,12 @@ A week of made-up channels in virtual time, after a week of history and two week
 
 import os
 import platform
-import sys
 import time
 from argparse import Namespace
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from bench.polling import Reader, classic, first_page, fresh, make_budget, oracl
 from telegram_assistant import __version__
 from telegram_assistant.domain.channels import rhythm
 from telegram_assistant.domain.channels.rhythm import DAY, HOUR
-from testkit.harness import arguments, report
+from testkit.harness import arguments, at_most, finish
 
 HISTORY_DAYS = 7
 TRAINING_DAYS = 14
@@ -143,7 +143,7 @@ def decision_us() -> float:
     return (time.process_time() - began) / rounds / len(rhythms) * 1e6
 
 
-def summary(size: Size, runs: list[Run], others: dict[str, list[Run]], *, bar: float) -> dict[str, object]:
+def summary(size: Size, runs: list[Run], others: dict[str, list[Run]], *, bar: float) -> dict[str, Any]:
     bound = size.max_seconds + max(one.max_outage_seconds for one in runs) + SLACK_SECONDS
     by_policy = {policy: figures(runs, policy) for policy in ("fresh", "oracle", "classic")}
     measured = {**ratios(runs), "worst_staleness_seconds": by_policy["fresh"]["stalest_s"]}
@@ -152,7 +152,6 @@ def summary(size: Size, runs: list[Run], others: dict[str, list[Run]], *, bar: f
         "bench": "freshness",
         **measured,
         "bars": bars,
-        "missed": [name for name, highest in bars.items() if measured[name] > highest],
         "vs_oracle_by_seed": [ratios([one])["vs_oracle"] for one in runs],
         **by_policy,
         "sensitivity": {name: ratios(those) for name, those in others.items()},
@@ -229,8 +228,7 @@ def main() -> None:
     if options.plot:
         draw(runs[""], options.plot)
     result = summary(size, runs.pop(""), runs, bar=1.18 if options.quick else 1.15)
-    report(result, as_json=options.json)
-    sys.exit(1 if result["missed"] else 0)
+    finish(result, options, *(limit for figure, bar in result["bars"].items() for limit in at_most(bar, figure)))
 
 
 if __name__ == "__main__":

@@ -39,12 +39,13 @@ from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
-from testkit.harness import arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
+from testkit.harness import arguments, at_least, cpu_seconds, finish, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of
 from testkit.rows import make_writer, page_of, posts_of
 
 CHANNELS, BATCH = 500, 200
 NAME, BARE = "Bench", "BenchBare"
 BARE_EDGES = {"forwards": ("FORWARDS", "Channel"), "links": ("LINKS", "Page"), "names": ("MENTIONS", "Name"), "tags": ("TAGGED", "Tag")}
+LIMITS = at_least(0.3, "ratio")
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ async def measure(posts: int, system: SystemStores, graph: Graph, driver: AsyncD
             await graph_indexing(batch, graph_index=index, rebuilds=system.rebuilds)
 
     states = await system.post_states.load(ids)
-    made: list[Contribution] = [contribution_of(states[one].stored.post, states[one].learnt) for one in ids]
+    made: list[Contribution] = [contribution_of(states[one].stored.post, states[one].facts) for one in ids]
     rows = [rows_of(made[start : start + BATCH]) for start in range(0, len(made), BATCH)]
     await stage(batches[:warm])  # Java compiles what is hot
     await prepare_bare(driver)
@@ -199,7 +200,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--posts", type=int, default=20_000)
     options = parser.parse_args()
-    report(asyncio.run(run(options.posts)), as_json=options.json)
+    finish(asyncio.run(run(options.posts)), options, *LIMITS)
 
 
 if __name__ == "__main__":

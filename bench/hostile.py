@@ -15,8 +15,10 @@ from pathlib import Path
 
 from testkit import hostile_contents as contents
 from testkit.engines import free_port, running_engine
-from testkit.harness import arguments, own_database, report
+from testkit.harness import arguments, at_most, finish, own_database
 from testkit.hostile_run import UNLIMITED, measure
+
+LIMITS = (*at_most(2, "probe_ratio"), *at_most(1.1, "memory_ratio"), *at_most(0, "answers_503", "left"))
 
 
 async def run(seconds: float) -> dict[str, object]:
@@ -38,7 +40,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120, help="of each run")
     parser.add_argument("--quick", action="store_true", help="a run of 15 seconds: every content, few times")
     options = parser.parse_args()
-    report(asyncio.run(run(15 if options.quick else options.seconds)), as_json=options.json)
+    finish(asyncio.run(run(15 if options.quick else options.seconds)), options, *LIMITS)
 
 
 if __name__ == "__main__":

@@ -33,11 +33,12 @@ from telegram_assistant.telegram.client import open_account_client
 from telegram_assistant.telegram.reader import ChannelReader
 from telegram_simulator.control.client import ControlClient
 from telegram_simulator.world.load import FIRST_CHANNEL
-from testkit.harness import Versions, arguments, median, own_cpu_seconds, own_database, report
+from testkit.harness import Versions, arguments, at_least, finish, median, own_cpu_seconds, own_database
 from testkit.simulators import simulator
 from testkit.waits import Skipping
 
 POSTS = 2000
+LIMITS = at_least(0.35, "ratio")
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--at-once", type=int, default=4)
     options = parser.parse_args()
-    report(asyncio.run(run(options.rounds, options.at_once)), as_json=options.json)
+    finish(asyncio.run(run(options.rounds, options.at_once)), options, *LIMITS)
 
 
 if __name__ == "__main__":

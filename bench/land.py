@@ -19,12 +19,13 @@ from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.rows import LANDED, as_columns, unnested
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
-from testkit.harness import Versions, arguments, cpu_seconds, median, own_cpu_seconds, own_database, report
+from testkit.harness import Versions, arguments, at_least, cpu_seconds, finish, median, own_cpu_seconds, own_database
 from testkit.rows import Writer, make_writer, page_of, posts_of
 
 PAGE = 100
 PAGES_PER_TURN = 40
 BARE = f"INSERT INTO posts (channel_id, stored_at, {LANDED}) SELECT $1, $2, * FROM {unnested(3)}"
+LIMITS = at_least(0.5, "ratio")
 
 
 @dataclass
@@ -93,7 +94,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     options = parser.parse_args()
-    report(asyncio.run(run(options.seconds)), as_json=options.json)
+    finish(asyncio.run(run(options.seconds)), options, *LIMITS)
 
 
 if __name__ == "__main__":

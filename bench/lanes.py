@@ -29,13 +29,14 @@ from telegram_assistant.stores.postgres.delivery.wakeup import open_wakeup
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from testkit.engines import free_port, running_engine
-from testkit.harness import Versions, arguments, median, own_database, percentile, report
+from testkit.harness import Versions, arguments, at_most, finish, median, own_database, percentile
 from testkit.rows import Writer, make_writer, page_of, posts_of
 
 NEWS_PER_SECOND = 10
 LOOK_SECONDS = 0.002
 PAGE = 100
 channel_ids = count(1_000_000)
+LIMITS = at_most(3.0, "p95_ratio")
 
 
 async def land(system: SystemStores, writer: Writer, channel_id: ChannelId, posts: int, lane: Lane, requested_by: int | None = None) -> None:
@@ -151,7 +152,7 @@ def main() -> None:
         url, first_channel, posts = options.backfill
         asyncio.run(backfill(url, int(first_channel), int(posts)))
         return
-    report(asyncio.run(run(options.rounds, options.posts)), as_json=options.json)
+    finish(asyncio.run(run(options.rounds, options.posts)), options, *LIMITS)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.client import open_account_client
 from telegram_assistant.telegram.reader import ChannelReader
 from telegram_simulator.control.client import ControlClient
-from testkit.harness import Versions, arguments, own_cpu_seconds, own_database, report
+from testkit.harness import Versions, arguments, at_most, finish, own_cpu_seconds, own_database
 from testkit.simulators import simulator
 from testkit.toxiproxy import ToxiProxy
 from testkit.waits import Skipping
@@ -52,6 +52,7 @@ DROPS_PER_100, EXPIRIES_PER_100 = 4, 2
 LATENCY_SECONDS = 0.005
 """So that connections are dropped while a piece is on its way."""
 PATIENCE_SECONDS = 900
+LIMITS = (*at_most(0, "lacking", "orphans", "double_use"), *at_most(1.1, "copies"))
 
 
 @dataclass
@@ -205,6 +206,7 @@ async def fetch(app: App, control: ControlClient, road: ToxiProxy, files: int, s
         "bench": "media",
         "files": len(truth.hashes),
         "complete": right,
+        "lacking": len(truth.hashes) - right,
         "told": told,
         "bytes_ratio": round(state["file_bytes"] / truth.size_bytes, 4),
         "mb": round(truth.size_bytes / 1e6, 1),
@@ -251,7 +253,7 @@ def main() -> None:
     parser.add_argument("--s3-down", type=float, default=0.0, help="seconds that S3 is away")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    report(asyncio.run(run(options.files, options.s3_down, options.seed)), as_json=options.json)
+    finish(asyncio.run(run(options.files, options.s3_down, options.seed)), options, *LIMITS)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,14 @@ from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_simulator.control.client import ControlClient
 from testkit.engines import free_port
-from testkit.harness import arguments, report
+from testkit.harness import arguments, at_most, finish
 from testkit.models import MINILM, packaged_models
 from testkit.processes import last_words, proportional_mb, with_children
 from testkit.servers import OwnServers, own_servers
 from testkit.simulators import simulator
 
 POSTS = 50
+LIMITS = at_most(2_000, "total_mb")
 
 
 async def run(seconds: float, channels: int) -> dict[str, object]:
@@ -76,7 +77,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--channels", type=int, default=500)
     options = parser.parse_args()
-    report(asyncio.run(run(options.seconds, options.channels)), as_json=options.json)
+    finish(asyncio.run(run(options.seconds, options.channels)), options, *LIMITS)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ from telegram_assistant.vectors.index import MeaningSearch, VectorIndex
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.worker_role import branches_of, loops_of, relay_of, runner_of
 from testkit.engines import Engine, running_engine
-from testkit.harness import Versions, arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
+from testkit.harness import Versions, arguments, at_most, cpu_seconds, finish, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of
 
 HALF_LOAD_SECONDS = 15.0
 WATCH_OUTBOX = """
@@ -49,6 +49,7 @@ CREATE FUNCTION bench_passed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 END $$;
 CREATE TRIGGER bench_passed AFTER DELETE ON outbox REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION bench_passed();
 """
+LIMITS = (*at_most(0, "dead_letters"), *at_most(10_000, "cpu_us_per_post"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,7 @@ def main() -> None:
     parser.add_argument("--ai", choices=("local", "provider"), default="local")
     parser.add_argument("--until", choices=("enriched", "searchable"), default="searchable")
     options = parser.parse_args()
-    report(asyncio.run(run(options.posts, options.ai, options.until)), as_json=options.json)
+    finish(asyncio.run(run(options.posts, options.ai, options.until)), options, *LIMITS)
 
 
 if __name__ == "__main__":

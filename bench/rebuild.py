@@ -7,7 +7,6 @@ are asked before, meanwhile and after. Recall is the part of the ten best of bef
 
 import asyncio
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -37,13 +36,18 @@ from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
 from telegram_assistant.vectors.index import MeaningSearch
 from testkit.engines import running_engine
-from testkit.harness import Versions, arguments, own_database, percentile, report
+from testkit.harness import Versions, arguments, at_least, at_most, finish, own_database, percentile
 
 BEST = 10
 FOLLOWED, BUSY = EVERY_CHANNEL[: CHANNELS // 2], EVERY_CHANNEL[CHANNELS // 2 :]
 QUESTIONS = 100
 LANDED_PER_S = 20.0
-RECALL_BAR = 0.98
+LIMITS = (
+    *at_least(1, "text.is_done", "vectors.is_done"),
+    *at_most(0, "text.failed", "vectors.failed"),
+    *at_least(0.98, "text.recall", "vectors.recall"),
+)
+
 
 type Ids = Sequence[PostId]
 
@@ -171,18 +175,12 @@ def _questions(texts: Sequence[str]) -> list[str]:
     return made
 
 
-def is_wrong(figures: dict[str, object]) -> bool:
-    sides = [side for side in (figures["text"], figures["vectors"]) if isinstance(side, dict)]
-    return any(not side["is_done"] or side["failed"] or side["recall"] < RECALL_BAR for side in sides)
-
-
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--posts", type=int, default=20_000)
     options = parser.parse_args()
     figures = asyncio.run(run(options.posts))
-    report(figures, as_json=options.json)
-    sys.exit(is_wrong(figures))
+    finish(figures, options, *LIMITS)
 
 
 if __name__ == "__main__":

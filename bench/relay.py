@@ -31,12 +31,13 @@ from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.relay import BATCH, Announcement, Relay, parsed_event
 from telegram_assistant.telemetry.health import Health
 from testkit.engines import Engine, running_engine
-from testkit.harness import Versions, arguments, cpu_seconds, median, own_cpu_seconds, own_database, percentile, report
+from testkit.harness import Versions, arguments, at_least, cpu_seconds, finish, median, own_cpu_seconds, own_database, percentile
 from testkit.rows import make_writer, page_of, posts_of
 
 KEY = stream_key(PostParsed, Lane.LIVE)
 FILL = "INSERT INTO outbox (channel_id, message_id, revision, created_at) SELECT 1, n, 1, now() FROM generate_series(1, $1::int) AS n"
 PER_SECOND, AT_ONCE = 500, 5
+LIMITS = at_least(0.6, "ratio")
 
 
 async def run(rounds: int, events: int, seconds: float) -> dict[str, object]:
@@ -153,7 +154,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=50_000)
     parser.add_argument("--seconds", type=float, default=30)
     options = parser.parse_args()
-    report(asyncio.run(run(options.rounds, options.events, options.seconds)), as_json=options.json)
+    finish(asyncio.run(run(options.rounds, options.events, options.seconds)), options, *LIMITS)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Search: how soon words and both sides answer four people at once, beside the bare engine; and how much they find.
 
 A tenant follows 500 of 20,000 heavy-tailed channels. Questions are one to three words of a known frequency (bench.search_texts),
-through the function that every door calls, with the sentence model that comes as a package. The vectors of the posts are drawn around
+through the function that every interface calls, with the sentence model that comes as a package. The vectors of the posts are drawn around
 those of questions. Bare is the plain query on the words' index with the tenant's channels, newest fifty, ids only. What is found is
 judged by the demo world (bench.search_recall). Where QDRANT_URL is set its server is used, else the embedded engine.
 """
@@ -34,7 +34,7 @@ from telegram_assistant.vectors.embedded import EmbeddedVectors
 from telegram_assistant.vectors.index import MeaningSearch
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.vectors.protocol import Point, Space, Vectors
-from testkit.harness import Versions, arguments, median, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of, report
+from testkit.harness import Versions, arguments, at_most, finish, median, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of
 from testkit.models import MINILM, packaged_models
 from testkit.rows import heavy_tailed_counts
 
@@ -42,12 +42,13 @@ CHANNELS, FOLLOWED = 20_000, 500
 SPAN = timedelta(days=60)
 USERS = 4
 HEAPS = 400
-WORDS_BAR_MS, HYBRID_BAR_MS = 100.0, 150.0
 COLUMNS = ["channel_id", "stored_at", *LANDED.split(", ")]
 BARE = """
 SELECT channel_id, message_id, posted_at FROM post_search
 WHERE words @@ websearch_to_tsquery('russian', $1) AND channel_id = ANY ($2) ORDER BY posted_at DESC LIMIT 50
 """
+LIMITS = (*at_most(100.0, "fulltext_p95_ms"), *at_most(150.0, "hybrid_p95_ms"))
+
 
 type Admin = asyncpg.Connection[asyncpg.Record]
 type Ask = Callable[[str], Awaitable[object]]
@@ -250,7 +251,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=400)
     parser.add_argument("--recall-posts", type=int, default=6000, help="of the demo world; each is read by the model")
     options = parser.parse_args()
-    report(asyncio.run(run(options.posts, options.questions, options.recall_posts)), as_json=options.json)
+    finish(asyncio.run(run(options.posts, options.questions, options.recall_posts)), options, *LIMITS)
 
 
 if __name__ == "__main__":

@@ -14,11 +14,12 @@ from telethon.extensions import BinaryReader
 from telethon.tl.functions.messages import GetHistoryRequest
 
 from telegram_simulator.control.client import ControlClient
-from testkit.harness import arguments, cpu_seconds, median, percentile, report
+from testkit.harness import arguments, at_least, at_most, cpu_seconds, finish, median, percentile
 from testkit.simulators import PHONE, client_for, simulator
 
 POSTS = 5000
 READERS = 8
+LIMITS = (*at_least(0.3, "ratio"), *at_most(50.0, "page_p95_ms"))
 
 
 async def reading(rounds: int) -> dict[str, float]:
@@ -110,7 +111,7 @@ def main() -> None:
         "telethon": telethon.__version__,
         "python": sys.version.split()[0],
     }
-    report(result, as_json=options.json)
+    finish(result, options, *LIMITS)
 
 
 if __name__ == "__main__":

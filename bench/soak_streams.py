@@ -29,10 +29,11 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores, system_stores
 from telegram_assistant.streams.groups import sources_of
 from testkit.engines import free_port, running_engine
-from testkit.harness import arguments, growth_percent_per_10_min, last_half, median, memory_bytes, own_database, report
+from testkit.harness import arguments, at_most, finish, growth_percent_per_10_min, last_half, median, memory_bytes, own_database
 from testkit.rows import make_writer, page_of, posts_of
 
 PAGE, PER_SECOND = 10, 100
+LIMITS = (*at_most(1, "memory_growth_percent"), *at_most(5, "tasks_gained"), *at_most(1.1, "tasks_ratio"))
 
 
 @dataclass
@@ -183,15 +184,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120, help="the full size is 3600")
     options = parser.parse_args()
     result = asyncio.run(run(options.seconds))
-    report(result, as_json=options.json)
-    sys.exit(1 if is_wrong(result) else 0)
+    finish(result | judged(result), options, *LIMITS)
 
 
-def is_wrong(result: dict[str, Any]) -> bool:
+def judged(result: dict[str, Any]) -> dict[str, float]:
     """Memory is judged in long runs only: in the first half hour caches are still filling. A few tasks more may be calls under way."""
-    grows = result["seconds"] >= 3600 and result["memory_slope_percent_per_10_min"] > 1
-    grows = grows or result["tasks_last"] > result["tasks_middle"] + 5
-    return bool(grows or result["tasks_most"] > result["tasks_middle"] * 1.1)
+    return {
+        "memory_growth_percent": result["memory_slope_percent_per_10_min"] if result["seconds"] >= 3600 else 0.0,
+        "tasks_gained": result["tasks_last"] - result["tasks_middle"],
+        "tasks_ratio": round(result["tasks_most"] / result["tasks_middle"], 3),
+    }
 
 
 if __name__ == "__main__":

@@ -35,10 +35,11 @@ from telegram_assistant.streams.runner import Options, Runner
 from telegram_assistant.streams.stage import AnyStage, stage
 from telegram_assistant.telemetry.health import Health
 from testkit.engines import Engine, running_engine
-from testkit.harness import arguments, cpu_seconds, median, own_cpu_seconds, report
+from testkit.harness import arguments, at_least, at_most, cpu_seconds, finish, median, own_cpu_seconds
 
 KEY = stream_key(PostVisionUploaded, Lane.LIVE)
 BATCH, IN_FLIGHT = 100, 64
+LIMITS = (*at_least(0.5, "batch_ratio", "concurrent_ratio"), *at_most(120.0, "batch_cpu_us"))
 
 
 class NoDeadLetters:
@@ -225,7 +226,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--messages", type=int, default=20_000)
     options = parser.parse_args()
-    report(asyncio.run(run(options.rounds, options.messages)), as_json=options.json)
+    finish(asyncio.run(run(options.rounds, options.messages)), options, *LIMITS)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from telegram_simulator.world.demo.demo import DAYS, Demo
 from telegram_simulator.world.demo.links import SITE
 from telegram_simulator.world.demo.plan import Kind, Planned, Role
 from telegram_simulator.world.demo.texts import text_of
-from testkit.harness import arguments, own_cpu_seconds, own_database, report
+from testkit.harness import arguments, at_least, finish, own_cpu_seconds, own_database
 
 NOW = 1_794_700_000
 KEY = b"bench"
@@ -44,6 +44,7 @@ OURS = {
 }
 """Of the world's topics, which of ours mean the same. Politics, law, education and others have none there: they count as wrong."""
 THEIRS = {ours: theirs for theirs, all_ours in OURS.items() for ours in all_ours}
+LIMITS = (*at_least(0.7, "precision"), *at_least(0.48, "recall"))
 
 
 def written(post: Planned) -> str:
@@ -135,7 +136,7 @@ def main() -> None:
     whole = topics(everything, list(all_tags.values()))
     beside = {f"{name}_of_all": whole[name] for name in ("posts", "precision", "recall")}
     result = {"bench": "tagging", **topics(sample, tags), **beside, **kinds(sample, tags), **copies(everything)}
-    report({**result, "cpu_us_per_post": cpu_us([written(post) for post in everything[:TIMED]])}, as_json=options.json)
+    finish({**result, "cpu_us_per_post": cpu_us([written(post) for post in everything[:TIMED]])}, options, *LIMITS)
 
 
 if __name__ == "__main__":

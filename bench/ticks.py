@@ -17,7 +17,7 @@ from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.telegram.vault import make_key
 from testkit.engines import free_port
-from testkit.harness import arguments, report
+from testkit.harness import arguments, at_least, at_most, finish
 from testkit.servers import own_servers
 
 STARTED_WITHIN_SECONDS = 180.0
@@ -86,9 +86,8 @@ def main() -> None:
     parser.add_argument("--interval-seconds", type=int, default=10)
     options = parser.parse_args()
     result = run(options.processes, options.intervals, options.interval_seconds)
-    report(result, as_json=options.json)
-    if (result["ticks"], result["missed"]) != (options.intervals, options.intervals * (options.processes - 1)):
-        sys.exit(1)
+    expected = {"ticks": options.intervals, "missed": options.intervals * (options.processes - 1)}
+    finish(result, options, *(limit for figure, number in expected.items() for limit in (*at_most(number, figure), *at_least(number, figure))))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ protocol. The bench waits until nothing is on its way any more, and then looks f
 
 import asyncio
 import os
-import sys
 import tempfile
 import time
 from contextlib import AsyncExitStack
@@ -30,7 +29,7 @@ from telegram_assistant.streams.keys import stream_key
 from telegram_assistant.streams.monitoring import measure_stages
 from telegram_simulator.control.client import ControlClient
 from testkit.engines import free_port, running_engine
-from testkit.harness import arguments, own_database, report
+from testkit.harness import arguments, at_most, finish, own_database
 from testkit.provider_server import fake_server, saying
 from testkit.simulators import simulator
 
@@ -59,6 +58,8 @@ SELECT (SELECT count(*) FROM posts p WHERE deleted_at IS NULL AND NOT EXISTS (
        (SELECT count(*) FROM post_enrichment WHERE kind = 'tags' AND tier = 'provider') AS by_provider,
        (SELECT count(DISTINCT (channel_id, message_id)) FROM post_enrichment WHERE kind = 'vision') AS with_pictures
 """
+LIMITS = at_most(0, "unfinished", "missing", "without_tags", "not_looked_at", "albums_not_assembled", "dead_letters", "strange_traces")
+
 
 type Database = "asyncpg.Connection[asyncpg.Record]"
 
@@ -149,19 +150,13 @@ async def run(channels: list[int], ai: str) -> dict[str, object]:
         }
 
 
-def is_wrong(result: dict[str, Any]) -> bool:
-    lacking = ("missing", "without_tags", "not_looked_at", "albums_not_assembled", "dead_letters", "strange_traces")
-    return not result["came_to_an_end"] or any(result[name] for name in lacking)
-
-
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--channels", type=int, default=10, help="so many of them, the busiest first")
     parser.add_argument("--ai", choices=("provider", "none"), default="provider")
     options = parser.parse_args()
     result = asyncio.run(run(busiest(options.channels), options.ai))
-    report(result, as_json=options.json)
-    sys.exit(1 if is_wrong(result) else 0)
+    finish(result | {"unfinished": int(not result["came_to_an_end"])}, options, *LIMITS)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from telegram_assistant.stores.redis.client import open_redis
 from telegram_assistant.vectors.index import VectorIndex
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.vectors.protocol import Payload, Point, Reach, VectorQuery, Vectors
-from testkit.harness import arguments, cpu_seconds, own_cpu_seconds, own_database, percentile, report
+from testkit.harness import arguments, at_least, cpu_seconds, finish, own_cpu_seconds, own_database, percentile
 from testkit.models import MINILM, packaged_models
 from testkit.rows import make_writer, page_of, posts_of
 
@@ -42,6 +42,7 @@ CHANNELS = 20_000
 FOLLOWED = 500
 BATCH = 100
 STAGE_CHANNELS = 40
+LIMITS = at_least(500, "upserts_per_s")
 
 
 @dataclass
@@ -185,7 +186,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=50_000)
     parser.add_argument("--posts", type=int, default=4_000)
     options = parser.parse_args()
-    report(asyncio.run(run(options.points, options.posts)), as_json=options.json)
+    finish(asyncio.run(run(options.points, options.posts)), options, *LIMITS)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ import os
 import platform
 import statistics
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence, Sized
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NoReturn
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -22,7 +23,47 @@ from telegram_assistant.stores.postgres.migrating import migrate
 def arguments(about: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON line (last) instead of a table")
+    parser.add_argument("--limit", action="append", default=[], metavar="FIGURE=NUMBER", help="another number for one of the bench's limits")
     return parser
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A figure that must not be higher, or lower. `a.b` is the figure b inside a; of a list, its length counts."""
+
+    figure: str
+    number: float
+    is_lower_bound: bool = False
+
+    def missed(self, result: Mapping[str, Any]) -> str | None:
+        """What is wrong; None if the figure keeps to the limit."""
+        value: Any = result
+        for name in self.figure.split("."):
+            value = value[name]
+        value = len(value) if isinstance(value, Sized) else value
+        if (value >= self.number) if self.is_lower_bound else (value <= self.number):
+            return None
+        return f"{self.figure} is {value} and must be at {'least' if self.is_lower_bound else 'most'} {self.number}"
+
+
+def at_most(number: float, *figures: str) -> tuple[Limit, ...]:
+    return tuple(Limit(figure, number) for figure in figures)
+
+
+def at_least(number: float, *figures: str) -> tuple[Limit, ...]:
+    return tuple(Limit(figure, number, is_lower_bound=True) for figure in figures)
+
+
+def finish(result: Mapping[str, Any], options: argparse.Namespace, *limits: Limit) -> NoReturn:
+    """Prints the result and ends the program: with 1 if a limit was missed."""
+    report(result, as_json=options.json)
+    others = {figure: float(number) for figure, _, number in (one.partition("=") for one in options.limit)}
+    if unknown := others.keys() - {limit.figure for limit in limits}:
+        sys.exit(f"no limit for {', '.join(sorted(unknown))}; there are: {', '.join(limit.figure for limit in limits)}")
+    missed = [why for limit in limits if (why := replace(limit, number=others.get(limit.figure, limit.number)).missed(result))]
+    for why in missed:
+        print(f"LIMIT MISSED: {why}", file=sys.stderr)
+    sys.exit(1 if missed else 0)
 
 
 ONE_LOGIN = {"DATABASE_SYSTEM_URL": "", "DATABASE_INGEST_URL": ""}
@@ -140,7 +181,7 @@ class Versions:
         }
 
 
-def report(result: dict[str, object], *, as_json: bool) -> None:
+def report(result: Mapping[str, object], *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(result, ensure_ascii=False), flush=True)
     else:

@@ -5,6 +5,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from testkit import code_counts
+
 CHECKOUT = Path(__file__).parent.parent
 CODE = [file for folder in ("src", "tests", "bench", "testkit", "deploy") for file in (CHECKOUT / folder).rglob("*.py")] + [
     CHECKOUT / "scripts/servers",
@@ -53,81 +55,29 @@ def test_a_file_over_300_lines_says_why() -> None:
     assert long == []
 
 
-AVOIDED_IN_CLASSES = [
-    "Told",
-    "Shown",
-    "Wish",
-    "Asked",
-    "Asking",
-    "Asker",
-    "Heard",
-    "Hearing",
-    "Sought",
-    "Mine",
-    "Became",
-    "Which",
-    "Where",
-    "By",
-    "Made",
-    "Kept",
-    "Taken",
-    "Given",
-    "Unheard",
-    "Elsewhere",
-    "Abroad",
-    "Ear",
-    "Eye",
-    "Desk",
-    "Door",
-    "Frame",
-    "Bell",
-    "Sight",
-    "Looker",
-    "Wanting",
-]
-AVOIDED_IN_FUNCTIONS = ["again_and_again", "see_to", "sit_out", "heed", "make_way", "take_in", "told", "made", "given"]
-NAMED_BY_OTHERS = {"connection_made"}
-"""A callback of asyncio."""
 MAX_FILES = 20
-PROGRAM = [file for file in CODE if file.is_relative_to(CHECKOUT / "src/telegram_assistant")]
-
-
-def _named(*kinds: type[ast.AST]) -> dict[str, list[Path]]:
-    """The files in which each name is defined."""
-    found = dict[str, list[Path]]()
-    for file in PROGRAM:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, kinds):
-                found.setdefault(node.name, []).append(file)  # type: ignore[attr-defined]  # definitions have names
-    return found
 
 
 def test_a_public_class_name_means_one_thing() -> None:
-    """A protocol and the store behind it may share theirs."""
-    twice = {name: files for name, files in _named(ast.ClassDef).items() if len(files) > 1 and not name.startswith("_")}
-    stores = {name for name, files in twice.items() if len(files) == 2 and sum("stores" in file.parts for file in files) == 1}
-    assert set(twice) - stores == set()
+    assert code_counts.repeated_classes(CHECKOUT) == []
 
 
 def test_names_are_words_of_the_field() -> None:
-    classes = [name for name in _named(ast.ClassDef) if set(re.findall("[A-Z][a-z0-9]*", name)) & set(AVOIDED_IN_CLASSES)]
-    functions = [
-        name
-        for name in _named(ast.FunctionDef, ast.AsyncFunctionDef)
-        if any(f"_{word}_" in f"_{name.strip('_')}_" for word in AVOIDED_IN_FUNCTIONS) and name not in NAMED_BY_OTHERS
-    ]
-    assert (classes, functions) == ([], [])
+    assert code_counts.avoided_names(CHECKOUT) == []
 
 
 def test_every_module_says_what_is_in_it() -> None:
-    silent = [str(file.relative_to(CHECKOUT)) for file in PROGRAM if not ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))]
+    silent = [
+        str(file.relative_to(CHECKOUT))
+        for file in code_counts.files_of(CHECKOUT)
+        if not ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
+    ]
     assert silent == []
 
 
 def test_a_package_has_room_for_more() -> None:
     """Where there are more files, there are subjects to tell apart."""
-    sizes = {folder: len(list(folder.glob("*.py"))) for folder in {file.parent for file in PROGRAM if file.parent.name != "versions"}}
-    assert {str(folder.relative_to(CHECKOUT)): size for folder, size in sizes.items() if size > MAX_FILES} == {}
+    assert {package: size for package, size in code_counts.package_sizes(CHECKOUT).items() if size > MAX_FILES} == {}
 
 
 def test_values_and_stores_know_the_same_subjects() -> None:

@@ -1,0 +1,112 @@
+"""Counts of the program's names and packages: `python -m testkit.code_counts [REVISION]` compares a revision with the working tree."""
+
+import ast
+import io
+import json
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parent.parent
+PROGRAM = "src/telegram_assistant"
+AVOIDED_IN_CLASSES = frozenset(
+    [
+        "Told",
+        "Shown",
+        "Wish",
+        "Asked",
+        "Asking",
+        "Asker",
+        "Heard",
+        "Hearing",
+        "Sought",
+        "Mine",
+        "Became",
+        "Which",
+        "Where",
+        "By",
+        "Made",
+        "Kept",
+        "Taken",
+        "Given",
+        "Unheard",
+        "Elsewhere",
+        "Abroad",
+        "Ear",
+        "Eye",
+        "Desk",
+        "Door",
+        "Frame",
+        "Bell",
+        "Sight",
+        "Looker",
+        "Wanting",
+    ]
+)
+AVOIDED_IN_FUNCTIONS = ("again_and_again", "see_to", "sit_out", "heed", "make_way", "take_in", "told", "made", "given")
+NAMED_BY_OTHERS = {"connection_made"}
+"""A callback of asyncio."""
+
+
+def files_of(checkout: Path) -> list[Path]:
+    return sorted((checkout / PROGRAM).rglob("*.py"))
+
+
+def repeated_classes(checkout: Path) -> list[str]:
+    """Public classes that two files define. A protocol and the store behind it may share their name."""
+    twice = {name: files for name, files in _defined(checkout, ast.ClassDef).items() if len(files) > 1 and not name.startswith("_")}
+    stores = {name for name, files in twice.items() if len(files) == 2 and sum("stores" in file.parts for file in files) == 1}
+    return sorted(set(twice) - stores)
+
+
+def avoided_names(checkout: Path) -> list[str]:
+    """Classes and functions whose names have a word that says nothing about what they are."""
+    classes = [name for name in _defined(checkout, ast.ClassDef) if AVOIDED_IN_CLASSES.intersection(re.findall("[A-Z][a-z0-9]*", name))]
+    functions = [
+        name
+        for name in _defined(checkout, ast.FunctionDef, ast.AsyncFunctionDef)
+        if any(f"_{word}_" in f"_{name.strip('_')}_" for word in AVOIDED_IN_FUNCTIONS) and name not in NAMED_BY_OTHERS
+    ]
+    return sorted({*classes, *functions})
+
+
+def package_sizes(checkout: Path) -> dict[str, int]:
+    """Files in each package. Migrations count as one subject: their number only grows."""
+    folders = {file.parent for file in files_of(checkout) if file.parent.name != "versions"}
+    return {str(folder.relative_to(checkout)): len(list(folder.glob("*.py"))) for folder in folders}
+
+
+def _defined(checkout: Path, *kinds: type[ast.AST]) -> dict[str, list[Path]]:
+    """The files in which each name is defined."""
+    found = dict[str, list[Path]]()
+    for file in files_of(checkout):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, kinds):
+                found.setdefault(node.name, []).append(file)  # type: ignore[attr-defined]  # definitions have names
+    return found
+
+
+def counts(checkout: Path) -> dict[str, object]:
+    largest, files = max(package_sizes(checkout).items(), key=lambda one: one[1])
+    return {
+        "classes_defined_twice": len(repeated_classes(checkout)),
+        "names_with_avoided_words": len(avoided_names(checkout)),
+        "largest_package": {largest: files},
+    }
+
+
+def main() -> None:
+    for revision in sys.argv[1:2]:
+        with tempfile.TemporaryDirectory() as folder:
+            archive = subprocess.run(["git", "archive", revision, PROGRAM], cwd=CHECKOUT, capture_output=True, check=True).stdout
+            with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
+                packed.extractall(folder, filter="data")
+            print(json.dumps({"at": revision, **counts(Path(folder))}))
+    print(json.dumps({"at": "working tree", **counts(CHECKOUT)}))
+
+
+if __name__ == "__main__":
+    main()

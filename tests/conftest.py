@@ -18,7 +18,7 @@ from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import ApiStores, IngestStores, SystemStores, api_stores, ingest_stores, system_stores
 from testkit.factories import World, make_world
 
-settings.register_profile("ci", max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+settings.register_profile("ci", max_examples=100, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 settings.register_profile("full", parent=settings.get_profile("ci"), max_examples=10_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

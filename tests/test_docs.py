@@ -105,8 +105,8 @@ async def test_the_stage_of_the_documentation_is_built_verbatim_tested_and_run(
     await system.landing.land(make_page(make_post(channel_id=channel_id, text="Срочно: снег")), Claim(channel_id, 0))
     worker = await asyncio.create_subprocess_exec(sys.executable, "-m", "telegram_assistant", "run", "--roles", "worker", env=environ, cwd=tmp_path)
     try:
-        await until(lambda: told(redis, channel_id), seconds=30)
-        await until(lambda: shown(port), seconds=15)
+        await until(lambda: told(redis, channel_id), seconds=60)
+        await until(lambda: shown(port), seconds=60)
     finally:
         worker.send_signal(signal.SIGTERM)
         assert await worker.wait() == 0

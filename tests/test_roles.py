@@ -39,7 +39,7 @@ async def test_every_role_answers_on_its_own_port_and_ends_cleanly(database: dic
             assert "tga_build_info" in metrics.text
             assert re.search(r"^asyncio_tasks [1-9]", metrics.text, re.MULTILINE)
         running.process.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(running.process.wait(), 10) == 0
+        assert await asyncio.wait_for(running.process.wait(), 60) == 0
 
 
 async def test_one_role_can_run_alone(database: dict[str, str]) -> None:
@@ -179,7 +179,7 @@ async def test_a_port_that_is_taken_ends_the_process_with_words(database: dict[s
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         async with program(database, "--roles", "api", API_PORT=port) as running:
-            _, complaint = await asyncio.wait_for(running.process.communicate(), 20)
+            _, complaint = await asyncio.wait_for(running.process.communicate(), 60)
     assert running.process.returncode == 1
     text = complaint.decode()
     assert f"cannot listen on 127.0.0.1:{port}" in text

@@ -49,14 +49,14 @@ async def test_the_operators_pages_can_move_to_ports_of_their_own(database: dict
         own = f"http://127.0.0.2:{ports['INGEST_OPERATIONS_PORT']}"
         assert (await client.post(f"{own}/api/v1/channels/1/poll")).status_code == 401
         running.process.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(running.process.wait(), 10) == 0
+        assert await asyncio.wait_for(running.process.wait(), 60) == 0
 
 
 async def test_an_operations_port_that_is_taken_ends_the_process_with_words(database: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         async with program(database, "--roles", "worker", WORKER_OPERATIONS_PORT=port) as running:
-            _, complaint = await asyncio.wait_for(running.process.communicate(), 20)
+            _, complaint = await asyncio.wait_for(running.process.communicate(), 60)
     assert (running.process.returncode, "set WORKER_OPERATIONS_PORT" in complaint.decode()) == (1, True)
 
 
@@ -70,8 +70,8 @@ async def test_400_half_sent_requests_are_closed_in_time_while_others_are_answer
         for _, writer in connections:
             writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
         assert (await client.get(running.url("api", "/health"))).status_code == 200
-        endings = await asyncio.wait_for(asyncio.gather(*(reader.read() for reader, _ in connections)), 20)
+        endings = await asyncio.wait_for(asyncio.gather(*(reader.read() for reader, _ in connections)), 60)
         assert set(endings) == {b""}
-        assert 1.9 < time.monotonic() - began < 10
+        assert 1.9 < time.monotonic() - began < 30
         for _, writer in connections:
             writer.close()

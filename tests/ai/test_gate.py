@@ -250,7 +250,7 @@ async def test_live_work_that_gave_up_before_its_turn_pays_nothing(app: App, dat
         texts = [fresh_text() for _ in range(3)]
         found = await asyncio.gather(*(tags_of(gate, text, channel_id=channel_id) for text in texts))
         assert sorted(str(one.reason) for one in found) == ["away", "busy", "busy"]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while await admin.fetchval("SELECT count(*) FROM budget_reservations WHERE tenant_id = $1", tenant_id) > 1:
                 await asyncio.sleep(0.02)
     assert server.calls == 1
@@ -266,7 +266,7 @@ async def test_what_arrives_after_live_work_has_left_is_kept(app: App, server: F
     ):
         late = await tags_of(gate, text, channel_id=channel_id)
         assert (late.tier, late.reason) == (Tier.LOCAL, FallbackReason.AWAY)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not (found := await tags_of(gate, text, channel_id=channel_id)).is_cached:
                 await asyncio.sleep(0.05)
     assert (found.tier, server.calls) == (Tier.PROVIDER, 1)

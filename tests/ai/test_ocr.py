@@ -85,7 +85,7 @@ async def test_what_reads_pictures_has_its_limits_and_is_sandboxed() -> None:
 
 async def _limits_and_status(name: str) -> tuple[dict[str, str], dict[str, str]]:
     """Of our child of that name, as soon as there is one."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             for process in await asyncio.to_thread(lambda: list(Path("/proc").glob("[0-9]*"))):
                 with suppress(OSError):

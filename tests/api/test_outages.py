@@ -33,7 +33,7 @@ class Site:
         return await self.client.get(f"/api/v1{path}", headers=key or self.key)
 
     async def until_answered(self, path: str) -> None:
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 60
         while (await self.get(path)).status_code != 200:
             assert time.monotonic() < deadline, "the API did not recover"
             await asyncio.sleep(0.05)

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from telegram_assistant.api.operator_access import OperatorAccess
 from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
-from telegram_assistant.api.status import RolePages, role_sites
+from telegram_assistant.api.status import RoleEndpoints, role_sites
 from telegram_assistant.settings import HttpSettings, RedisSettings
 from telegram_assistant.stores.redis.client import connect_to
 from telegram_assistant.stores.redis.rate_limits import RateLimits
@@ -45,7 +45,7 @@ async def make_it_worse() -> None:
 async def main(port: int) -> None:
     nowhere = connect_to(RedisSettings(url=SecretStr("redis://127.0.0.1:1/0")))
     access = OperatorAccess(HttpSettings(), FailedKeys(Limiter(RateLimits(nowhere))))
-    sites = role_sites(role="ingest", instance="in-trouble", health=Health(probes={}), access=access, pages=RolePages())
+    sites = role_sites(role="ingest", instance="in-trouble", health=Health(probes={}), access=access, endpoints=RoleEndpoints())
     be_in_trouble()
     worsening = asyncio.create_task(make_it_worse())
     await uvicorn.Server(uvicorn.Config(sites.public, port=port, log_config=None, access_log=False, lifespan="off")).serve()

@@ -77,7 +77,7 @@ class Library:
 
     async def when_fetched(self, size_bytes: int, act: Callable[[], Any]) -> None:
         """Do something as soon as so much was asked for in all."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while self.sim.counters.file_bytes < size_bytes:
                 await asyncio.sleep(0.001)
         act()

@@ -63,7 +63,7 @@ async def serving(
     task = asyncio.create_task(running.run(stopping))
     yield stopping
     stopping.set()
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(task, 60)
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ class Person:
             answered = attempt.question
 
     async def next(self, attempt_id: UUID, answered: int) -> LoginAttempt:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while True:
                 attempt = await self.system.logins.get(attempt_id)
                 if attempt.state in OVER or attempt.question > answered:

@@ -45,7 +45,7 @@ async def holding(
         yield stopping
     finally:
         stopping.set()
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, 60)
 
 
 async def only_account(system: SystemStores) -> Account:

@@ -202,7 +202,7 @@ async def test_an_account_at_work_looks_by_itself(office: Office, control: Contr
 
     await until(is_followed)
     office.stopping.set()
-    await asyncio.wait_for(working, 10)
+    await asyncio.wait_for(working, 60)
 
 
 @pytest.mark.parametrize("with_channels", [True, False])

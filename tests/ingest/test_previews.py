@@ -228,7 +228,7 @@ async def test_the_loop_waits_out_trouble_reads_on_and_leaves_its_place_to_other
     running = asyncio.create_task(window.reading.run())
 
     async def until_polled(query: str) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await admin.fetchval(query, channel.channel_id):
                 await asyncio.sleep(0.02)
 

@@ -71,7 +71,7 @@ async def test_a_channel_is_read_before_any_login_and_an_account_takes_over(begi
         async def is_stored() -> bool:
             return await beginner.count("posts") > 0
 
-        await until(is_stored, "the newest posts are stored", seconds=30)
+        await until(is_stored, "the newest posts are stored", seconds=60)
         shown = beginner.tga("channels", "coverage")
         assert "preview" in shown
         assert "rounded" in shown

@@ -134,7 +134,7 @@ asyncio.run(main())
     reader = Path(f"/proc/{int(await parent.stdout.readline())}/status")
     parent.kill()
     await parent.wait()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await asyncio.to_thread(is_alive, reader):
             await asyncio.sleep(0.01)
 

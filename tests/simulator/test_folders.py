@@ -39,7 +39,7 @@ async def test_changes_of_folders_are_told(people: People, client: TelegramClien
     number = people.put_into_folder(PHONE, "Новости", [CITY])
     assert people.put_into_folder(PHONE, "News", [CITY, TECH], number=number) == number
     people.drop_folder(PHONE, number)
-    made, renamed, gone = [await asyncio.wait_for(told.get(), 10) for _ in range(3)]
+    made, renamed, gone = [await asyncio.wait_for(told.get(), 60) for _ in range(3)]
     assert (made.filter.title.text, renamed.filter.title.text, gone.filter) == ("Новости", "News", None)
     assert await folders(client) == {}
 

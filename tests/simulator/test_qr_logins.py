@@ -36,7 +36,7 @@ async def waiting(code: Any) -> AsyncIterator[asyncio.Task[Any]]:
 
 
 async def finished(task: Awaitable[Any]) -> Any:
-    return await asyncio.wait_for(task, 10)
+    return await asyncio.wait_for(task, 60)
 
 
 async def test_a_code_that_is_scanned_logs_its_shower_in(people: People, make_client: MakeClient) -> None:
@@ -149,7 +149,7 @@ async def test_updates_reach_an_account_where_it_lives(control: Control, sim: Si
     client.add_event_handler(told.put)
     await client.get_me()
     control.post(CITY, "Снег!")
-    update = await asyncio.wait_for(told.get(), 10)
+    update = await asyncio.wait_for(told.get(), 60)
     assert update.message.message == "Снег!"
 
 

@@ -53,7 +53,7 @@ async def publish(redis: Redis, events: Sequence[Event], lane: Lane = Lane.LIVE)
     await pipeline.execute()
 
 
-async def until(happened: Callable[[], Awaitable[bool]], seconds: float = 10) -> None:
+async def until(happened: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not await happened():
             await asyncio.sleep(0.02)
@@ -82,7 +82,7 @@ class Bench:
             yield runner
         finally:
             stopping.set()
-            await asyncio.wait_for(task, 10)
+            await asyncio.wait_for(task, 60)
 
     async def pending(self, stage: AnyStage | str, key: str = KEY) -> int:
         name = stage if isinstance(stage, str) else stage.name

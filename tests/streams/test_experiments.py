@@ -43,7 +43,7 @@ async def process(
     )
     try:
         assert program.stdout is not None
-        assert await asyncio.wait_for(program.stdout.readline(), 20) == b"working\n"
+        assert await asyncio.wait_for(program.stdout.readline(), 60) == b"working\n"
         yield program
     finally:
         if program.returncode is None:
@@ -161,7 +161,7 @@ async def test_sigterm_finishes_what_is_in_hand_and_leaves_no_trace(engine: Engi
     async with process(engine, database, seconds=0.5, concurrency=4) as worker:
         await until(lambda: begun_are(redis, 4))
         worker.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(worker.wait(), 10) == 0
+        assert await asyncio.wait_for(worker.wait(), 60) == 0
     done = await counts(redis, "done")
     assert len(done) == len(await counts(redis, "begun"))
     assert set(done.values()) == {1}
@@ -175,9 +175,9 @@ async def test_work_longer_than_the_grace_is_handed_back_at_once(engine: Engine,
     async with process(engine, database, seconds=30, grace=0.2, options=patient, concurrency=1) as worker:
         await until(lambda: begun_are(redis, 1))
         worker.send_signal(signal.SIGTERM)
-        await asyncio.wait_for(worker.wait(), 10)
+        await asyncio.wait_for(worker.wait(), 60)
     async with process(engine, database, seconds=0, options=patient, concurrency=1):
-        await until(lambda: done_are(redis, 1), seconds=6)
+        await until(lambda: done_are(redis, 1), seconds=60)
     assert await bench.letters("counting") == []
 
 

@@ -46,7 +46,7 @@ async def test_every_post_is_enriched_when_nothing_can_be_read(bench: Bench, red
             async def all_arrived() -> bool:
                 return len(await arrived(redis)) == len(events)
 
-            await until(all_arrived, seconds=30)
+            await until(all_arrived, seconds=60)
         assert sorted(await arrived(redis)) == sorted((str(event.post), event.trigger.value) for event in events)
         assert await bench.letters("crawl_trigger") == await bench.letters("enrichment") == []
         assert reading.web.inside.connections == 0

@@ -241,7 +241,7 @@ async def test_a_stopped_stage_makes_the_relay_pause_at_the_bound_and_nothing_is
         assert "it is stopped: 10 dead letters in a row" in detail
         assert await admin.fetchval("SELECT count(*) FROM outbox WHERE announced_at IS NULL") == 600
         await redis.delete("stage:stopped:post_persistence")
-        await until(lambda: _no_rows(system), seconds=20)
+        await until(lambda: _no_rows(system), seconds=60)
         stopping.set()
         await asyncio.wait(loops)
 
@@ -255,7 +255,7 @@ async def test_with_partitions_a_channel_has_its_own_streams_and_everything_stil
     stopping = asyncio.Event()
     async with assemble(read_settings(environ)) as app:
         loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=bench.health)) for loop in worker_role.loops(app, bench.health)]
-        await until(lambda: _no_rows(system), seconds=20)
+        await until(lambda: _no_rows(system), seconds=60)
         stopping.set()
         await asyncio.wait(loops)
     for channel_id in channels:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from telegram_assistant.domain.accounts.account import AccountState
@@ -57,6 +57,7 @@ async def all_served(system: SystemStores, account_id: AccountId, kinds: tuple[R
     return served
 
 
+@settings(max_examples=40)
 @given(counts=st.lists(st.integers(1, 6), min_size=1, max_size=4), later=st.integers(0, 8))
 async def test_no_tenant_is_served_twice_while_another_waits(counts: list[int], later: int, admin: Admin, system: SystemStores, pool: Pool) -> None:
     """However many names each asks for, and whenever somebody comes: from asking to being served, nobody else has two turns."""

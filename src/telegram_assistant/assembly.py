@@ -75,7 +75,7 @@ class ApiApp:
     meaning_search: MeaningSearch | None
     """None if vectors are off, or this process does not use them."""
     graph: Graph | None
-    """None if the graph is off."""
+    """None if the graph is off, or this process does not use it."""
     probes: Mapping[str, Probe]
 
 
@@ -131,16 +131,22 @@ async def assemble_api(settings: Settings) -> AsyncIterator[ApiApp]:
 
 @asynccontextmanager
 async def assemble(
-    settings: Settings, *, with_vectors: bool = False, with_accounts: bool = False, needs_redis: bool = True, guard: Guard | None = None
+    settings: Settings,
+    *,
+    with_vectors: bool = False,
+    with_accounts: bool = False,
+    with_graph: bool = True,
+    needs_redis: bool = True,
+    guard: Guard | None = None,
 ) -> AsyncIterator[App]:
     """Connect everything that is needed, or raise CannotStart. Disconnects at the end.
 
-    One process at a time can use embedded vectors, so they are opened only on request. Only ingest may read sessions. `guard` is for
-    tests that simulate the web.
+    One process at a time can use embedded vectors, so they are opened only on request. Only ingest may read sessions. The
+    graph's library takes half a second to load. `guard` is for tests that simulate the web.
     """
     logins = [DatabaseLogin.API, DatabaseLogin.SYSTEM, *([DatabaseLogin.INGEST] if with_accounts else [])]
     async with AsyncExitStack() as stack:
-        clients = await _connect(stack, settings, logins, needs_redis=needs_redis)
+        clients = await _connect(stack, settings, logins, needs_redis=needs_redis, with_graph=with_graph)
         vectors = await stack.enter_async_context(open_vectors(settings.vectors)) if with_vectors else None
         api_app = await _api_app(stack, settings, clients, vectors)
         bell = await stack.enter_async_context(open_wakeup(settings.database))
@@ -201,7 +207,9 @@ async def assemble(
         )
 
 
-async def _connect(stack: AsyncExitStack, settings: Settings, logins: Sequence[DatabaseLogin], *, needs_redis: bool = True) -> _Clients:
+async def _connect(
+    stack: AsyncExitStack, settings: Settings, logins: Sequence[DatabaseLogin], *, needs_redis: bool = True, with_graph: bool = True
+) -> _Clients:
     instance = f"{settings.process.instance_name}#{secrets.token_hex(2)}"
     tracing = start_tracing(settings.telemetry, instance=instance)
     if tracing is not None:
@@ -210,7 +218,7 @@ async def _connect(stack: AsyncExitStack, settings: Settings, logins: Sequence[D
     redis = await stack.enter_async_context(open_redis(settings.redis, must_answer=needs_redis))
     models = await stack.enter_async_context(open_models(settings, redis=redis))
     name = name_of(urlsplit(settings.database.url.get_secret_value()).path)
-    graph = await stack.enter_async_context(opened_graph(settings.graph, name=name))
+    graph = await stack.enter_async_context(opened_graph(settings.graph, name=name)) if with_graph else None
     return _Clients(instance, pools, redis, models, graph)
 
 

@@ -17,12 +17,12 @@ from enum import StrEnum
 
 from telegram_assistant import __version__, clock, ingest_role, worker_role
 from telegram_assistant.allocator import return_freed_memory
-from telegram_assistant.api.ingest import ingest_pages
+from telegram_assistant.api.ingest import ingest_role_endpoints
 from telegram_assistant.api.operator_access import OperatorAccess
 from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
 from telegram_assistant.api.server import HttpServer
-from telegram_assistant.api.site import api_pages
-from telegram_assistant.api.status import RolePages, role_sites
+from telegram_assistant.api.site import api_role_endpoints
+from telegram_assistant.api.status import RoleEndpoints, role_sites
 from telegram_assistant.assembly import ApiApp, App, assemble, assemble_api
 from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.errors import CannotStart
@@ -48,12 +48,12 @@ class RoleName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role[A: ApiApp]:
-    """A port and the loops behind it. `operations_port` is a separate port for the operator's pages."""
+    """A port and the loops behind it. `operations_port` is a separate port for the operator's endpoints."""
 
     name: RoleName
     port: Callable[[HttpSettings], int]
     loops: Callable[[A, Health], tuple[Loop, ...]]
-    pages: Callable[[A], RolePages] = lambda _app: RolePages()
+    endpoints: Callable[[A], RoleEndpoints] = lambda _app: RoleEndpoints()
     operations_port: Callable[[HttpSettings], int | None] = lambda _http: None
     uses_vectors: bool = False
 
@@ -63,7 +63,7 @@ ROLES: tuple[Role[App], ...] = (
         RoleName.INGEST,
         lambda http: http.ingest_port,
         ingest_role.loops,
-        ingest_pages,
+        ingest_role_endpoints,
         operations_port=lambda http: http.ingest_operations_port,
     ),
     Role(
@@ -77,14 +77,14 @@ ROLES: tuple[Role[App], ...] = (
         RoleName.API,
         lambda http: http.api_port,
         clock.jobs_of_api,
-        api_pages,
+        api_role_endpoints,
         operations_port=lambda http: http.api_operations_port,
         uses_vectors=True,
     ),
 )
 """In draining order."""
 
-REQUESTS_ONLY: Role[ApiApp] = Role(RoleName.API, lambda http: http.api_port, lambda _app, _health: (), api_pages, uses_vectors=True)
+REQUESTS_ONLY: Role[ApiApp] = Role(RoleName.API, lambda http: http.api_port, lambda _app, _health: (), api_role_endpoints, uses_vectors=True)
 """The api role with a database login that cannot act as tga_system."""
 
 
@@ -95,7 +95,7 @@ class _RolePlan:
     name: RoleName
     health: Health
     loops: tuple[Loop, ...]
-    pages: RolePages
+    endpoints: RoleEndpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ async def _assemble_for(settings: Settings, roles: Sequence[Role[App]], *, guard
 def _plan[A: ApiApp](role: Role[A], app: A) -> _RolePlan:
     """Build a role before any role starts. Raises CannotStart if it lacks what it needs."""
     health = Health(probes=app.probes)
-    return _RolePlan(role.name, health, role.loops(app, health), role.pages(app))
+    return _RolePlan(role.name, health, role.loops(app, health), role.endpoints(app))
 
 
 def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asyncio.TaskGroup) -> _Running:
@@ -171,7 +171,7 @@ def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asynci
         instance=app.instance,
         health=health,
         access=OperatorAccess(app.settings.http, FailedKeys(Limiter(RateLimits(app.redis)))),
-        pages=plan.pages,
+        endpoints=plan.endpoints,
         has_operations_port=listeners.operations is not None,
     )
     served = [(sites.public, listeners.public), *([(sites.operations, listeners.operations)] if listeners.operations else [])]

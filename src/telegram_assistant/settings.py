@@ -205,7 +205,8 @@ class DatabaseSettings(SettingsGroup):
 
     url: PostgresUrl = variable(
         "DATABASE_URL",
-        help="PostgreSQL, for API requests. The login must not be a superuser and must not own tables. Use a session-pooled or direct port.",
+        help="PostgreSQL, for API requests. The login must not be a superuser and must not own tables. "
+        "Connect directly, or through a pooler in session mode.",
     )
     system_url: PostgresUrl | None = variable(
         "DATABASE_SYSTEM_URL",
@@ -256,7 +257,7 @@ class TelegramSettings(SettingsGroup):
     encryption_key: Annotated[SecretStr, AfterValidator(_check_session_keys)] = variable(
         "SESSION_ENCRYPTION_KEY",
         SecretStr(""),
-        help="Key that encrypts stored sessions; `tga accounts key` makes one. To change it, put the new key in front of the old one, with a comma.",
+        help="Key that encrypts stored sessions; `tga accounts key` prints one. To change it, put the new key and a comma before the old one.",
     )
     proxy_addr: str = variable("TELEGRAM_PROXY_ADDR", "", help="Host of the proxy for connections to Telegram. Empty: no proxy.")
     proxy_port: Port = variable("TELEGRAM_PROXY_PORT", 1080, help="TCP port of the proxy.")
@@ -264,13 +265,13 @@ class TelegramSettings(SettingsGroup):
     proxy_username: str = variable("TELEGRAM_PROXY_USERNAME", "", help="User name for the proxy. Empty: no authentication.")
     proxy_password: SecretStr = variable("TELEGRAM_PROXY_PASSWORD", SecretStr(""), help="Password for the proxy.")
     dc_addr: Annotated[str, AfterValidator(_ipv4)] = variable(
-        "TELEGRAM_DC_ADDR", "", help="IPv4 address of a simulator. Empty: Telegram's own data centers."
+        "TELEGRAM_DC_ADDR", "", help="IPv4 address of a simulator. Empty: Telegram's own data centres."
     )
     dc_port: Port = variable("TELEGRAM_DC_PORT", 443, help="TCP port of the simulator.")
     dc_public_key: str = variable(
         "TELEGRAM_DC_PUBLIC_KEY",
         "",
-        help="Public key (PEM) of the simulator, needed for login there; TELEGRAM_DC_PUBLIC_KEY_FILE is easier. Empty: Telegram's own keys.",
+        help="Public key (PEM) of the simulator, needed to log in there; TELEGRAM_DC_PUBLIC_KEY_FILE is easier. Empty: Telegram's own keys.",
     )
 
 
@@ -285,7 +286,7 @@ class ParserSettings(SettingsGroup):
     adaptive: bool = variable(
         "FEATURE_ADAPTIVE_THRESHOLDS_ENABLED",
         default=True,
-        help="true: thresholds follow each channel's usual rhythm. false: fixed ones, silence of 1 hour and an overlap of 5 minutes between runs.",
+        help="true: thresholds follow each channel's usual rhythm. false: fixed thresholds, 1 hour of silence and a 5-minute overlap between runs.",
     )
     mode: ModeOverride = variable("PARSER_MODE_OVERRIDE", ModeOverride.AUTO, help="Parsing mode of all channels: auto, historical or incremental.")
     interval_seconds: int = variable(
@@ -305,10 +306,10 @@ class ParserSettings(SettingsGroup):
     attempts: int = variable(
         "PARSER_RETRY_MAX",
         3,
-        help="Maximum number of attempts per channel and run, the first included. A wait that Telegram asks for is not one.",
+        help="Maximum number of attempts per channel and run, the first included. A wait that Telegram asks for does not count.",
         ge=1,
     )
-    historical_hours: int = variable("PARSER_HISTORICAL_HOURS", 24, help="Hours of posts that a historical run reads at least.", ge=1)
+    historical_hours: int = variable("PARSER_HISTORICAL_HOURS", 24, help="Minimum window that a historical run reads, in hours.", ge=1)
     window_days: int = variable(
         "PARSER_STATS_WINDOW_DAYS", 14, help="Days of posts from which a channel's usual intervals between posts are computed.", ge=1
     )
@@ -316,13 +317,13 @@ class ParserSettings(SettingsGroup):
         "LPA_MAX_AGE_HOURS",
         48,
         also="PARSER_LPA_MAX_AGE_HOURS",
-        help="A channel that was not read for this many hours is read in historical mode.",
+        help="A channel that has not been read for this many hours is read in historical mode.",
         ge=1,
     )
     joins_per_day: int = variable(
         "PUSH_JOINS_PER_DAY",
         0,
-        help="Active public channels that each account may join per day, so that Telegram pushes their posts within a second. "
+        help="Number of active public channels that each account may join per day, so that Telegram pushes their posts within a second. "
         "The account's owner sees them in the list of chats. 0: none.",
         ge=0,
         le=20,
@@ -351,14 +352,14 @@ class StreamSettings(SettingsGroup):
     partitions: int = variable(
         "STREAM_PARTITIONS",
         1,
-        help="Streams per event type, partitioned by channel. Change it only while the streams are empty, then run `tga streams refill`.",
+        help="Number of streams per event type, partitioned by channel. Change it only while the streams are empty, then run `tga streams refill`.",
         ge=1,
         le=1024,
     )
     max_entries: int = variable(
         "STREAM_MAX_ENTRIES",
         200_000,
-        help="While a stream holds more entries, posts wait in PostgreSQL, and health names the slow stage.",
+        help="While a stream holds more entries than this, posts wait in PostgreSQL, and health names the slow stage.",
         ge=1,
     )
 
@@ -377,7 +378,7 @@ class FilesSettings(SettingsGroup):
         help="true: http://server/bucket/file, as most self-hosted servers expect. false: http://bucket.server/file.",
     )
     folder: Path | None = variable("FILES_DIR", None, help="Folder for media when S3_ENDPOINT is empty. Both empty: no media are stored.")
-    max_bytes: int = variable("MEDIA_MAX_BYTES", 20 * 1024 * 1024, help="Files of posts larger than this are not downloaded.", ge=1)
+    max_bytes: int = variable("MEDIA_MAX_BYTES", 20 * 1024 * 1024, help="Files larger than this are not downloaded.", ge=1)
     quota_bytes: int = variable(
         "MEDIA_QUOTA_BYTES", 0, help="Bytes of media that a tenant may store, unless it has its own quota. 0: no limit.", ge=0
     )
@@ -408,7 +409,7 @@ class CrawlSettings(SettingsGroup):
     every_seconds: float = variable(
         "CRAWL_SITE_INTERVAL_SECONDS",
         1.0,
-        help="Minimum number of seconds between two requests to one site, over all processes; its robots.txt may ask for more.",
+        help="Minimum number of seconds between two requests to one site, across all processes; its robots.txt may ask for more.",
         ge=0,
     )
     crawler_address: Annotated[str, AfterValidator(_host_and_port)] = variable(
@@ -460,14 +461,18 @@ class GigaChatSettings(SettingsGroup):
     ca_bundle_file: Path | None = variable(
         "GIGACHAT_CA_BUNDLE_FILE",
         None,
-        help="PEM file of the Russian Trusted Root CA, which signs GigaChat's certificates. They are always verified.",
+        help="PEM file of the Russian Trusted Root CA, which signs GigaChat's certificates. These are always verified.",
     )
     base_url: str = variable("GIGACHAT_BASE_URL", "https://api.giga.chat/v1", help="URL of the GigaChat API.")
     auth_url: str = variable("GIGACHAT_AUTH_URL", "https://ngw.devices.sberbank.ru:9443/api/v2/oauth", help="URL that issues GigaChat access tokens.")
     streams: int = variable(
-        "GIGACHAT_STREAMS", 0, help="Maximum number of concurrent calls, over all processes. 0: 1 for an individual, 10 for a company.", ge=0, le=1000
+        "GIGACHAT_STREAMS",
+        0,
+        help="Maximum number of concurrent calls, across all processes. 0: 1 for an individual, 10 for a company.",
+        ge=0,
+        le=1000,
     )
-    per_minute: int = variable("GIGACHAT_REQUESTS_PER_MINUTE", 0, help="Maximum number of calls per minute, over all processes. 0: no limit.", ge=0)
+    per_minute: int = variable("GIGACHAT_REQUESTS_PER_MINUTE", 0, help="Maximum number of calls per minute, across all processes. 0: no limit.", ge=0)
 
     @property
     def streams_in_force(self) -> int:
@@ -486,8 +491,8 @@ class OpenAiSettings(SettingsGroup):
     )
     model: str = variable("OPENAI_MODEL", "gpt-4o-mini", help="Model for text.")
     vision_model: str = variable("OPENAI_VISION_MODEL", "", help="Model for pictures. Empty: OPENAI_MODEL.")
-    streams: int = variable("OPENAI_STREAMS", 4, help="Maximum number of concurrent calls, over all processes.", ge=1, le=1000)
-    per_minute: int = variable("OPENAI_REQUESTS_PER_MINUTE", 0, help="Maximum number of calls per minute, over all processes. 0: no limit.", ge=0)
+    streams: int = variable("OPENAI_STREAMS", 4, help="Maximum number of concurrent calls, across all processes.", ge=1, le=1000)
+    per_minute: int = variable("OPENAI_REQUESTS_PER_MINUTE", 0, help="Maximum number of calls per minute, across all processes. 0: no limit.", ge=0)
 
 
 class AiSettings(SettingsGroup):
@@ -505,7 +510,7 @@ class AiSettings(SettingsGroup):
         help="Model for embeddings. Empty: intfloat/multilingual-e5-small (local), Embeddings (gigachat), text-embedding-3-small (openai).",
     )
     prices: Path | None = variable(
-        "AI_PRICES_FILE", None, help="Price list of your tariff, in the format of ai/prices.toml. Empty: the list that comes with the program."
+        "AI_PRICES_FILE", None, help="Price list for your tariff, in the format of ai/prices.toml. Empty: the list that comes with the program."
     )
     models: Path = variable("MODELS_DIR", Path("models"), help="Folder of embedding models for AI_EMBEDDINGS=local; `tga models pull` fills it.")
     hub_url: str = variable("MODELS_HUB_URL", "https://huggingface.co", help="Server from which `tga models pull` downloads models.")
@@ -524,7 +529,7 @@ class AiSettings(SettingsGroup):
 class HttpSettings(SettingsGroup):
     """The HTTP servers of the roles."""
 
-    host: str = variable("HTTP_HOST", "127.0.0.1", help="Address to listen on. 0.0.0.0 in a container; then set OPERATOR_KEY.")
+    host: str = variable("HTTP_HOST", "127.0.0.1", help="Address to listen on. In a container, use 0.0.0.0 and set OPERATOR_KEY.")
     ingest_port: Port = variable("INGEST_PORT", 8011, help="TCP port of the ingest role.")
     worker_port: Port = variable("WORKER_PORT", 8012, help="TCP port of the worker role.")
     api_port: Port = variable("API_PORT", 8000, help="TCP port of the api role.")
@@ -532,7 +537,7 @@ class HttpSettings(SettingsGroup):
         "OPERATOR_KEY",
         SecretStr(""),
         help="The operator's key for /api/v1, health details, metrics and reading a channel on demand (Authorization: Bearer KEY); "
-        "`tga keys operator` makes one. Empty: no operator key, and health details and metrics are served to this machine only.",
+        "`tga keys operator` prints one. Empty: no operator key, and health details and metrics are served to this machine only.",
     )
     allowed_hosts: Annotated[tuple[str, ...], BeforeValidator(_split_host_names)] = variable(
         "ALLOWED_HOSTS",
@@ -568,7 +573,7 @@ class ApiSettings(SettingsGroup):
     """Limits of /api/v1."""
 
     per_minute: int = variable(
-        "API_REQUESTS_PER_MINUTE", 600, help="Maximum number of requests per minute for one key, over all processes.", ge=1, le=10**6
+        "API_REQUESTS_PER_MINUTE", 600, help="Maximum number of requests per minute for one key, across all processes.", ge=1, le=10**6
     )
     burst: int = variable("API_REQUESTS_AT_ONCE", 120, help="Maximum burst of requests for one key.", ge=1, le=10**6)
     tenant_per_minute: int = variable(
@@ -599,7 +604,7 @@ class TelemetrySettings(SettingsGroup):
     max_channel_series: int = variable(
         "METRICS_MAX_CHANNELS",
         1000,
-        help="Maximum number of channels with their own metric series; above it, only the worst channels have them.",
+        help="Maximum number of channels with their own metric series; above it, gauges show those with the worst values.",
         ge=1,
     )
 

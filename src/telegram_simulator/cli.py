@@ -66,33 +66,36 @@ class Limits(StrEnum):
 @app.command(context_settings={"help_option_names": ["-h", "--help"]})
 def serve(
     world: Annotated[
-        WorldName, typer.Argument(help="tiny: three channels with one of everything. demo: 48 channels full of stories. load: as many as you like.")
+        WorldName,
+        typer.Argument(help="tiny: three channels with one of everything. demo: 48 channels full of stories. load: as many channels as you like."),
     ] = WorldName.TINY,
     channels: Annotated[int, typer.Option(help="load: how many channels.", min=1)] = 1000,
-    posts: Annotated[int, typer.Option(help="load: posts in each channel before now.", min=1)] = 100,
+    posts: Annotated[int, typer.Option(help="load: posts that each channel already has.", min=1)] = 100,
     seed: Annotated[int, typer.Option(help="Same seed and same --now: same world, byte for byte.")] = 1,
-    now: Annotated[str, typer.Option(help="The world's present, like 2026-11-01T00:00:00Z. Its clock then stands still, unless --live.")] = "",
-    live_on: Annotated[bool, typer.Option("--live", help="load: channels go on posting by their rhythm.")] = False,
-    size: Annotated[Size, typer.Option(help="demo: two weeks of history, or seven for measuring.")] = Size.DEMO,
-    catch_up: Annotated[float, typer.Option(help="demo: replay the history at so many times the speed of life, until it meets now.", min=0.0)] = 0.0,
-    show: Annotated[bool, typer.Option("--show", help="demo: print a reading sample and end.")] = False,
-    host: Annotated[str, typer.Option(help="Address to listen on. Others than loopback only where you trust everybody.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port of data centre 2; 0 takes any.")] = 8443,
+    now: Annotated[
+        str, typer.Option(help="Current time in the world, like 2026-11-01T00:00:00Z. Its clock then stands still, unless you give --live.")
+    ] = "",
+    live_on: Annotated[bool, typer.Option("--live", help="load: channels keep posting at their usual rhythm.")] = False,
+    size: Annotated[Size, typer.Option(help="demo: two weeks of history (demo) or seven (measuring).")] = Size.DEMO,
+    catch_up: Annotated[float, typer.Option(help="demo: replay the history at this many times real speed, up to the present.", min=0.0)] = 0.0,
+    show: Annotated[bool, typer.Option("--show", help="demo: print sample posts and exit.")] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on. Use one other than loopback only where you trust everybody.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port of data centre 2; 0: any free port.")] = 8443,
     second_port: Annotated[int, typer.Option(help="Port of data centre 4.")] = 8444,
-    control_port: Annotated[int, typer.Option(help="Port of the control door (HTTP).")] = 8445,
+    control_port: Annotated[int, typer.Option(help="Port of the control API (HTTP).")] = 8445,
     web_port: Annotated[
-        int, typer.Option(help="Port of the web side (HTTP): public previews of channels, and articles that the demo links to.")
+        int, typer.Option(help="Port of the web server (HTTP): public previews of channels, and articles that the demo links to.")
     ] = 8446,
-    links_to: Annotated[str, typer.Option(help="demo: where links in posts lead: an address, or `here` for this program's own web side.")] = SITE,
-    limits: Annotated[Limits, typer.Option(help="Flood rules as people have observed them at Telegram, or none.")] = Limits.TELEGRAM,
-    gzip_level: Annotated[int, typer.Option("--gzip", help="Compress answers: 0 no, 1 fast, 9 best.", min=0, max=9)] = 0,
-    key: Annotated[Path, typer.Option(help="The server's key; made if missing.")] = USUAL_KEY,
-    where: Annotated[Path | None, typer.Option(help="Write the addresses there as JSON, once everything listens.")] = None,
+    links_to: Annotated[str, typer.Option(help="demo: where links in posts lead: an address, or `here` for this program's own web server.")] = SITE,
+    limits: Annotated[Limits, typer.Option(help="Flood limits as people have observed them at Telegram, or none.")] = Limits.TELEGRAM,
+    gzip_level: Annotated[int, typer.Option("--gzip", help="Compression of responses: 0 none, 1 fastest, 9 smallest.", min=0, max=9)] = 0,
+    key: Annotated[Path, typer.Option(help="File with the server's key; created if missing.")] = USUAL_KEY,
+    where: Annotated[Path | None, typer.Option(help="File to write the addresses to, as JSON, once all servers are listening.")] = None,
 ) -> None:
-    """A local Telegram that unmodified clients connect to. It is not Telegram, and nothing leaves this machine.
+    """A local simulation of Telegram for unmodified clients. It is not Telegram itself, and nothing leaves this machine.
 
     Clients need three settings: TELEGRAM_DC_ADDR, TELEGRAM_DC_PORT and TELEGRAM_DC_PUBLIC_KEY (GET /key on the control port).
-    Log in with any phone number and the code 12345, or take a ready session: POST /accounts/79990000001/session.
+    Log in with any phone number and the code 12345, or get a ready-made session: POST /accounts/79990000001/session.
     """
     present, key = _present(now), key.expanduser()
     if not key.exists():
@@ -111,8 +114,8 @@ def serve(
     made = _world(world, seed, present, clock, many=many, demo=demo)
     options = Options(host, (port, second_port), gzip_level, limits={} if limits is Limits.OFF else None)
     try:
-        door = _Door(options, control_port, web_port, key, where, demo if links_to == HERE else None)
-        asyncio.run(_serve(made, door, _life(many if live_on else None, demo)))
+        serving = _Serving(options, control_port, web_port, key, where, demo if links_to == HERE else None)
+        asyncio.run(_serve(made, serving, _life(many if live_on else None, demo)))
     except OSError as error:
         typer.echo(f"tga-sim: {error.strerror}; choose other ports with --port, --second-port, --control-port and --web-port", err=True)
         raise typer.Exit(1) from error
@@ -163,26 +166,24 @@ def _clock(present: int, *, stands_still: bool) -> Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class _Door:
+class _Serving:
     options: Options
     control_port: int
     web_port: int
     key: Path
     where: Path | None
     links_here: Demo | None
-    """The demo whose links lead to the web side, wherever that will be."""
+    """The demo whose links lead to the web server, wherever that will be."""
 
 
-async def _serve(world: World, door: _Door, life_of: Life | None) -> None:
-    control_socket, web_socket = (socket.create_server((door.options.host, port)) for port in (door.control_port, door.web_port))
-    if door.links_here is not None:
-        door.links_here.site = _url(door, web_socket)
-    async with running(world, load_or_make_key(door.key), door.options) as simulator, asyncio.TaskGroup() as group:
-        simulator.web_url = _url(door, web_socket)
-        doors = control_app(simulator), web_app(simulator)
-        servers = [
-            _Quiet(uvicorn.Config(one, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=PATIENCE)) for one in doors
-        ]
+async def _serve(world: World, serving: _Serving, life_of: Life | None) -> None:
+    control_socket, web_socket = (socket.create_server((serving.options.host, port)) for port in (serving.control_port, serving.web_port))
+    if serving.links_here is not None:
+        serving.links_here.site = _url(serving, web_socket)
+    async with running(world, load_or_make_key(serving.key), serving.options) as simulator, asyncio.TaskGroup() as group:
+        simulator.web_url = _url(serving, web_socket)
+        apps = control_app(simulator), web_app(simulator)
+        servers = [_Quiet(uvicorn.Config(one, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=PATIENCE)) for one in apps]
         for server, listener in zip(servers, (control_socket, web_socket), strict=True):
             group.create_task(server.serve(sockets=[listener]))
         life = group.create_task(life_of(simulator)) if life_of is not None else None
@@ -191,7 +192,7 @@ async def _serve(world: World, door: _Door, life_of: Life | None) -> None:
         # A page makes hundreds of small objects and no cycles; looking for cycles as often as usual costs a third of its time.
         gc.freeze()
         gc.set_threshold(100_000, 50, 50)
-        _announce(simulator, _url(door, control_socket), door)
+        _announce(simulator, _url(serving, control_socket), serving)
         await _told_to_stop()
         for server in servers:
             server.should_exit = True
@@ -199,22 +200,22 @@ async def _serve(world: World, door: _Door, life_of: Life | None) -> None:
             life.cancel()
 
 
-def _url(door: _Door, listener: socket.socket) -> str:
-    return f"http://{door.options.host}:{listener.getsockname()[1]}"
+def _url(serving: _Serving, listener: socket.socket) -> str:
+    return f"http://{serving.options.host}:{listener.getsockname()[1]}"
 
 
-def _announce(simulator: Simulator, control_url: str, door: _Door) -> None:
+def _announce(simulator: Simulator, control_url: str, serving: _Serving) -> None:
     typer.echo("This is not Telegram. It is a simulator on your own machine.")
     for dc_id in DATA_CENTRES:
         typer.echo(f"  data centre {dc_id}   {simulator.host}:{simulator.ports[dc_id]}")
-    typer.echo(f"  web side        {simulator.web_url}/s/NAME  (public previews; PREVIEWS_URL={simulator.web_url})")
-    if door.links_here is not None:
+    typer.echo(f"  web server      {simulator.web_url}/s/NAME  (public previews; PREVIEWS_URL={simulator.web_url})")
+    if serving.links_here is not None:
         typer.echo(f"  newspaper       {simulator.web_url}  (articles that posts link to)")
-    typer.echo(f"  control door    {control_url}  (open it: it explains itself)")
+    typer.echo(f"  control API     {control_url}  (open it: it explains itself)")
     sys.stdout.flush()
-    if door.where is not None:
+    if serving.where is not None:
         addresses = {"host": simulator.host, "ports": simulator.ports, "control": control_url, "web": simulator.web_url}
-        door.where.write_text(json.dumps({**addresses, "key": simulator.rsa_key.public_pem}))
+        serving.where.write_text(json.dumps({**addresses, "key": simulator.rsa_key.public_pem}))
 
 
 async def _told_to_stop() -> None:

@@ -28,7 +28,7 @@ class Faults:
     drop_updates: bool = False
     web_latency_seconds: float = 0.0
     web_status: int = 0
-    """What the web side answers instead of pages, like 429 or 500."""
+    """What the web server answers instead of pages, like 429 or 500."""
     web_retry_after_seconds: int = 0
     web_unknown_markup: bool = False
     slow_page_seconds: float = 20.0

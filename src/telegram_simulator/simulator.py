@@ -59,7 +59,7 @@ class Simulator:
         self.gzip_level = options.gzip_level
         self.ports: dict[int, int] = {}
         self.web_url = ""
-        """Where the web side answers, if there is one."""
+        """Where the web server answers, if there is one."""
         self.keys = Keys()
         self.floods = Floods(TELEGRAM if options.limits is None else options.limits)
         self.faults = Faults()

@@ -18,7 +18,17 @@ from telegram_assistant.ai.questions import TAGS_TOKENS
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.understanding.policy import ModelTask, Tier, Urgency
-from telegram_assistant.domain.understanding.spending import Amount, Balance, Call, Outcome, Price, Tokens, shares, split, who_can_pay
+from telegram_assistant.domain.understanding.spending import (
+    Amount,
+    Balance,
+    CallOutcome,
+    Price,
+    ProviderCall,
+    Tokens,
+    equal_shares,
+    split_amount,
+    split_within_balances,
+)
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.provider_server import FakeServer
 from tests.ai.conftest import make_paid_channel, make_payer, tags_of
@@ -32,7 +42,7 @@ LIFETIME = timedelta(minutes=10)
 
 @given(st.integers(0, 10**15), st.integers(1, 500))
 def test_shares_add_up_exactly_and_differ_by_at_most_one(total: int, payers: int) -> None:
-    parts = shares(total, payers)
+    parts = equal_shares(total, payers)
     assert sum(parts) == total
     assert max(parts) - min(parts) <= 1
 
@@ -40,14 +50,14 @@ def test_shares_add_up_exactly_and_differ_by_at_most_one(total: int, payers: int
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(1, 20))
 def test_nobodys_real_share_is_above_what_was_reserved(highest: int, real: int, payers: int) -> None:
     tenants = [TenantId(number) for number in range(payers)]
-    reserved, owed = split(Amount(highest, highest), tenants), split(Amount(min(highest, real), 0), tenants)
+    reserved, owed = split_amount(Amount(highest, highest), tenants), split_amount(Amount(min(highest, real), 0), tenants)
     assert all(owed[tenant].micro <= reserved[tenant].micro for tenant in tenants)
 
 
 @given(st.integers(0, 10**6), st.dictionaries(st.integers(1, 50), st.integers(0, 10**6), max_size=8))
 def test_who_pays_can_pay_and_the_shares_are_the_price(price: int, money: dict[int, int]) -> None:
     balances = {TenantId(tenant): Balance(micro, None) for tenant, micro in money.items()}
-    owed = who_can_pay(Amount(price, 7), balances)
+    owed = split_within_balances(Amount(price, 7), balances)
     assert all(balances[tenant].covers(amount) for tenant, amount in owed.items())
     assert not owed or (sum(one.micro for one in owed.values()), sum(one.tokens for one in owed.values())) == (price, 7)
     assert owed or all(balance.micro < price for balance in balances.values()), "one who could pay all alone must not be turned away"
@@ -103,8 +113,8 @@ async def test_processes_that_are_killed_never_make_more_calls_than_the_budget_p
     assert sum(line.micro for line in await app.system.spending.usage(EPOCH, tenant_id=tenant_id)) == affordable * A_CALL
 
 
-def make_call() -> Call:
-    return Call(uuid4(), ModelTask.CHAT, "tagging", "gigachat", "GigaChat-2")
+def make_call() -> ProviderCall:
+    return ProviderCall(uuid4(), ModelTask.CHAT, "tagging", "gigachat", "GigaChat-2")
 
 
 async def used_by(system: SystemStores, tenant_id: TenantId) -> tuple[int, int]:
@@ -118,7 +128,7 @@ async def test_what_is_settled_twice_or_after_it_was_given_back_counts_once(syst
     assert await system.spending.reserve(call, Amount(100, 50), [tenant_id], lifetime=LIFETIME)
     assert await used_by(system, tenant_id) == (100, 50)
     for _ in range(2):
-        await system.spending.settle(call, Outcome("ok", Amount(30, 20), Tokens(15, 5), 12))
+        await system.spending.settle(call, CallOutcome("ok", Amount(30, 20), Tokens(15, 5), 12))
     await system.spending.release(call.call_id)
     assert await used_by(system, tenant_id) == (30, 20)
     assert [(line.calls, line.micro, line.tokens) for line in await system.spending.usage(EPOCH, tenant_id=tenant_id)] == [(1, 30, 20)]
@@ -133,7 +143,7 @@ async def test_a_new_month_begins_with_the_whole_budget_and_old_calls_do_not_lig
         await admin.execute(f"UPDATE {table} SET month = month - interval '1 month' WHERE tenant_id = $1", tenant_id)
     assert await used_by(system, tenant_id) == (0, 0)
     assert await system.spending.reserve(make_call(), Amount(60, 1), [tenant_id], lifetime=LIFETIME)
-    await system.spending.settle(old, Outcome("ok", Amount(10, 1), Tokens(1), 1))
+    await system.spending.settle(old, CallOutcome("ok", Amount(10, 1), Tokens(1), 1))
     assert await used_by(system, tenant_id) == (60, 1)
 
 

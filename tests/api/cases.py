@@ -99,7 +99,7 @@ CASES: dict[str, Case] = {
     "list_forwards": Case(with_graph=True),
     "get_spread": Case(path=forwarding_post, foreign=post_of_b, with_graph=True),
     "list_similar_channels": Case(path=shared_channel, foreign=channel_of_b, with_graph=True),
-    "list_links": Case(query={"url": PAGE}, with_graph=True),
+    "list_linking_posts": Case(query={"url": PAGE}, with_graph=True),
     "list_coverage": Case(),
     "get_channel_coverage": Case(path=shared_channel, foreign=channel_of_b),
     "list_changes": Case(),

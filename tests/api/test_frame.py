@@ -52,7 +52,7 @@ async def test_browsers_of_other_sites_may_ask_only_where_it_is_allowed(installa
 
 
 async def test_every_refusal_is_a_problem_in_words(client: httpx.AsyncClient, key: dict[str, str]) -> None:
-    assert problem_of(await client.get("/api/v1/nothing", headers=key)) == (404, "Nothing is at this path.")
+    assert problem_of(await client.get("/api/v1/nothing", headers=key)) == (404, "There is nothing at this path.")
     assert problem_of(await client.get("/api/v1/channels/1", headers=key)) == (404, "you do not follow channel 1")
     wrong = await client.put("/api/v1/me", headers=key)
     assert problem_of(wrong)[0] == 405

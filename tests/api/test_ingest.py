@@ -6,7 +6,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from telegram_assistant.api.ingest import ingest_pages
+from telegram_assistant.api.ingest import ingest_role_endpoints
 from telegram_assistant.api.operator_access import OperatorAccess
 from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
 from telegram_assistant.api.status import role_sites
@@ -32,7 +32,7 @@ async def site(installation: Settings) -> AsyncIterator[httpx.AsyncClient]:
             instance="here#1234",
             health=Health(probes={}),
             access=OperatorAccess(http, FailedKeys(Limiter(RateLimits(app.redis)))),
-            pages=ingest_pages(app),
+            endpoints=ingest_role_endpoints(app),
             has_operations_port=True,
         )
         transport = httpx.ASGITransport(app=sites.operations, client=("127.0.0.1", 1))

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from telegram_assistant.api.operator_access import OperatorAccess
 from telegram_assistant.api.rate_limiting import FAILED_KEYS_AT_ONCE, FailedKeys, Limiter
-from telegram_assistant.api.status import RolePages, role_sites
+from telegram_assistant.api.status import RoleEndpoints, role_sites
 from telegram_assistant.settings import HttpSettings, RedisSettings, read_group
 from telegram_assistant.stores.redis.client import connect_to
 from telegram_assistant.stores.redis.rate_limits import RateLimits
@@ -36,7 +36,7 @@ async def asking(*, client: str = "127.0.0.1", server: str = "127.0.0.1", **envi
     access = OperatorAccess(read_group(HttpSettings, environ), FailedKeys(Limiter(RateLimits(nowhere))))
     health = Health(probes={})
     health.take_traffic()
-    sites = role_sites(role="api", instance="here#1234", health=health, access=access, pages=RolePages())
+    sites = role_sites(role="api", instance="here#1234", health=health, access=access, endpoints=RoleEndpoints())
     transport = httpx.ASGITransport(app=sites.public, client=(client, 1))
     async with httpx.AsyncClient(transport=transport, base_url=f"http://{server}:8000") as asked:
         yield asked
@@ -120,7 +120,7 @@ async def test_who_tries_many_operator_keys_is_throttled_and_the_right_key_still
 async def test_health_is_failing_while_a_server_is_away_and_details_name_it() -> None:
     nowhere = connect_to(RedisSettings(url=SecretStr("redis://127.0.0.1:1/0")))
     access = OperatorAccess(HttpSettings(), FailedKeys(Limiter(RateLimits(nowhere))))
-    sites = role_sites(role="api", instance="here#1234", health=Health(probes={"redis": nowhere.ping}), access=access, pages=RolePages())
+    sites = role_sites(role="api", instance="here#1234", health=Health(probes={"redis": nowhere.ping}), access=access, endpoints=RoleEndpoints())
     transport = httpx.ASGITransport(app=sites.public, client=("127.0.0.1", 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
         health = await client.get("/health")

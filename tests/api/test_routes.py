@@ -74,7 +74,7 @@ def examples_of(schema: dict[str, Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation_id)
-def test_doors_contain_no_logic(route: APIRoute) -> None:
+def test_endpoints_contain_no_logic(route: APIRoute) -> None:
     """An endpoint awaits one thing, its feature, and decides nothing."""
     source = inspect.getsource(route.endpoint)
     assert source.count("await ") <= 1

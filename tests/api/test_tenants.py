@@ -36,7 +36,7 @@ async def test_keys_of_a_suspended_tenant_are_refused_at_once_and_in_words(clien
     suspended = await client.post(f"{path}/suspend", headers=OPERATOR, json={"reason": "the bill was not paid"})
     assert suspended.json()["suspended_reason"] == "the bill was not paid"
     told = problem_of(await client.get("/api/v1/me", headers=key))
-    assert told == (403, f"the tenant {made['name']} is suspended by the operator: the bill was not paid")
+    assert told == (403, f"the tenant {made['name']} has been suspended by the operator: the bill was not paid")
     assert (await client.post(f"{path}/resume", headers=OPERATOR)).json()["suspended_at"] is None
     assert (await client.get("/api/v1/me", headers=key)).status_code == 200
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 from telegram_assistant.cli import app
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.understanding.policy import AiPolicy, ModelTask
-from telegram_assistant.domain.understanding.spending import Amount, Call, Outcome, Tokens
+from telegram_assistant.domain.understanding.spending import Amount, CallOutcome, ProviderCall, Tokens
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import fresh_number, make_channel, make_subscription
 
@@ -61,9 +61,9 @@ async def test_usage_is_shown_by_tenant_and_model(runner: CliRunner, system: Sys
     name, tenant_id = await make_named_tenant(system)
     assert "No provider was called" in (await tell(runner, ["ai", "usage", "--tenant", name])).output
     await system.spending.set_budget(tenant_id, micro=10_000_000, tokens=None)
-    call = Call(uuid4(), ModelTask.CHAT, "tagging", "gigachat", "GigaChat-2")
+    call = ProviderCall(uuid4(), ModelTask.CHAT, "tagging", "gigachat", "GigaChat-2")
     await system.spending.reserve(call, Amount(5_000_000, 100), [tenant_id], lifetime=timedelta(minutes=1))
-    await system.spending.settle(call, Outcome("ok", Amount(1_234_500, 77), Tokens(70, 7), 5))
+    await system.spending.settle(call, CallOutcome("ok", Amount(1_234_500, 77), Tokens(70, 7), 5))
     shown = (await tell(runner, ["ai", "usage", "--tenant", name])).output
     for expected in ("GigaChat-2", "tagging", "77", "1.2345", "RUB"):
         assert expected in shown

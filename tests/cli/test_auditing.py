@@ -22,7 +22,7 @@ CHANGES = {
     "create_api_key": ["keys", "create", "reader"],
 }
 OPERATIONS = {
-    "set_budget": ["ai", "budget", "--money", "5"],
+    "set_tenant_budget": ["ai", "budget", "--money", "5"],
     "reset_scheduler": ["scheduler", "reset"],
     "resume_stage": ["streams", "resume", "tagging"],
 }

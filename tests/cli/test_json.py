@@ -44,7 +44,7 @@ ENDPOINTS = {
     "tenants suspend": "suspend_tenant",
 }
 """Which endpoint answers like the command."""
-NEED_MORE = {"dead-letters show": "get_dead_letter", "graph links": "list_links", "graph similar": "list_similar_channels"}
+NEED_MORE = {"dead-letters show": "get_dead_letter", "graph links": "list_linking_posts", "graph similar": "list_similar_channels"}
 """They need a dead letter or a graph; the same code prints them."""
 WITHOUT_ENDPOINT = {
     "ai status",

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -52,6 +54,16 @@ async def test_words_are_found_while_redis_is_away(system: SystemStores, runner:
     name, _ = await make_reader(system, "Первый снег")
     told = await call(runner, ["search", "снег", "--tenant", name], REDIS_URL="redis://127.0.0.1:1/0")
     assert (told.exit_code, "Первый снег" in told.stdout) == (0, True), told.stderr
+
+
+def test_what_a_search_does_not_use_is_not_loaded(environ: dict[str, str]) -> None:
+    """Half of the time of a command is spent importing."""
+    said = "import sys; from telegram_assistant.cli import main; sys.argv[1:] = ['search', 'snow', '--tenant', 'nobody']"
+    seen = "print([name for name in ('fastapi', 'neo4j', 'telethon', 'onnxruntime') if name in sys.modules])"
+    program = f"import atexit; {said}; atexit.register(lambda: {seen}); main()"
+    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False, timeout=60)
+    assert "there is no tenant 'nobody'" in done.stderr
+    assert done.stdout == "[]\n"
 
 
 async def test_programs_get_json(system: SystemStores, runner: CliRunner) -> None:

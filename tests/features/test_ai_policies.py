@@ -4,7 +4,7 @@ from uuid import uuid4
 import pytest
 
 from telegram_assistant.domain.understanding.policy import AiPolicy, ModelTask
-from telegram_assistant.domain.understanding.spending import Amount, Call, Outcome, Tokens
+from telegram_assistant.domain.understanding.spending import Amount, CallOutcome, ProviderCall, Tokens
 from telegram_assistant.errors import Conflicting, Missing
 from telegram_assistant.features import ai_policies, spending
 from telegram_assistant.stores.postgres.stores import SystemStores
@@ -70,9 +70,9 @@ async def test_a_tenant_sees_its_own_share_of_what_was_spent(system: SystemStore
     names = {world.a: f"a {fresh_number()}", world.b: f"b {fresh_number()}"}
     for tenant_id in names:
         await system.spending.set_budget(tenant_id, micro=1_000_000, tokens=None)
-    call = Call(uuid4(), ModelTask.CHAT, "tagging", "gigachat", "GigaChat-2")
+    call = ProviderCall(uuid4(), ModelTask.CHAT, "tagging", "gigachat", "GigaChat-2")
     await system.spending.reserve(call, Amount(900, 90), [world.a, world.b], lifetime=timedelta(minutes=1))
-    await system.spending.settle(call, Outcome("ok", Amount(700, 70), Tokens(60, 10), 5))
+    await system.spending.settle(call, CallOutcome("ok", Amount(700, 70), Tokens(60, 10), 5))
     since = datetime.now(UTC) - timedelta(days=1)
     for stores in (world.stores_a, world.stores_b):
         spent = await spending.usage(since, stores=stores, prices=None)

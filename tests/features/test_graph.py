@@ -26,7 +26,7 @@ from telegram_assistant.features.graph import (
     who_links,
 )
 from telegram_assistant.graph.index import GraphIndex
-from telegram_assistant.graph.questions import Shared
+from telegram_assistant.graph.questions import SharedItem
 from telegram_assistant.graph.store import Graph
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
@@ -199,7 +199,7 @@ async def test_channels_are_alike_by_what_few_others_share(pool: Pool, system: S
     await graph_index.write(await land(system, *posts), now=NOW)
     found = await similar_channels(asking(pool, tenant_id, graph_index), ours)
     assert [(one.channel.channel_id, one.shared) for one in found.similar] == [(close, 3), (far, 1)]
-    assert found.similar[0].examples == (Shared("channel", f"Channel {other}"), Shared("page", rare), Shared("page", common))
+    assert found.similar[0].examples == (SharedItem("channel", f"Channel {other}"), SharedItem("page", rare), SharedItem("page", common))
     assert found.similar[0].score > found.similar[1].score
 
 

@@ -26,11 +26,11 @@ async def make_tenant(api: ApiStores) -> TenantSummary:
 
 
 async def suspend(api: ApiStores, public_id: UUID) -> TenantSummary:
-    return await tenants.suspend_tenant(public_id, why="the bill", tenants=api.tenant_operations, tell_change=nothing)
+    return await tenants.suspend_tenant(public_id, why="the bill", tenants=api.tenant_operations, drop_cached_keys=nothing)
 
 
 async def resume(api: ApiStores, public_id: UUID) -> TenantSummary:
-    return await tenants.resume_tenant(public_id, tenants=api.tenant_operations, tell_change=nothing)
+    return await tenants.resume_tenant(public_id, tenants=api.tenant_operations, drop_cached_keys=nothing)
 
 
 async def due(admin: Admin, channels: tuple[ChannelId, ...]) -> set[ChannelId]:

@@ -1,4 +1,4 @@
-"""The simulator's web side on a port of its own, and the whole of it as a process of its own."""
+"""The simulator's web server on a port of its own, and the whole of it as a process of its own."""
 
 import asyncio
 import json

@@ -67,8 +67,8 @@ async def test_a_client_of_another_process_reads_what_the_control_port_posts(tin
 async def test_a_qr_code_is_accepted_through_the_control_port(tiny: Process) -> None:
     session = StringSession(tiny.control.session("79990000056"))
     session.auth_key = None
-    async with httpx.AsyncClient(base_url=tiny.where["control"]) as door:
-        rsa.add_key((await door.get("/key")).text, old=False)
+    async with httpx.AsyncClient(base_url=tiny.where["control"]) as control:
+        rsa.add_key((await control.get("/key")).text, old=False)
     client = TelegramClient(session, 1, "hash")
     await client.connect()
     try:
@@ -79,8 +79,8 @@ async def test_a_qr_code_is_accepted_through_the_control_port(tiny: Process) -> 
         assert (await waiting).phone == PHONE
     finally:
         await client.disconnect()
-    async with httpx.AsyncClient(base_url=tiny.where["control"]) as door:
-        again = await door.post("/login-tokens/accept", json={"phone": PHONE, "token": code.url})
+    async with httpx.AsyncClient(base_url=tiny.where["control"]) as control:
+        again = await control.post("/login-tokens/accept", json={"phone": PHONE, "token": code.url})
     assert again.json() == {"missing": "login token that could be accepted (AUTH_TOKEN_ALREADY_ACCEPTED)"}
 
 

@@ -32,7 +32,7 @@ __all__ = ["control", "rsa_key", "sim", "telethons_config"]
 def fresh_config() -> Iterator[None]:
     """As for Telethon's own class, for ours."""
     yield
-    client.Client._config = None  # noqa: SLF001 -- there is no public way
+    client.TelethonClient._config = None  # noqa: SLF001 -- there is no public way
 
 
 type Lines = Callable[..., AbstractAsyncContextManager[AccountClient]]

@@ -11,7 +11,7 @@ from telethon.tl import functions, types
 from telegram_assistant.domain.accounts.updates import SeenUpdates
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.telegram.account_client import AccountClient
-from telegram_assistant.telegram.client import Client
+from telegram_assistant.telegram.client import TelethonClient
 from telegram_assistant.telegram.updates import MAX_WAITING, ChannelUpdates, Gap, UpdateBuffer, missed_in, missed_since, seen_now
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
@@ -153,7 +153,7 @@ async def test_telethon_still_lets_the_updates_be_taken_where_we_take_them(line:
     assert inspect.iscoroutinefunction(TelegramClient._update_loop)  # noqa: SLF001 -- what we stand in for
     assert "self._update_loop()" in inspect.getsource(TelegramClient.connect)
     assert "self._updates_queue.get()" in inspect.getsource(TelegramClient._update_loop)  # noqa: SLF001 -- as above
-    assert Client._update_loop is not TelegramClient._update_loop  # noqa: SLF001 -- as above
+    assert TelethonClient._update_loop is not TelegramClient._update_loop  # noqa: SLF001 -- as above
 
 
 # --- numbers ---

@@ -15,7 +15,7 @@ from telegram_assistant.ai.provider_queue import ProviderQueue
 from telegram_assistant.ai.providers import ConfiguredProvider
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.understanding.policy import Failure, FallbackReason, ModelTask, ProviderFailed, Urgency
-from telegram_assistant.domain.understanding.spending import Amount, Call, Outcome, Tokens
+from telegram_assistant.domain.understanding.spending import Amount, CallOutcome, ProviderCall, Tokens
 from telegram_assistant.errors import AssistantError
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import AI_BREAKER_OPEN, AI_CALLS, AI_COST, AI_LATENCY
@@ -50,9 +50,9 @@ class HasTokens(Protocol):
 class Ledger(Protocol):
     """Budgets and usage. Implemented by `Spending` and `QuestionLedger`."""
 
-    async def reserve(self, call: Call, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]: ...
+    async def reserve(self, call: ProviderCall, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]: ...
 
-    async def settle(self, call: Call, outcome: Outcome) -> None: ...
+    async def settle(self, call: ProviderCall, outcome: CallOutcome) -> None: ...
 
     async def release(self, call_id: UUID) -> None: ...
 
@@ -120,8 +120,8 @@ class ProviderCaller:
             raise Withheld(FallbackReason.BREAKER)
         if await self._streams.paused_seconds(order.source.name) > SHORT_PAUSE_SECONDS:
             raise Withheld(FallbackReason.BUSY)
-        call = Call(uuid4(), order.work, order.purpose, order.source.name, order.model)
-        highest = Amount(self._prices.of(order.source.name, order.model).of(order.highest), order.highest.all)
+        call = ProviderCall(uuid4(), order.work, order.purpose, order.source.name, order.model)
+        highest = Amount(self._prices.of(order.source.name, order.model).of(order.highest), order.highest.total)
         if not await self._ledger.reserve(call, highest, order.payers, lifetime=RESERVED_FOR):
             raise Withheld(FallbackReason.NO_BUDGET)
         started = Progress()
@@ -140,7 +140,7 @@ class ProviderCaller:
                 await asyncio.shield(self._ledger.release(call.call_id))
 
     async def _send[A: HasTokens](
-        self, order: CallOrder, call: Call, highest: Amount, send: Callable[[float], Awaitable[A]], breaker: Breaker, progress: Progress
+        self, order: CallOrder, call: ProviderCall, highest: Amount, send: Callable[[float], Awaitable[A]], breaker: Breaker, progress: Progress
     ) -> A:
         begun = time.monotonic()
         try:
@@ -148,18 +148,18 @@ class ProviderCaller:
         except ProviderFailed as error:
             failure = error.failure
             billed = Amount() if failure in NEVER_BILLED else highest
-            await self._settle(call, Outcome(failure.value, billed, Tokens(), _ms(begun)), progress)
+            await self._settle(call, CallOutcome(failure.value, billed, Tokens(), _ms(begun)), progress)
             await self._learn(order, failure, error, breaker)
             raise
         except BaseException:
             breaker.undecided()  # cancelled, or a bug: the reservation stays, and is spent when it expires
             raise
         self._tell(order, breaker, is_well=True)
-        taken = Amount(self._prices.of(order.source.name, order.model).of(answer.tokens), answer.tokens.all)
-        await self._settle(call, Outcome("ok", taken, answer.tokens, _ms(begun)), progress)
+        taken = Amount(self._prices.of(order.source.name, order.model).of(answer.tokens), answer.tokens.total)
+        await self._settle(call, CallOutcome("ok", taken, answer.tokens, _ms(begun)), progress)
         return answer
 
-    async def _settle(self, call: Call, outcome: Outcome, progress: Progress) -> None:
+    async def _settle(self, call: ProviderCall, outcome: CallOutcome, progress: Progress) -> None:
         progress.cost_micro += outcome.amount.micro
         AI_CALLS.labels(call.provider, call.model, outcome.status).inc()
         AI_LATENCY.labels(call.provider, call.model).observe(outcome.latency_ms / 1000)

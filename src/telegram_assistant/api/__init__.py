@@ -1,1 +1,1 @@
-"""The HTTP door: parses the request, calls one feature, shapes the answer."""
+"""The HTTP API: parses the request, calls one feature, shapes the answer."""

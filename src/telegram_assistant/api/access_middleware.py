@@ -50,7 +50,7 @@ class AccessMiddleware:
         key = _key_in(headers)
         authenticated = await self._callers.authenticate(key)
         if authenticated is None:
-            refusal = problem(401, TITLES[401], "Send `Authorization: Bearer` with a valid API key; `tga keys create` makes one.")
+            refusal = problem(401, TITLES[401], "Send `Authorization: Bearer` with a valid API key; `tga keys create` creates one.")
             refusal = await self._failed_keys.refuse(_address_of(scope), refusal) if key else refusal
             await refusal(scope, receive, send)
             return
@@ -162,7 +162,7 @@ def _hash_request(scope: Scope, body: bytes, caller: Caller) -> bytes:
 
 def _replay_response(earlier: StoredResponse) -> Response:
     if earlier.body is None:
-        return problem(409, TITLES[409], "This request has already succeeded, and its secret is shown only once. Revoke that key and make another.")
+        return problem(409, TITLES[409], "This request has already succeeded, and the secret is shown only once. Revoke the key and create another.")
     media_type = "application/json" if earlier.body else None
     return Response(earlier.body, earlier.status, {"Idempotency-Replayed": "true"}, media_type)
 

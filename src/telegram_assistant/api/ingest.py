@@ -11,7 +11,7 @@ from starlette.routing import Route
 from telegram_assistant.api.bodies import read_body
 from telegram_assistant.api.problems import problem_from
 from telegram_assistant.api.schemas import RequestModel
-from telegram_assistant.api.status import RolePages
+from telegram_assistant.api.status import RoleEndpoints
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.channels.priority import Priority
@@ -33,16 +33,18 @@ class PollRequest(RequestModel):
 
     @property
     def first(self) -> bool:
+        """Whether the channel is read before all others."""
         return self.priority is Priority.HIGH
 
 
-def ingest_pages(app: App) -> RolePages:
+def ingest_role_endpoints(app: App) -> RoleEndpoints:
+    """Builds what the ingest role serves besides health and metrics."""
     lock = SchedulerLock(app.redis, app.instance)
 
     async def scheduler() -> Mapping[str, Fact]:
         parser = app.settings.parser
-        found = await scheduler_status(lock=lock, planning=app.system.planning, settings=parser, now=datetime.now(UTC))
-        return found.as_json(parser.interval_seconds)
+        status = await scheduler_status(lock=lock, planning=app.system.planning, settings=parser, now=datetime.now(UTC))
+        return status.as_json(parser.interval_seconds)
 
     async def poll(request: Request) -> Response:
         settings = app.settings
@@ -61,4 +63,4 @@ def ingest_pages(app: App) -> RolePages:
             return problem_from(error)
         return JSONResponse({"channel_id": channel_id, "status": "scheduled"}, status_code=202)
 
-    return RolePages({PART: scheduler}, (Route("/api/v1/channels/{channel_id:int}/poll", poll, methods=["POST"]),))
+    return RoleEndpoints({PART: scheduler}, (Route("/api/v1/channels/{channel_id:int}/poll", poll, methods=["POST"]),))

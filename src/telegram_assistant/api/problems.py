@@ -35,7 +35,7 @@ MAX_ERRORS = 20
 MAX_WHERE_CHARACTERS = 100
 MAX_WHY_CHARACTERS = 300
 SAID_IN_DETAIL = 5
-DETAILS = {404: "Nothing is at this path.", 405: "This path does not support the method; `Allow` lists the supported ones."}
+DETAILS = {404: "There is nothing at this path.", 405: "This path does not support this method; the `Allow` header lists the supported ones."}
 
 
 EXAMPLE: JsonDict = {

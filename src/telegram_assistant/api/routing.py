@@ -36,14 +36,14 @@ class Declaration(Protocol):
     def __call__[E: Endpoint](self, endpoint: E, /) -> E: ...
 
 
-KEY = HTTPBearer(scheme_name="key", description="An API key made with `tga keys create`, or the value of OPERATOR_KEY.", auto_error=False)
+KEY = HTTPBearer(scheme_name="key", description="An API key created with `tga keys create`, or the value of OPERATOR_KEY.", auto_error=False)
 ALWAYS = (401, 403, 422, 429, 500, 503)
 WAITS = {"Retry-After": {"description": "Seconds to wait before the next request.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}}
 IDEMPOTENCY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "Any unique text per change. A request repeated with it within a day returns the first response and changes nothing again.",
+    "description": "Any text that is unique per change. Repeating a request with it within a day returns the first response and changes nothing.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     "example": "2026-11-15-follow-1",
 }

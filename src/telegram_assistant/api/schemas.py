@@ -54,7 +54,7 @@ class RequestModel(BaseModel):
     @classmethod
     def _limit_fields(cls, value: object) -> object:
         if isinstance(value, dict) and len(value) > MAX_FIELDS:
-            raise ValueError(f"an object has at most {MAX_FIELDS} fields")
+            raise ValueError(f"an object may have at most {MAX_FIELDS} fields")
         return value
 
 

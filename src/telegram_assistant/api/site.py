@@ -37,7 +37,7 @@ from telegram_assistant.api.endpoints import (
 from telegram_assistant.api.problems import Problem, problem_from
 from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
 from telegram_assistant.api.response_middleware import DOCS, ResponseMiddleware
-from telegram_assistant.api.status import RolePages
+from telegram_assistant.api.status import RoleEndpoints
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.errors import AssistantError
 from telegram_assistant.stores.redis.rate_limits import RateLimits
@@ -74,9 +74,9 @@ Everything that a tenant can read and change. Send an API key as `Authorization:
 """
 
 
-def api_pages(app: ApiApp) -> RolePages:
-    """Returns the site that the api role serves besides health and metrics."""
-    return RolePages(site=build_site(app))
+def api_role_endpoints(app: ApiApp) -> RoleEndpoints:
+    """Builds what the api role serves besides health and metrics."""
+    return RoleEndpoints(site=build_site(app))
 
 
 def build_site(app: ApiApp) -> ASGIApp:

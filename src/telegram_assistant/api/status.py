@@ -20,8 +20,8 @@ type Handler = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class RolePages:
-    """What a role adds: named health sections, each with a `status`; operator actions; and a site with its own access control."""
+class RoleEndpoints:
+    """What a role serves besides the common endpoints: health sections, each with a `status`; operator actions; a site with access control."""
 
     sections: Mapping[str, Section] = field(default_factory=dict)
     actions: Sequence[Route] = ()
@@ -36,17 +36,19 @@ class RoleSites:
     operations: Starlette
 
 
-def role_sites(*, role: str, instance: str, health: Health, access: OperatorAccess, pages: RolePages, has_operations_port: bool = False) -> RoleSites:
-    """Builds both sites. Both serve the probes; the operator's pages are public only if there is no operations port."""
+def role_sites(
+    *, role: str, instance: str, health: Health, access: OperatorAccess, endpoints: RoleEndpoints, has_operations_port: bool = False
+) -> RoleSites:
+    """Builds both sites. Both serve the probes; the operator's endpoints are public only if there is no operations port."""
     who = {"role": role, "instance": instance.partition("#")[0], "version": __version__}
 
     async def alive(_request: Request) -> Response:
-        sections = {name: {"status": (await section())["status"]} for name, section in pages.sections.items()}
+        sections = {name: {"status": (await section())["status"]} for name, section in endpoints.sections.items()}
         state = State.FAILING if await health.unavailable_servers() else health.state
         return JSONResponse({"status": state.value, **who, **sections})
 
     async def details(_request: Request) -> Response:
-        sections = {name: dict(await section()) for name, section in pages.sections.items()}
+        sections = {name: dict(await section()) for name, section in endpoints.sections.items()}
         away = await health.unavailable_servers()
         state = State.FAILING if away else health.state
         return JSONResponse({"status": state.value, **who, **sections, "servers_away": away, "parts": health.parts()})
@@ -67,14 +69,14 @@ def role_sites(*, role: str, instance: str, health: Health, access: OperatorAcce
         Route("/health", _guarded(alive, access.refuse_probe)),
         Route("/ready", _guarded(ready, access.refuse_probe)),
     ]
-    operator_pages: list[BaseRoute] = [
+    operator_endpoints: list[BaseRoute] = [
         Route("/health/details", _guarded(details, access.refuse_page)),
         Route("/metrics", _guarded(metrics, access.refuse_page)),
-        *(Route(action.path, _guarded(action.endpoint, access.refuse_action), methods=list(action.methods or ())) for action in pages.actions),
+        *(Route(action.path, _guarded(action.endpoint, access.refuse_action), methods=list(action.methods or ())) for action in endpoints.actions),
     ]
-    site: list[BaseRoute] = [Mount("", pages.site)] if pages.site else []
-    public = [*probes, *site] if has_operations_port else [*probes, *operator_pages, *site]
-    return RoleSites(Starlette(routes=public), Starlette(routes=[*probes, *operator_pages]))
+    site: list[BaseRoute] = [Mount("", endpoints.site)] if endpoints.site else []
+    public = [*probes, *site] if has_operations_port else [*probes, *operator_endpoints, *site]
+    return RoleSites(Starlette(routes=public), Starlette(routes=[*probes, *operator_endpoints]))
 
 
 def _guarded(answer: Handler, refuse: Callable[[Request], Awaitable[Response | None]]) -> Handler:

@@ -32,7 +32,7 @@ class Lazy:
 
 
 COMMANDS = {
-    "run": Lazy("operations.run:run", "Run one or all roles until stopped."),
+    "run": Lazy("operations.run:run", "Run one or more roles until stopped."),
     "accounts": Lazy("commands.accounts:app", "Telegram accounts: log in, list, show risk, pause, resume, make a session key."),
     "channels": Lazy("commands.channels:app", "Followed channels: add, list, import, coverage, poll, verify."),
     "folders": Lazy("commands.folders:app", "Followed Telegram folders: add, list, remove."),
@@ -73,7 +73,7 @@ class Commands(TyperGroup):
 app = typer.Typer(
     name="tga",
     cls=Commands,
-    help="Unofficial Telegram Assistant: follows Telegram channels, stores every post, and makes them searchable.",
+    help="Unofficial Telegram Assistant: follows Telegram channels, stores every post, and makes it searchable.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

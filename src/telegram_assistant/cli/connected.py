@@ -20,13 +20,16 @@ async def tenant_named(app: App, name: str) -> Tenant:
     return known
 
 
-def with_app[T](work: Callable[[App], Awaitable[T]], *, needs_redis: bool = True) -> T:
-    """Runs `work` with the assembled app. Prints errors as sentences and exits with 1. Work that only reads PostgreSQL needs no Redis."""
+def with_app[T](work: Callable[[App], Awaitable[T]], *, needs_redis: bool = True, with_graph: bool = False) -> T:
+    """Runs `work` with the assembled app. Prints errors as sentences and exits with 1.
+
+    Work that only reads PostgreSQL needs no Redis, and only commands that use the graph wait until its library is loaded.
+    """
     settings = settings_or_exit()
     configure_logging(settings.telemetry)
 
     async def run() -> T:
-        async with assemble(settings, needs_redis=needs_redis) as app:
+        async with assemble(settings, needs_redis=needs_redis, with_graph=with_graph) as app:
             return await work(app)
 
     try:

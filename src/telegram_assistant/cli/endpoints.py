@@ -14,13 +14,13 @@ ALL = 100_000
 """Page size for commands that list everything where the API returns pages."""
 
 
-def print_endpoint[T: ResponseModel](endpoint: Callable[[RequestContext], Awaitable[T]], *, tenant: str = "default") -> T:
+def print_endpoint[T: ResponseModel](endpoint: Callable[[RequestContext], Awaitable[T]], *, tenant: str = "default", with_graph: bool = False) -> T:
     """Calls an endpoint as this tenant and prints its response."""
 
     async def call(assembled: App) -> T:
         return await endpoint(await context_for(assembled, tenant))
 
-    answer = with_app(call)
+    answer = with_app(call, with_graph=with_graph)
     print_json(answer)
     return answer
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, as the API returns it.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON: the API's response, if the API has this operation.")]
 
 
 def print_json(answer: BaseModel) -> None:

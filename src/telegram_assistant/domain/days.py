@@ -18,9 +18,9 @@ def days_in(text: str, today: date) -> tuple[date, date]:
     try:
         first, last = _span(text.lower(), today)
     except ValueError as error:
-        raise Rejected(f"{text!r} is no date; write {HOW_TO_WRITE}") from error
+        raise Rejected(f"{text!r} is not a date; write {HOW_TO_WRITE}") from error
     if first.year < FIRST_YEAR or last.year > LAST_YEAR:
-        raise Rejected(f"{text!r} is before Telegram or long after it; write {HOW_TO_WRITE}")
+        raise Rejected(f"{text!r} is before Telegram existed or too far in the future; write {HOW_TO_WRITE}")
     return first, last
 
 

@@ -13,7 +13,7 @@ from telegram_assistant.domain.graph.graph_facts import DAYS_KEPT, Appearance, d
 from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.posts.links import link_to, normal_url
 from telegram_assistant.errors import Busy, Missing, Rejected
-from telegram_assistant.graph.questions import GraphQuestions, Shared
+from telegram_assistant.graph.questions import GraphQuestions, SharedItem
 from telegram_assistant.graph.store import Graph
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 from telegram_assistant.stores.postgres.posts.forwards import Forwards
@@ -104,7 +104,7 @@ class Similar:
     channel: GraphChannel
     score: float
     shared: int
-    examples: tuple[Shared, ...]
+    examples: tuple[SharedItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +166,10 @@ class Places:
         channel = self.followed.get(channel_id)
         return GraphChannel(channel_id) if channel is None else GraphChannel(channel_id, channel.title, is_followed=True)
 
-    def named(self, shared: Shared) -> Shared:
+    def named(self, shared: SharedItem) -> SharedItem:
         """Replaces a channel's id by its title if the tenant follows it."""
         place = self.of(ChannelId(int(shared.what))) if shared.kind == "channel" else None
-        return shared if place is None or not place.title else Shared(shared.kind, place.title)
+        return shared if place is None or not place.title else SharedItem(shared.kind, place.title)
 
     def posts_of(self, found: Sequence[Appearance]) -> tuple[SharingPost, ...]:
         return tuple(

@@ -72,7 +72,7 @@ def _limit_expiry(parent: ApiKey, expires_at: datetime | None) -> datetime | Non
     if parent.expires_at is None or expires_at is None:
         return expires_at or parent.expires_at
     if expires_at > parent.expires_at:
-        raise Rejected(f"a key cannot outlive the key that creates it: it expires at the latest {parent.expires_at.isoformat()}")
+        raise Rejected(f"a key cannot outlive the key that creates it: it must expire by {parent.expires_at.isoformat()}")
     return expires_at
 
 
@@ -90,11 +90,11 @@ async def list_keys(*, keys: Keys, limit: int, before: KeyCursor | None = None) 
     return KeyPage(shown, KeyCursor(shown[-1].created_at, shown[-1].key_id) if len(found) > limit else None)
 
 
-async def revoke_key(key_id: UUID, *, keys: Keys, tell_change: Callable[[], Awaitable[None]]) -> None:
+async def revoke_key(key_id: UUID, *, keys: Keys, drop_cached_keys: Callable[[], Awaitable[None]]) -> None:
     """Revokes a key and every key created with it. While Redis is unavailable, other processes may accept it for up to a minute."""
     if not await keys.revoke(key_id):
         raise Missing("there is no such key, or it is already revoked")
     try:
-        await tell_change()
+        await drop_cached_keys()
     except Busy as busy:
         log.warning("revocation_not_announced", why=str(busy))

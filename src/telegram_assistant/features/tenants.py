@@ -51,27 +51,30 @@ async def one_tenant(public_id: UUID, *, tenants: TenantOperations) -> TenantSum
 async def create_tenant(name: str, *, tenants: TenantOperations) -> TenantSummary:
     """Raises Conflicting if the name is taken."""
     if not name.isprintable() or name != name.strip() or not 0 < len(name) <= MAX_NAME_LETTERS:
-        raise Rejected(f"a tenant's name has 1 to {MAX_NAME_LETTERS} printable characters, without spaces at the ends")
+        raise Rejected(f"a tenant's name must have 1 to {MAX_NAME_LETTERS} printable characters and no spaces at its ends")
     created = await tenants.create(name)
     if created is None:
         raise Conflicting(f"a tenant {name!r} already exists")
     return await one_tenant(created, tenants=tenants)
 
 
-async def suspend_tenant(public_id: UUID, *, why: str, tenants: TenantOperations, tell_change: Callable[[], Awaitable[None]]) -> TenantSummary:
-    """Refuses its keys, stops its accounts and ignores its subscriptions; deletes nothing. `tell_change` makes all processes look up keys again."""
+async def suspend_tenant(public_id: UUID, *, why: str, tenants: TenantOperations, drop_cached_keys: Callable[[], Awaitable[None]]) -> TenantSummary:
+    """Refuses its keys, stops its accounts and ignores its subscriptions; deletes nothing.
+
+    `drop_cached_keys` makes all processes look up keys again.
+    """
     if (await one_tenant(public_id, tenants=tenants)).is_operator:
         raise Conflicting("the operator's own tenant cannot be suspended")
     await tenants.suspend(public_id, why=why)
-    await _announce_change(tell_change)
+    await _drop_if_redis_answers(drop_cached_keys)
     return await one_tenant(public_id, tenants=tenants)
 
 
-async def resume_tenant(public_id: UUID, *, tenants: TenantOperations, tell_change: Callable[[], Awaitable[None]]) -> TenantSummary:
+async def resume_tenant(public_id: UUID, *, tenants: TenantOperations, drop_cached_keys: Callable[[], Awaitable[None]]) -> TenantSummary:
     """Ends the suspension."""
     await one_tenant(public_id, tenants=tenants)
     await tenants.resume(public_id)
-    await _announce_change(tell_change)
+    await _drop_if_redis_answers(drop_cached_keys)
     return await one_tenant(public_id, tenants=tenants)
 
 
@@ -85,7 +88,7 @@ async def set_media_quota(public_id: UUID, limit_bytes: int | None, *, tenants: 
 async def set_budget(public_id: UUID, *, micro: int, tokens: int | None, tenants: TenantOperations) -> TenantSummary:
     """Sets a tenant's monthly budget; the operator pays the providers. What this month has already used still counts."""
     if not 0 <= micro <= MAX_MICRO:
-        raise Rejected("a budget is at least 0 and at most a billion units")
+        raise Rejected("a budget must be between 0 and a billion units")
     if not await tenants.set_budget(public_id, micro=micro, tokens=tokens):
         raise Missing("there is no such tenant")
     return await one_tenant(public_id, tenants=tenants)
@@ -109,8 +112,8 @@ async def all_accounts(
     return tuple(sorted(wanted, key=lambda one: -WORST_LAST.index(one.health.verdict.risk)))
 
 
-async def _announce_change(tell_change: Callable[[], Awaitable[None]]) -> None:
+async def _drop_if_redis_answers(drop_cached_keys: Callable[[], Awaitable[None]]) -> None:
     try:
-        await tell_change()
+        await drop_cached_keys()
     except Busy as busy:
         log.warning("suspension_not_announced", why=str(busy))  # other processes may use cached keys for a minute

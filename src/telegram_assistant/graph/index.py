@@ -49,4 +49,4 @@ class GraphIndex:
 
 def _contribution(state: PostState) -> Contribution:
     post = state.stored.post
-    return contribution_of(post, state.learnt) if state.is_shown else Contribution(post.id, post.posted_at)
+    return contribution_of(post, state.facts) if state.is_shown else Contribution(post.id, post.posted_at)

@@ -16,7 +16,7 @@ EXAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedItem:
     """An item that two channels have in common: `kind` is channel, page or name."""
 
     kind: str
@@ -31,7 +31,7 @@ class Likeness:
     score: float
     """The Adamic-Adar score: a shared item counts more the fewer visible channels share it."""
     shared: int
-    examples: tuple[Shared, ...]
+    examples: tuple[SharedItem, ...]
 
 
 class GraphQuestions:
@@ -98,8 +98,8 @@ def _post(channel: int, message: int) -> PostId:
     return PostId(ChannelId(channel), MessageId(message))
 
 
-def _shared(examples: Sequence[Sequence[str]]) -> tuple[Shared, ...]:
-    return tuple(Shared(label.rsplit("_", 2)[1].lower(), what.partition("|")[2] if "_Name_" in label else what) for label, what in examples)
+def _shared(examples: Sequence[Sequence[str]]) -> tuple[SharedItem, ...]:
+    return tuple(SharedItem(label.rsplit("_", 2)[1].lower(), what.partition("|")[2] if "_Name_" in label else what) for label, what in examples)
 
 
 FORWARDINGS = """

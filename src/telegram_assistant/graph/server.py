@@ -14,7 +14,7 @@ from telegram_assistant.graph.protocol import Row, RunStatement
 from telegram_assistant.settings import GraphSettings
 
 SUBJECT = "neo4j"
-AWAY_SECONDS = 5.0
+RETRY_AFTER_SECONDS = 5.0
 WRITE_TIMEOUT_SECONDS = 40.0
 QUESTION_TIMEOUT_SECONDS = 10.0
 OUR_MISTAKES = ("Neo.ClientError.Statement", "Neo.ClientError.Schema", "Neo.ClientError.Procedure")
@@ -68,11 +68,11 @@ def answered() -> Iterator[None]:
     try:
         yield
     except AuthError as error:
-        raise Busy("Neo4j refuses the login; correct NEO4J_USER and NEO4J_PASSWORD", retry_after_seconds=AWAY_SECONDS) from error
+        raise Busy("Neo4j refuses the login; correct NEO4J_USER and NEO4J_PASSWORD", retry_after_seconds=RETRY_AFTER_SECONDS) from error
     except (Neo4jError, DriverError, OSError, TimeoutError) as error:
         if isinstance(error, ClientError) and str(error.code).startswith(OUR_MISTAKES):
             raise
-        raise Busy(f"Neo4j does not answer ({type(error).__name__})", retry_after_seconds=AWAY_SECONDS) from error
+        raise Busy(f"Neo4j does not answer ({type(error).__name__})", retry_after_seconds=RETRY_AFTER_SECONDS) from error
 
 
 async def examine(settings: GraphSettings) -> Finding:

@@ -33,7 +33,7 @@ BATCH = 40
 IDLE_SECONDS = 2.0
 FIRST_PAUSE_SECONDS = 0.5
 COUNT_SECONDS = 30.0
-AWAY_SECONDS = 10.0
+RETRY_AFTER_SECONDS = 10.0
 """How long an unreachable data centre is skipped while files of others are downloaded."""
 MAX_RENEWALS = 3
 """How often a reference may expire within one file."""
@@ -106,7 +106,7 @@ class MediaFetcher:
                 done.add((job.media_id, job.is_photo))
         waiting = [job for job in jobs if _dc_of(job, locations) in unreachable]
         if waiting:
-            await self._media.postpone(waiting, "the data centre that has it does not answer", seconds=AWAY_SECONDS)
+            await self._media.postpone(waiting, "the data centre that has it does not answer", seconds=RETRY_AFTER_SECONDS)
 
     async def _fetch_or_postpone(self, job: MediaJob, locations: Locations, unreachable: set[int]) -> None:
         try:

@@ -19,7 +19,7 @@ from telegram_assistant.settings import FilesSettings
 
 SUBJECT = "files"
 TIMEOUT_SECONDS = 8.0
-AWAY_SECONDS = 15.0
+RETRY_AFTER_SECONDS = 15.0
 AT_ONCE_BYTES = 32 * 1024 * 1024
 """Larger files are uploaded in parts; a server keeps the parts of an aborted upload until its own rules remove them."""
 OURS = re.compile(r"media/([0-9a-f]{2})/([0-9a-f]{2})/(\1\2[0-9a-f]{60})")
@@ -93,7 +93,7 @@ def _busy(where: str) -> Iterator[None]:
     try:
         yield
     except (BaseError, OSError, TimeoutError) as error:
-        raise Busy(f"{where} cannot be used ({_reason(error)})", retry_after_seconds=AWAY_SECONDS) from error
+        raise Busy(f"{where} cannot be used ({_reason(error)})", retry_after_seconds=RETRY_AFTER_SECONDS) from error
 
 
 def open_files(settings: FilesSettings) -> Files | None:

@@ -1,4 +1,4 @@
-"""Our subclass of Telethon's client, and opening an account's client with it."""
+"""Opens the client of an account: an AccountClient over our subclass of Telethon's client."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
@@ -58,7 +58,10 @@ async def open_session_client(
     receiver: UpdateReceiver | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[AccountClient]:
-    """Open a client over a session that the caller can inspect. Raises CannotStart if the settings do not allow a connection."""
+    """Like `open_account_client`, with a session object that the caller keeps: a login reads the new session from it.
+
+    Raises CannotStart if the settings do not allow a connection.
+    """
     prepare_session(session, settings)
     clock = clock or Clock()
     connection = Connection(lambda: make_client(session, settings, receiver), lease, answer_seconds=clock.answer_seconds)
@@ -80,7 +83,7 @@ async def open_session_client(
 
 
 def prepare_session(session: LoginSession, settings: TelegramSettings) -> None:
-    """Set the session's data centre as the settings say."""
+    """Set the data centre's address and public key as the settings say. Raises CannotStart if they do not allow a connection."""
     if not (settings.api_id and settings.api_hash.get_secret_value()):
         raise CannotStart("no Telegram application is configured", remedy="Set TELEGRAM_API_ID and TELEGRAM_API_HASH, from my.telegram.org")
     if settings.dc_addr and session.dc_id in {0, FIRST_DC}:  # for an account of another data centre, the session has the address
@@ -92,9 +95,9 @@ def prepare_session(session: LoginSession, settings: TelegramSettings) -> None:
             raise CannotStart("TELEGRAM_DC_PUBLIC_KEY is not a valid key", remedy="Set it to what the simulator answers at /key") from error
 
 
-def make_client(session: LoginSession, settings: TelegramSettings, receiver: UpdateReceiver | None = None) -> "Client":
+def make_client(session: LoginSession, settings: TelegramSettings, receiver: UpdateReceiver | None = None) -> "TelethonClient":
     """Build Telethon's client so that it neither sleeps nor retries nor reconnects by itself. AccountClient decides about these."""
-    return Client(
+    return TelethonClient(
         session,
         settings.api_id,
         settings.api_hash.get_secret_value(),
@@ -112,7 +115,7 @@ def make_client(session: LoginSession, settings: TelegramSettings, receiver: Upd
     )
 
 
-class Client(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
+class TelethonClient(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
     """Telethon without three behaviours.
 
     It connects to the configured address only: Telethon falls back to Telegram's own where it cannot use the given one.
@@ -131,7 +134,7 @@ class Client(TelegramClient):  # type: ignore[misc]  # Telethon ships no types
         self._flood_waited_requests.clear()
         return await super().__call__(request)
 
-    def ask_for_history(self, request: HistoryRequest) -> Awaitable[TLObject]:
+    def send_history_request(self, request: HistoryRequest) -> Awaitable[TLObject]:
         """Send straight to the sender: without look-ups, caches, sleeps or retries."""
         answer: Awaitable[TLObject] = self._sender.send(WithoutUpdates(request))
         return answer

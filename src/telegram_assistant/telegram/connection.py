@@ -63,7 +63,7 @@ class Connection:
         self._lease.check()
         if self._client is None:
             raise Unanswered("the connection to Telegram was closed", reason=NoAnswer.CONNECTION)
-        ask = self._client.ask_for_history if isinstance(request, HistoryRequest) else self._client
+        ask = self._client.send_history_request if isinstance(request, HistoryRequest) else self._client
         return await self._answer(ask(request))
 
     async def move_to(self, dc_id: int) -> None:

@@ -99,7 +99,7 @@ class ChannelReader:
             raise Rejected(f"there is no @{username} on Telegram") from error
         found = [_found(chat) for chat in answer.chats if _is_channel(chat)]
         if not found:
-            raise Rejected(f"@{username} is no channel")
+            raise Rejected(f"@{username} is not a channel")
         return found[0]
 
     async def join(self, invite: str) -> FoundChannel:

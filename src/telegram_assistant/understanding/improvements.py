@@ -83,7 +83,7 @@ def better_vectors(gate: Gate, states: PostStates) -> Improvement:
 
     async def make(stored: Sequence[StoredPost], urgency: Urgency) -> Mapping[PostId, Improved]:
         known = await states.load([one.post.id for one in stored])
-        texts = {post_id: text for post_id, state in known.items() if state.is_shown and (text := text_of(state.stored.post, state.learnt))}
+        texts = {post_id: text for post_id, state in known.items() if state.is_shown and (text := text_of(state.stored.post, state.facts))}
         made = await gate.post_vectors(texts, urgency=urgency)
         return {
             one.post.id: Improved(event=_event(PostEnriched, one, trigger=Trigger.PROVIDER_RETAG))

@@ -40,7 +40,7 @@ class PointFilter:
     either: tuple["PointFilter", ...] = ()
 
 
-def where(query: VectorQuery) -> PointFilter | None:
+def filter_for(query: VectorQuery) -> PointFilter | None:
     """The filter of a query; None: no filter. The query must reach at least one channel."""
     must: list[AnyOf | Between] = []
     if query.since or query.until:

@@ -73,10 +73,10 @@ class VectorIndex:
     ) -> set[str]:
         """Writes the posts; returns the collections that it wrote to."""
         shown = {post_id: state for post_id, state in states.items() if state.is_shown}
-        texts = {post_id: text for post_id, state in shown.items() if (text := text_of(state.stored.post, state.learnt))}
+        texts = {post_id: text for post_id, state in shown.items() if (text := text_of(state.stored.post, state.facts))}
         made = await self._gate.post_vectors(texts, urgency=urgency) if texts else None
         points = [
-            Point(post_id, vector, facts_of(shown[post_id].stored.post, shown[post_id].learnt))
+            Point(post_id, vector, facts_of(shown[post_id].stored.post, shown[post_id].facts))
             for post_id, vector in (made.vectors.items() if made else ())
         ]
         if made and points:

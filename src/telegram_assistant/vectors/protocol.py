@@ -13,8 +13,8 @@ from telegram_assistant.domain.search.query import Has
 from telegram_assistant.domain.understanding.policy import Tier
 
 PREFIX = "posts-"
-CHOSEN_FROM = 2.0
-"""Oversampling: this many times the limit are found by quantized vectors, then ranked by the original ones."""
+OVERSAMPLING = 2.0
+"""Quantized vectors find this many times the limit; the original vectors rank those."""
 
 
 class FieldType(StrEnum):

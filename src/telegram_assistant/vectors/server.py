@@ -14,16 +14,16 @@ from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy
 from telegram_assistant.settings import VectorSettings
-from telegram_assistant.vectors.filters import AnyOf, Between, PointFilter, where
-from telegram_assistant.vectors.protocol import CHOSEN_FROM, FIELDS, PREFIX, FieldType, Hit, Point, Space, VectorQuery, post_id_in
+from telegram_assistant.vectors.filters import AnyOf, Between, PointFilter, filter_for
+from telegram_assistant.vectors.protocol import FIELDS, OVERSAMPLING, PREFIX, FieldType, Hit, Point, Space, VectorQuery, post_id_in
 
 TIMEOUT_SECONDS = 10
-AWAY_SECONDS = 5.0
-RANKED_EXACTLY = models.SearchParams(quantization=models.QuantizationSearchParams(rescore=True, oversampling=CHOSEN_FROM))
+RETRY_AFTER_SECONDS = 5.0
+SEARCH_PARAMS = models.SearchParams(quantization=models.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING))
 
 
 class ServerVectors:
-    """One client per process. On the server every name begins with the prefix of this installation; callers do not see it."""
+    """The vector store in a Qdrant server; one per process. Adds the prefix of this installation to names on the server; callers do not see it."""
 
     def __init__(self, settings: VectorSettings) -> None:
         parts = urlsplit(settings.url)
@@ -41,8 +41,8 @@ class ServerVectors:
             listed = await self._client.get_collections()
             aliases = await self._client.get_aliases()
         ours = [one.name.removeprefix(self._prefix) for one in listed.collections if one.name.startswith(self._prefix + PREFIX)]
-        shown = {alias.collection_name.removeprefix(self._prefix): alias.alias_name.removeprefix(self._prefix) for alias in aliases.aliases}
-        return {name: shown.get(name) for name in ours}
+        spaces = {alias.collection_name.removeprefix(self._prefix): alias.alias_name.removeprefix(self._prefix) for alias in aliases.aliases}
+        return {name: spaces.get(name) for name in ours}
 
     async def create(self, space: Space, collection: str) -> None:
         with _busy(self.where):
@@ -90,10 +90,10 @@ class ServerVectors:
             found = await self._client.query_points(
                 self._prefix + space.name,
                 query=list(query.vector),
-                query_filter=_filter(where(query)),
+                query_filter=_filter(filter_for(query)),
                 limit=query.limit,
                 with_payload=False,
-                search_params=RANKED_EXACTLY,
+                search_params=SEARCH_PARAMS,
             )
             points = found.points
         return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in points)
@@ -115,9 +115,9 @@ def _busy(where: str, *, unless: HTTPStatus | None = None) -> Iterator[None]:
             return
         if error.status_code == HTTPStatus.BAD_REQUEST:
             raise
-        raise Busy(f"{where} refuses ({error.status_code} {error.reason_phrase})", retry_after_seconds=AWAY_SECONDS) from error
+        raise Busy(f"{where} refuses ({error.status_code} {error.reason_phrase})", retry_after_seconds=RETRY_AFTER_SECONDS) from error
     except (ApiException, QdrantException, OSError, TimeoutError) as error:
-        raise Busy(f"{where} does not answer ({type(error).__name__})", retry_after_seconds=AWAY_SECONDS) from error
+        raise Busy(f"{where} does not answer ({type(error).__name__})", retry_after_seconds=RETRY_AFTER_SECONDS) from error
 
 
 def _filter(wanted: PointFilter | None) -> models.Filter | None:

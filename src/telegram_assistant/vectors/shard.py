@@ -35,14 +35,14 @@ from qdrant_edge import Point as EdgePoint
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy
-from telegram_assistant.vectors.filters import AnyOf, Between, PointFilter, where
-from telegram_assistant.vectors.protocol import CHOSEN_FROM, FIELDS, FieldType, Hit, Point, VectorQuery, post_id_in
+from telegram_assistant.vectors.filters import AnyOf, Between, PointFilter, filter_for
+from telegram_assistant.vectors.protocol import FIELDS, OVERSAMPLING, FieldType, Hit, Point, VectorQuery, post_id_in
 
-AWAY_SECONDS = 15.0
+RETRY_AFTER_SECONDS = 15.0
 FLUSH_EVERY = 2_000
 """Number of points between flushes; until then they are in the engine's own log, which survives a crash."""
 AT_ONCE = 50
-RANKED_EXACTLY = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=CHOSEN_FROM))
+SEARCH_PARAMS = SearchParams(quantization=QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING))
 INDEX_ONE = """
 import os, sys, qdrant_edge
 os.nice(19)
@@ -148,7 +148,7 @@ async def _call[**P, T](function: Callable[P, T], *args: P.args, **kwargs: P.kwa
         return await asyncio.to_thread(function, *args, **kwargs)
     except Exception as error:
         if str(error).startswith("Service"):
-            raise Busy(f"the embedded vectors cannot be used ({str(error)[:160]})", retry_after_seconds=AWAY_SECONDS) from error
+            raise Busy(f"the embedded vectors cannot be used ({str(error)[:160]})", retry_after_seconds=RETRY_AFTER_SECONDS) from error
         raise
 
 
@@ -183,7 +183,7 @@ def _points(points: Sequence[Point]) -> list[EdgePoint]:
 
 
 def _found(engine: EdgeShard, query: VectorQuery) -> tuple[Hit, ...]:
-    request = QueryRequest(limit=query.limit, query=Query.Nearest(list(query.vector)), filter=_filter(where(query)), params=RANKED_EXACTLY)
+    request = QueryRequest(limit=query.limit, query=Query.Nearest(list(query.vector)), filter=_filter(filter_for(query)), params=SEARCH_PARAMS)
     return tuple(Hit(post_id_in(UUID(str(point.id))), point.score) for point in engine.query(request))
 
 

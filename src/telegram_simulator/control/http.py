@@ -48,7 +48,7 @@ GET    /truth?channel=ID&files=1 every post with all its texts, and in the demo 
 GET    /truth/stories            demo: every story with its posts, and what was planted in it, JSON lines
 GET    /truth/pages              demo: every page that posts link to, with its kind, title, author, date and text, JSON lines
 GET    /key                      the server's public key (PEM), for TELEGRAM_DC_PUBLIC_KEY
-GET    /where                    addresses of the data centres and of the web side
+GET    /where                    addresses of the data centres and of the web server
 
 POST   /accounts                 {phone, premium?, state?, joined?, password?, home_dc?}   states: ok frozen banned revoked unregistered
 POST   /accounts/PHONE/session   a login as a Telethon session string

@@ -1,4 +1,4 @@
-"""What can be done to the world and to the server. The HTTP door and tests in the same process both call this."""
+"""What can be done to the world and to the server. The control API and tests in the same process both call this."""
 
 import base64
 import random

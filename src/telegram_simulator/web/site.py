@@ -1,4 +1,4 @@
-"""The web side: `/s/NAME` is the public preview of a channel, page by page, `/file/...` what its posts show, and the rest what they link to."""
+"""The web server: `/s/NAME` is the public preview of a channel, page by page, `/file/...` what its posts show, and the rest what they link to."""
 
 from collections.abc import Sequence
 from itertools import groupby

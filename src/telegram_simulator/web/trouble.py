@@ -1,4 +1,4 @@
-"""Trouble that is made on purpose for whoever asks the web side."""
+"""Trouble that is made on purpose for whoever asks the web server."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

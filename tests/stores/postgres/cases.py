@@ -14,7 +14,7 @@ from telegram_assistant.stores.postgres.tenants.keys import NewKey
 from telegram_assistant.stores.postgres.understanding.enrichments import Kind
 from testkit.factories import World
 from tests.conftest import Admin
-from tests.stores.postgres.door_cases import DOOR_METHODS, settle_in
+from tests.stores.postgres.more_cases import MORE_METHODS, settle_in
 
 type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
 
@@ -193,7 +193,7 @@ METHODS: dict[str, Case] = {
     "forwards.appearances": _forwards_appearances,
     "tags.choices": _tags_choices,
     "tags.choose": _tags_choose,
-    **DOOR_METHODS,
+    **MORE_METHODS,
 }
 
 

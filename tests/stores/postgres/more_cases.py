@@ -187,7 +187,7 @@ async def _spending_usage(stores: TenantStores, _world: World) -> set[ChannelId]
     return {ChannelId(int(line.model)) for line in await stores.spending.usage(datetime(2026, 1, 1, tzinfo=UTC))}
 
 
-DOOR_METHODS: dict[str, Case] = {
+MORE_METHODS: dict[str, Case] = {
     "followed.change": _followed_change,
     "followed.leave": _followed_leave,
     "post_details.of": _post_details_of,

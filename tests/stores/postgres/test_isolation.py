@@ -17,7 +17,7 @@ from testkit.factories import World
 from tests.conftest import Admin
 from tests.stores.postgres.cases import METHODS, prepare
 from tests.stores.postgres.catalogue import DEFINER_FUNCTIONS, Table, complaints, insert_row, tables
-from tests.stores.postgres.door_cases import park
+from tests.stores.postgres.more_cases import park
 
 NOBODY = TenantId(0)
 

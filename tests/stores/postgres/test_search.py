@@ -121,9 +121,9 @@ async def test_pages_go_on_where_the_last_one_ended_even_within_one_second(reade
     while True:
         found = await reader.looks(before=before, most=2)
         pages += [match.post_id.message_id for match in found.found]
-        if found.looked_to is None:
+        if found.continues_at is None:
             break
-        before = found.looked_to
+        before = found.continues_at
     assert pages == [1, 2, 3, 4, 5, 6, 7]
 
 
@@ -166,10 +166,10 @@ async def test_when_the_time_is_over_it_says_how_far_it_looked(reader: Reader) -
         "", SearchFilters(tags=("нет такого",)), before=SearchPosition(NOW + timedelta(days=1)), most=10, budget=timedelta()
     )
     assert told.found == ()
-    assert told.looked_to is not None
+    assert told.continues_at is not None
     oldest = NOW - timedelta(minutes=599)
-    assert oldest < told.looked_to.posted_at <= NOW
-    rest = await reader.words.find("", SearchFilters(tags=("нет такого",)), before=told.looked_to, most=10, budget=LONG)
+    assert oldest < told.continues_at.posted_at <= NOW
+    rest = await reader.words.find("", SearchFilters(tags=("нет такого",)), before=told.continues_at, most=10, budget=LONG)
     assert rest == Matches((), None)
 
 

@@ -64,7 +64,7 @@ def has_ad_marks(text: str, words: str) -> bool:
     return sum(any(sign in words for sign in signs) for signs in _AD_SIGNS) >= _ENOUGH_SIGNS
 
 
-def sort_of(text: str, words: str, *, is_service: bool, is_ad: bool) -> PostSort:
+def classify_post(text: str, words: str, *, is_service: bool, is_ad: bool) -> PostSort:
     if is_service:
         return PostSort.SERVICE
     if is_ad:

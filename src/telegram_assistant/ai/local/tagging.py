@@ -1,11 +1,11 @@
-"""Tags a text by its words. An index of all word forms is built once, so tagging a post is a lookup of its words."""
+"""Tags a text by its words, without a provider. An index of all word forms is built once, so tagging a post is a lookup of its words."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from telegram_assistant.ai.local.kinds import has_ad_marks, sort_of
+from telegram_assistant.ai.local.kinds import classify_post, has_ad_marks
 from telegram_assistant.ai.local.names import NameDictionary, names_in
 from telegram_assistant.ai.local.vocabulary import WEAK, packaged_words
 from telegram_assistant.ai.local.words import HASHTAG, MAX_CHARACTERS, WORD, Forms
@@ -15,124 +15,128 @@ from telegram_assistant.domain.understanding.vocabulary import MAX_PROPOSALS, MA
 
 LOCAL_MODEL = "words/3"
 """Raise the number when rules or words change: `tga retag` then finds older results."""
-STRONG, FAINT = 2, 1
-ENOUGH = 2
+STRONG_WEIGHT, WEAK_WEIGHT = 2, 1
+MIN_SCORE = 2
 """The score that a tag needs: one strong word, or two weak ones."""
-SECOND_SIGN = 2
-OFTEN = 3
+MIN_SIGNS_OUTSIDE_TOPIC = 2
+MAX_OCCURRENCES = 3
 """More occurrences of the same word add nothing."""
-MAX_LOOKS = 4_000
+MAX_HASHTAG_CHARACTERS = 4_000
+"""Hashtags are searched in this much of a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sign:
-    """The weight of a word, or of several words together, for a tag."""
+    """A word, or several words together, that indicates a tag."""
 
-    words: frozenset[int]
+    word_ids: frozenset[int]
     tag: str
     weight: int
 
 
 @dataclass(frozen=True, slots=True)
 class VocabularyIndex:
-    """The index of one language's vocabulary."""
+    """Finds the tags of one language's vocabulary by the words that indicate them."""
 
     topics: Mapping[str, str]
-    heads: Mapping[str, str]
+    """The topic of each tag."""
+    main_tags: Mapping[str, str]
     """The tag that names the topic itself, by topic."""
-    numbers: Mapping[str, tuple[int, ...]]
-    """The numbers of the words of which a form may be a form."""
+    word_ids: Mapping[str, tuple[int, ...]]
+    """By form: the words that it may be a form of."""
     signs: Mapping[int, tuple[_Sign, ...]]
+    """By word; a sign of several words is listed under one of them."""
 
-    def scores(self, words: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
+    def score_tags(self, words: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
         """The score of each tag, and the number of its different signs."""
-        numbers = self.numbers
-        seen = Counter(number for word in words if word in numbers for number in numbers[word])
+        word_ids = self.word_ids
+        seen = Counter(word_id for word in words if word in word_ids for word_id in word_ids[word])
         scores: Counter[str] = Counter()
         signs: Counter[str] = Counter()
-        for number, times in seen.items():
-            for sign in self.signs.get(number, ()):
-                if sign.words <= seen.keys():
-                    scores[sign.tag] += sign.weight * (min(times, OFTEN) if len(sign.words) == 1 else 1)
+        for word_id, times in seen.items():
+            for sign in self.signs.get(word_id, ()):
+                if sign.word_ids <= seen.keys():
+                    scores[sign.tag] += sign.weight * (min(times, MAX_OCCURRENCES) if len(sign.word_ids) == 1 else 1)
                     signs[sign.tag] += 1
         return scores, signs
 
-    def tags(self, words: Iterable[str]) -> tuple[tuple[str, ...], str]:
-        """The best tags, and the topic with the most evidence; the first of equals, and none if it is one word against another.
+    def best_tags(self, words: Iterable[str]) -> tuple[tuple[str, ...], str]:
+        """The best tags, and the topic with the highest score. No topic if it has only MIN_SCORE and another has as much: one word against another.
 
         A word may mean something other than its tag, so a tag outside the topic needs a second, different sign.
         """
-        scores, signs = self.scores(words)
+        scores, signs = self.score_tags(words)
         weights: Counter[str] = Counter()
         for tag, score in scores.items():
             weights[self.topics[tag]] += score
-        kept = [tag for tag, score in scores.items() if score >= ENOUGH]
+        kept = [tag for tag, score in scores.items() if score >= MIN_SCORE]
         if not kept:
             return (), ""
         topic = max((self.topics[tag] for tag in kept), key=weights.__getitem__)
-        if weights[topic] <= ENOUGH and any(weight >= ENOUGH for one, weight in weights.items() if one != topic):
+        if weights[topic] <= MIN_SCORE and any(weight >= MIN_SCORE for one, weight in weights.items() if one != topic):
             topic = ""
-        kept = [tag for tag in kept if self.topics[tag] == topic or signs[tag] >= SECOND_SIGN]
+        kept = [tag for tag in kept if self.topics[tag] == topic or signs[tag] >= MIN_SIGNS_OUTSIDE_TOPIC]
         kept.sort(key=lambda tag: (-(scores[tag] + (self.topics[tag] == topic)), tag))
-        head = [self.heads[topic]] if topic in self.heads else []
-        return tuple(dict.fromkeys([*kept[: MAX_TAGS - 1], *head, *kept[MAX_TAGS - 1 :]]))[:MAX_TAGS], topic
+        main_tag = [self.main_tags[topic]] if topic in self.main_tags else []
+        return tuple(dict.fromkeys([*kept[: MAX_TAGS - 1], *main_tag, *kept[MAX_TAGS - 1 :]]))[:MAX_TAGS], topic
 
 
 class LocalTagger:
-    """Holds the indexes of the vocabularies; a changed vocabulary is indexed again."""
+    """Tags texts on this machine. Indexes a vocabulary on first use, one language at a time, and again when it has changed."""
 
     def __init__(self, forms: Forms, names: NameDictionary) -> None:
         self._forms = lru_cache(maxsize=100_000)(forms)
         self._names = names
-        self._laid_out: tuple[Vocabulary, dict[str, VocabularyIndex]] | None = None
+        self._indexed: tuple[Vocabulary, dict[str, VocabularyIndex]] | None = None
 
     def tags(self, text: str, vocabulary: Vocabulary, *, is_service: bool = False) -> Tags:
         language = language_for(text)
         words = WORD.findall(text[:MAX_CHARACTERS].casefold())
-        spoken = f" {' '.join(words)} "
-        tags, topic = self._index(vocabulary, language).tags(words)
-        is_ad = has_ad_marks(text, spoken)
-        ours = vocabulary.of(language)
-        hashtags = (tag for hashtag in HASHTAG.findall(text[:MAX_LOOKS]) if (tag := tag_in(hashtag)) is not None and tag not in ours)
+        joined_words = f" {' '.join(words)} "
+        tags, topic = self._index(vocabulary, language).best_tags(words)
+        is_ad = has_ad_marks(text, joined_words)
+        known_tags = vocabulary.of(language)
+        hashtags = HASHTAG.findall(text[:MAX_HASHTAG_CHARACTERS])
+        proposed = (tag for hashtag in hashtags if (tag := tag_in(hashtag)) is not None and tag not in known_tags)
         return Tags(
             tags=tags,
             topic=topic,
-            kind=sort_of(text, spoken, is_service=is_service, is_ad=is_ad),
+            kind=classify_post(text, joined_words, is_service=is_service, is_ad=is_ad),
             entities=names_in(text, self._names),
-            proposed=tuple(dict.fromkeys(hashtags))[:MAX_PROPOSALS],
+            proposed=tuple(dict.fromkeys(proposed))[:MAX_PROPOSALS],
             language=language_of(text),
             is_ad=is_ad,
         )
 
     def _index(self, vocabulary: Vocabulary, language: str) -> VocabularyIndex:
-        if self._laid_out is None or self._laid_out[0] is not vocabulary:
-            self._laid_out = (vocabulary, {})
-        indexes = self._laid_out[1]
+        if self._indexed is None or self._indexed[0] is not vocabulary:
+            self._indexed = (vocabulary, {})
+        indexes = self._indexed[1]
         if language not in indexes:
-            indexes[language] = self._lay_out(vocabulary.of(language), language)
+            indexes[language] = self._build_index(vocabulary.of(language), language)
         return indexes[language]
 
-    def _lay_out(self, topics: Mapping[str, str], language: str) -> VocabularyIndex:
+    def _build_index(self, topics: Mapping[str, str], language: str) -> VocabularyIndex:
         packaged = packaged_words(language)
-        words: dict[frozenset[str], int] = {}
+        ids_by_forms: dict[frozenset[str], int] = {}
         signs: dict[int, dict[_Sign, None]] = {}
         for tag in topics:
             for phrase in packaged.get(tag, (tag,)):
-                weight = FAINT if phrase.startswith(WEAK) else STRONG
-                parts = frozenset(words.setdefault(self._forms(word), len(words)) for word in WORD.findall(phrase.casefold()))
+                weight = WEAK_WEIGHT if phrase.startswith(WEAK) else STRONG_WEIGHT
+                parts = frozenset(ids_by_forms.setdefault(self._forms(word), len(ids_by_forms)) for word in WORD.findall(phrase.casefold()))
                 if parts:
-                    signs.setdefault(max(parts), {})[_Sign(parts, tag, weight)] = None  # two forms of one word count once
-        numbers: dict[str, tuple[int, ...]] = {}
-        for forms, number in words.items():
+                    signs.setdefault(max(parts), {})[_Sign(parts, tag, weight)] = None  # a dict, so that two forms of one word count once
+        word_ids: dict[str, tuple[int, ...]] = {}
+        for forms, word_id in ids_by_forms.items():
             for form in forms:
-                numbers[form] = (*numbers.get(form, ()), number)
-        return VocabularyIndex(topics, _heads(topics, packaged), numbers, {number: tuple(found) for number, found in signs.items()})
+                word_ids[form] = (*word_ids.get(form, ()), word_id)
+        return VocabularyIndex(topics, _main_tags(topics, packaged), word_ids, {word_id: tuple(found) for word_id, found in signs.items()})
 
 
-def _heads(topics: Mapping[str, str], packaged: Iterable[str]) -> dict[str, str]:
+def _main_tags(topics: Mapping[str, str], packaged: Iterable[str]) -> dict[str, str]:
     """The first tag of each topic in the packaged file."""
-    heads: dict[str, str] = {}
+    main_tags: dict[str, str] = {}
     for tag in packaged:
         if tag in topics:
-            heads.setdefault(topics[tag], tag)
-    return heads
+            main_tags.setdefault(topics[tag], tag)
+    return main_tags

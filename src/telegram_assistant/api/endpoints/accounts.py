@@ -44,7 +44,7 @@ EXAMPLE = {
 
 
 class AllowanceResponse(ResponseModel):
-    """A rate limit of ours: `at_once` is its burst, `per_hour` its refill rate. Null in `left`: only the process that uses the account knows."""
+    """A rate limit of our own: `at_once` is its burst, `per_hour` its refill rate. `left` is null if only the process using the account knows it."""
 
     at_once: float
     per_hour: float
@@ -117,7 +117,7 @@ async def pause_own_account(context: Context, account_id: AccountId) -> AccountR
 
 @area.post("/accounts/{account_id}/resume", scope=KeyScope.ADMIN, example=EXAMPLE)
 async def resume_own_account(context: Context, account_id: AccountId) -> AccountResponse:
-    """Resume an account that was paused or in quarantine."""
+    """Resume a paused or quarantined account."""
     return account_response(await resume_account(account_id, stores=context.stores, now=context.now))
 
 

@@ -13,7 +13,7 @@ from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.audit import newest_changes
 from telegram_assistant.stores.postgres.tenants.audit import AuditCursor, AuditEntry
 
-area = Area("Audit log", "Every change made through the API, changes of keys and tenants made on the command line, and who made them.")
+area = Area("Audit log", "Changes made through the API and on the command line, and who made them.")
 
 CURSOR = TypeAdapter(tuple[Micros, UUID])
 EXAMPLE = {

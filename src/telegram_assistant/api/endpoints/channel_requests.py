@@ -42,7 +42,7 @@ class ChannelRequestResponse(ResponseModel):
     kind: RequestKind
     state: RequestState
     reason: str | None = Field(description="While the request is open, why it waits; then what was found, or why it failed.")
-    next_try_at: datetime | None = Field(description="When it is tried next; null: it is answered, or the time is unknown.")
+    next_try_at: datetime | None = Field(description="When it is tried next; null: it has been answered, or the time is unknown.")
     estimated_end: datetime | None = Field(
         description="When it will be answered, estimated from the accounts' budgets and its place in the queue; null: unknown."
     )
@@ -66,8 +66,8 @@ async def list_channel_requests(
 ) -> ChannelRequestsResponse:
     """List requests to follow channels, open and answered, newest first.
 
-    Tenants take fair turns in looking up names. Telegram allows about 100 look-ups per account and day. Folders and invitations have
-    their own limits and do not wait for names. Answered requests are deleted after 30 days.
+    Tenants take fair turns at name look-ups: Telegram allows about 100 of them per account per day. Folders and invitations have their
+    own limits and do not wait for name look-ups. Answered requests are deleted after 30 days.
     """
     page = await list_requests(state, requests=context.stores.requests, now=context.now, limit=limit, before=_read_cursor(cursor))
     return ChannelRequestsResponse(items=[_response(one) for one in page.requests], next=_write_cursor(page.next) if page.next else None)

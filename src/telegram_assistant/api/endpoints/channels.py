@@ -69,7 +69,7 @@ Days = Annotated[int, Field(ge=0, le=EVERYTHING_DAYS, description=f"Days of hist
 
 
 class ChannelResponse(ResponseModel):
-    """A followed channel. While it is suspended, only `suspended_reason` is shown of it."""
+    """A followed channel. While it is suspended, `active` is false, the title is empty, and the username and the newest post are null."""
 
     channel_id: int
     title: str
@@ -133,7 +133,7 @@ class FollowStatus(StrEnum):
     REFUSED = "refused"
 
 
-class FollowedReferenceResponse(ResponseModel):
+class FollowResultResponse(ResponseModel):
     """The result for one reference. An accepted one becomes a request; `/channels/requests/{request_id}` shows its progress."""
 
     reference: str = Field(description="The reference as it was parsed; secrets of invitation links are shortened.")
@@ -146,11 +146,11 @@ class FollowedReferenceResponse(ResponseModel):
 class FollowResponse(ResponseModel):
     """One result per reference, in the same order."""
 
-    items: list[FollowedReferenceResponse]
+    items: list[FollowResultResponse]
 
 
 class PollResponse(ResponseModel):
-    """The channel that will be read next."""
+    """A poll that was scheduled; `status` is `scheduled`."""
 
     channel_id: int
     status: str
@@ -159,10 +159,10 @@ class PollResponse(ResponseModel):
 @area.get("/channels", scope=KeyScope.READ, example={"items": [CHANNEL_EXAMPLE], "next": None})
 async def list_channels(
     context: Context,
-    q: Annotated[Storable | None, Query(max_length=100, description="Words in the title or name.")] = None,
+    q: Annotated[Storable | None, Query(max_length=100, description="Only channels with this text in the title or name.")] = None,
     folder: Annotated[Storable | None, Query(max_length=64, description="Only channels in this folder.")] = None,
     priority: Annotated[Priority | None, Query(description="Only channels with this priority.")] = None,
-    active: Annotated[bool | None, Query(description="true: without suspended channels; false: only suspended ones.")] = None,
+    active: Annotated[bool | None, Query(description="true: only active channels; false: only suspended ones.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
 ) -> ChannelsResponse:
@@ -170,14 +170,14 @@ async def list_channels(
     filters = ChannelFilter(words=q, folder=folder, priority=priority, active=active)
     read = read_cursor(cursor, CURSOR)
     page = await list_followed(filters, followed=context.stores.followed, limit=limit, after=ChannelId(read[0]) if read else None)
-    return ChannelsResponse(items=[_response(one) for one in page.channels], next=write_cursor(page.next) if page.next else None)
+    return ChannelsResponse(items=[_channel_response(one) for one in page.channels], next=write_cursor(page.next) if page.next else None)
 
 
 @area.post("/channels", scope=KeyScope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202)
 async def follow_channels(context: Context, body: FollowRequest) -> FollowResponse:
     """Follow channels.
 
-    Each reference becomes a request, which an account serves when its turn comes; then the list of channels contains its channels. An
+    Each valid reference becomes a request. When an account has completed the request, its channels are in the list of channels. An
     invalid reference does not affect the others.
     """
     requested = await follow(
@@ -186,13 +186,13 @@ async def follow_channels(context: Context, body: FollowRequest) -> FollowRespon
         stores=context.stores,
     )
     context.note(references=[one.written for one in requested if one.refused is None])
-    return FollowResponse(items=[_reference_response(one) for one in requested])
+    return FollowResponse(items=[_result_response(one) for one in requested])
 
 
 @area.get("/channels/{channel_id}", scope=KeyScope.READ, example=CHANNEL_EXAMPLE)
 async def get_channel(context: Context, channel_id: ChannelNumber) -> ChannelResponse:
     """Get a followed channel."""
-    return _response(await get_followed(ChannelId(channel_id), followed=context.stores.followed))
+    return _channel_response(await get_followed(ChannelId(channel_id), followed=context.stores.followed))
 
 
 @area.patch("/channels/{channel_id}", scope=KeyScope.WRITE, example=CHANNEL_EXAMPLE)
@@ -203,18 +203,21 @@ async def change_channel(context: Context, channel_id: ChannelNumber, body: Chan
     """
     context.note(**body.model_dump(mode="json", exclude_unset=True))
     update = SubscriptionUpdate(leaves_folder="folder" in body.model_fields_set and body.folder is None, **body.model_dump())
-    return _response(await change_followed(ChannelId(channel_id), update, followed=context.stores.followed))
+    return _channel_response(await change_followed(ChannelId(channel_id), update, followed=context.stores.followed))
 
 
 @area.delete("/channels/{channel_id}", scope=KeyScope.WRITE)
 async def unfollow_channel(context: Context, channel_id: ChannelNumber) -> None:
-    """Stop following a channel."""
+    """Stop following a channel.
+
+    You no longer see its posts; other tenants that follow it still do.
+    """
     await unfollow(ChannelId(channel_id), followed=context.stores.followed)
 
 
 @area.post("/channels/{channel_id}/poll", scope=KeyScope.WRITE, example={"channel_id": 1234567890, "status": "scheduled"}, status=202)
 async def poll_channel(context: Context, channel_id: ChannelNumber, body: PollRequest | None = None) -> PollResponse:
-    """Read a channel now.
+    """Read a channel as soon as possible instead of at its planned time.
 
     Only your own accounts read it; an account that does not know the channel yet looks it up first. This also releases a parked channel.
     """
@@ -229,13 +232,13 @@ async def poll_channel(context: Context, channel_id: ChannelNumber, body: PollRe
     return PollResponse(channel_id=channel_id, status="scheduled")
 
 
-def _response(channel: FollowedChannel) -> ChannelResponse:
+def _channel_response(channel: FollowedChannel) -> ChannelResponse:
     return ChannelResponse.model_validate(channel, from_attributes=True)
 
 
-def _reference_response(requested: RequestedChannel) -> FollowedReferenceResponse:
+def _result_response(requested: RequestedChannel) -> FollowResultResponse:
     accepted = FollowStatus.ALREADY_FOLLOWED if requested.followed else FollowStatus.ACCEPTED
-    return FollowedReferenceResponse(
+    return FollowResultResponse(
         reference=requested.written,
         status=FollowStatus.REFUSED if requested.refused else accepted,
         request_id=requested.request_id,

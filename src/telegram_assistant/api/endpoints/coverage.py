@@ -34,10 +34,10 @@ LINE_EXAMPLE = {
 
 
 class CoverageSummaryResponse(ResponseModel):
-    """The coverage of one channel. `summary` says it in a sentence.
+    """The coverage of one channel. `summary` describes it in a sentence.
 
-    `until` is when the state may change by itself; for an unreadable channel, since when it is unreadable. `floor_at` is the time
-    from which the channel shall be complete for you; null: from its first post.
+    `until` is when the state may change by itself; for an unreadable channel, when it became unreadable. `floor_at` is the time
+    from which the channel is to be complete for you; null: from its first post.
     """
 
     channel_id: int
@@ -54,7 +54,7 @@ class CoverageSummaryResponse(ResponseModel):
 
 
 class CoverageResponse(PageResponse):
-    """A page of channels ordered by title. `complete`, `states` and `missing_ids` count all followed channels, whatever the filter."""
+    """A page of channels ordered by title. `complete`, `states` and `missing_ids` cover all followed channels, whatever the filter."""
 
     items: list[CoverageSummaryResponse]
     complete: bool
@@ -70,7 +70,7 @@ class CoverageRangeResponse(ResponseModel):
 
 
 class CoverageLedgerResponse(ResponseModel):
-    """Message ids that an account has verified, newest first; at most 1,000 ranges of each kind."""
+    """The verified and the missing message ids, newest first; at most 1,000 ranges of each kind."""
 
     floor_id: int
     newest_id: int

@@ -89,7 +89,10 @@ async def replay_dead_letter(context: Context, number: Number) -> DeadLetterResp
 
 @area.post("/dead-letters/{number}/discard", scope=KeyScope.OPERATE, example=LINE_EXAMPLE)
 async def discard_dead_letter(context: Context, number: Number) -> DeadLetterResponse:
-    """Discard a dead letter. Its post stays as it is and is not announced again."""
+    """Discard a dead letter.
+
+    Its post stays as it is and is not announced again.
+    """
     letter = await discard(number, letters=context.app.api.dead_letters, redis=context.app.redis)
     context.note(stage=letter.stage, reason=letter.reason)
     return _brief(letter)

@@ -29,19 +29,19 @@ from telegram_assistant.features.graph import (
 area = Area("Graph", "Who forwards whom, where posts come from, similar channels and links, computed from the channels that you follow.")
 
 Days = Annotated[int, Query(ge=1, le=DAYS_KEPT, description="How many days back to look.")]
-PLACE_EXAMPLE = {"channel_id": 1234567890, "channel": "City news", "is_followed": True}
-OTHER_EXAMPLE = {"channel_id": 1234567891, "channel": "", "is_followed": False}
-SHOWING_EXAMPLE = {
+FOLLOWED_EXAMPLE = {"channel_id": 1234567890, "channel": "City news", "is_followed": True}
+UNFOLLOWED_EXAMPLE = {"channel_id": 1234567891, "channel": "", "is_followed": False}
+POST_EXAMPLE = {
     "post_id": "1234567890/42",
-    "channel": PLACE_EXAMPLE,
+    "channel": FOLLOWED_EXAMPLE,
     "posted_at": "2026-11-15T08:00:00Z",
     "link": "https://t.me/citynews/42",
 }
-BY_GRAPH = {"since": "2026-10-16", "answered_by": "graph", "notice": ""}
+GRAPH_EXAMPLE = {"since": "2026-10-16", "answered_by": "graph", "notice": ""}
 
 
 class GraphChannelResponse(ResponseModel):
-    """A channel. If you do not follow it, only its id is known."""
+    """A channel; `channel` is its title. If you do not follow it, only its id is known."""
 
     channel_id: int
     channel: str
@@ -49,7 +49,7 @@ class GraphChannelResponse(ResponseModel):
 
 
 class SharingPostResponse(ResponseModel):
-    """A post of a followed channel."""
+    """A post of a followed channel that is the original, forwards it, or has the link."""
 
     post_id: str
     channel: GraphChannelResponse
@@ -58,7 +58,7 @@ class SharingPostResponse(ResponseModel):
 
 
 class GraphResponse(ResponseModel):
-    """`since` is the first day that was searched."""
+    """Fields of every graph response. `since` is the first day that was searched."""
 
     since: date
     answered_by: Engine
@@ -84,14 +84,14 @@ class ForwardsResponse(GraphResponse):
 class SpreadResponse(GraphResponse):
     """The origin of a post, and the posts that forward it, earliest first."""
 
-    origin: str
+    origin: str = Field(description="Id of the original post.")
     source: GraphChannelResponse
     original: SharingPostResponse | None = Field(description="The original post; null: you do not follow its channel, or it no longer exists.")
     forwards: list[SharingPostResponse]
 
 
-class CommonGroundResponse(ResponseModel):
-    """Something that two channels have in common."""
+class SharedItemResponse(ResponseModel):
+    """An item that two channels have in common. `kind` is `channel`, `page` or `name`."""
 
     kind: str
     what: str
@@ -103,7 +103,7 @@ class SimilarChannelResponse(ResponseModel):
     channel: GraphChannelResponse
     score: float
     shared: int
-    examples: list[CommonGroundResponse]
+    examples: list[SharedItemResponse]
 
 
 class SimilarChannelsResponse(GraphResponse):
@@ -124,8 +124,8 @@ class LinkingPostsResponse(GraphResponse):
     "/graph/forwards",
     scope=KeyScope.READ,
     example={
-        **BY_GRAPH,
-        "items": [{"channel": PLACE_EXAMPLE, "source": OTHER_EXAMPLE, "posts": 12, "first_day": "2026-10-20", "last_day": "2026-11-14"}],
+        **GRAPH_EXAMPLE,
+        "items": [{"channel": FOLLOWED_EXAMPLE, "source": UNFOLLOWED_EXAMPLE, "posts": 12, "first_day": "2026-10-20", "last_day": "2026-11-14"}],
     },
 )
 async def list_forwards(
@@ -136,25 +136,27 @@ async def list_forwards(
 ) -> ForwardsResponse:
     """List which channels forward which."""
     found = await who_forwards(_graph_scope(context, days), channel_id=ChannelId(channel_id) if channel_id else None, limit=limit)
-    return ForwardsResponse(items=[_forwarded(one) for one in found.forwarded], since=found.since, answered_by=found.by.engine, notice=found.by.why)
+    return ForwardsResponse(
+        items=[_edge_response(one) for one in found.forwarded], since=found.since, answered_by=found.by.engine, notice=found.by.why
+    )
 
 
 @area.get(
     "/posts/{channel_id}/{message_id}/spread",
     scope=KeyScope.READ,
-    example={**BY_GRAPH, "origin": "1234567891/7", "source": OTHER_EXAMPLE, "original": None, "forwards": [SHOWING_EXAMPLE]},
+    example={**GRAPH_EXAMPLE, "origin": "1234567891/7", "source": UNFOLLOWED_EXAMPLE, "original": None, "forwards": [POST_EXAMPLE]},
 )
 async def get_spread(context: Context, channel_id: ChannelNumber, message_id: MessageNumber, days: Days = 30, limit: Limit = 50) -> SpreadResponse:
-    """Get how a post spread. For a forward, how the post that it forwards spread.
+    """Get how a post spread.
 
-    The first post is `original`; if that is null, the first of `forwards`.
+    For a forward, this is how the post that it forwards spread. The first post is `original`; if that is null, the first of `forwards`.
     """
     found = await spread(_graph_scope(context, days), PostId(ChannelId(channel_id), MessageId(message_id)), limit=limit)
     return SpreadResponse(
         origin=str(found.origin),
-        source=_place(found.source),
-        original=_showing(found.original) if found.original else None,
-        forwards=[_showing(one) for one in found.forwards],
+        source=_channel_response(found.source),
+        original=_post_response(found.original) if found.original else None,
+        forwards=[_post_response(one) for one in found.forwards],
         since=found.since,
         answered_by=found.by.engine,
         notice=found.by.why,
@@ -165,9 +167,9 @@ async def get_spread(context: Context, channel_id: ChannelNumber, message_id: Me
     "/channels/{channel_id}/similar",
     scope=KeyScope.READ,
     example={
-        **BY_GRAPH,
-        "channel": PLACE_EXAMPLE,
-        "items": [{"channel": PLACE_EXAMPLE, "score": 0.4, "shared": 3, "examples": [{"kind": "page", "what": "https://example.com/"}]}],
+        **GRAPH_EXAMPLE,
+        "channel": FOLLOWED_EXAMPLE,
+        "items": [{"channel": FOLLOWED_EXAMPLE, "score": 0.4, "shared": 3, "examples": [{"kind": "page", "what": "https://example.com/"}]}],
     },
 )
 async def list_similar_channels(context: Context, channel_id: ChannelNumber, days: Days = 30, limit: Limit = 10) -> SimilarChannelsResponse:
@@ -177,16 +179,16 @@ async def list_similar_channels(context: Context, channel_id: ChannelNumber, day
     """
     found = await similar_channels(_graph_scope(context, days), ChannelId(channel_id), limit=limit)
     return SimilarChannelsResponse(
-        channel=_place(found.channel),
-        items=[_similar(one) for one in found.similar],
+        channel=_channel_response(found.channel),
+        items=[_similar_response(one) for one in found.similar],
         since=found.since,
         answered_by=found.by.engine,
         notice=found.by.why,
     )
 
 
-@area.get("/graph/links", scope=KeyScope.READ, example={**BY_GRAPH, "url": "https://example.com/article", "items": [SHOWING_EXAMPLE]}, also=(404,))
-async def list_links(
+@area.get("/graph/links", scope=KeyScope.READ, example={**GRAPH_EXAMPLE, "url": "https://example.com/article", "items": [POST_EXAMPLE]}, also=(404,))
+async def list_linking_posts(
     context: Context,
     url: Annotated[
         Storable, Query(min_length=1, max_length=MAX_URL_LENGTH, description="URL of the page.", examples=["https://example.com/article"])
@@ -200,7 +202,7 @@ async def list_links(
     """
     found = await who_links(_graph_scope(context, days), url, limit=limit)
     return LinkingPostsResponse(
-        url=found.url, items=[_showing(one) for one in found.posts], since=found.since, answered_by=found.by.engine, notice=found.by.why
+        url=found.url, items=[_post_response(one) for one in found.posts], since=found.since, answered_by=found.by.engine, notice=found.by.why
     )
 
 
@@ -208,20 +210,20 @@ def _graph_scope(context: Context, days: int) -> GraphScope:
     return GraphScope(stores=context.stores, graph=context.app.graph, now=context.now, days=days)
 
 
-def _forwarded(one: ForwardEdge) -> ForwardEdgeResponse:
+def _edge_response(one: ForwardEdge) -> ForwardEdgeResponse:
     return ForwardEdgeResponse(
-        channel=_place(one.channel), source=_place(one.source), posts=one.posts, first_day=one.first_day, last_day=one.last_day
+        channel=_channel_response(one.channel), source=_channel_response(one.source), posts=one.posts, first_day=one.first_day, last_day=one.last_day
     )
 
 
-def _similar(one: Similar) -> SimilarChannelResponse:
-    examples = [CommonGroundResponse(kind=example.kind, what=example.what) for example in one.examples]
-    return SimilarChannelResponse(channel=_place(one.channel), score=one.score, shared=one.shared, examples=examples)
+def _similar_response(one: Similar) -> SimilarChannelResponse:
+    examples = [SharedItemResponse(kind=example.kind, what=example.what) for example in one.examples]
+    return SimilarChannelResponse(channel=_channel_response(one.channel), score=one.score, shared=one.shared, examples=examples)
 
 
-def _place(place: GraphChannel) -> GraphChannelResponse:
-    return GraphChannelResponse(channel_id=place.channel_id, channel=place.title, is_followed=place.is_followed)
+def _channel_response(channel: GraphChannel) -> GraphChannelResponse:
+    return GraphChannelResponse(channel_id=channel.channel_id, channel=channel.title, is_followed=channel.is_followed)
 
 
-def _showing(one: SharingPost) -> SharingPostResponse:
-    return SharingPostResponse(post_id=str(one.post_id), channel=_place(one.channel), posted_at=one.posted_at, link=one.link)
+def _post_response(one: SharingPost) -> SharingPostResponse:
+    return SharingPostResponse(post_id=str(one.post_id), channel=_channel_response(one.channel), posted_at=one.posted_at, link=one.link)

@@ -46,7 +46,7 @@ class KeyResponse(ResponseModel):
     expires_at: datetime | None
     last_used_at: datetime | None
     revoked_at: datetime | None
-    parent_key_id: UUID | None = Field(description="The key that created this one. When it expires or is revoked, so is this one.")
+    parent_key_id: UUID | None = Field(description="The key that created this one. When that key expires or is revoked, this one stops working.")
 
 
 class KeysResponse(PageResponse):
@@ -105,7 +105,7 @@ async def revoke_api_key(context: Context, key_id: KeyId) -> None:
 
     They are refused from the next request on; while Redis is unavailable, within a minute.
     """
-    await revoke_key(key_id, keys=context.stores.keys, tell_change=RateLimits(context.app.redis).tell_change)
+    await revoke_key(key_id, keys=context.stores.keys, drop_cached_keys=RateLimits(context.app.redis).drop_cached_keys)
 
 
 def created_key_response(created: CreatedKey) -> CreatedKeyResponse:

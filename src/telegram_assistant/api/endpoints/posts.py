@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import Field, JsonValue, TypeAdapter
 
 from telegram_assistant.api.endpoints.feed import POST_EXAMPLE, PostResponse, post_response
 from telegram_assistant.api.request_context import Context
@@ -55,13 +55,13 @@ class LinkedPageResponse(ResponseModel):
     title: str | None
     author: str | None
     published_at: str | None
-    found_at: str | None
+    found_at: str | None = Field(description="The final URL after redirects, if it differs from `url`.")
     excerpt: str | None
-    why: str | None
+    why: str | None = Field(description="Why the page was not read.")
 
 
-class UnderstandingResponse(ResponseModel):
-    """The best analysis result that the channel's AI policy lets you see, and the model that made it."""
+class AnalysisResponse(ResponseModel):
+    """One analysis result, the best that the channel's AI policy lets you see, and the model that produced it."""
 
     tier: Tier
     provider: str
@@ -70,7 +70,7 @@ class UnderstandingResponse(ResponseModel):
     data: dict[str, JsonValue]
 
 
-class ForwardResponse(ResponseModel):
+class ForwardingPostResponse(ResponseModel):
     """A post of a followed channel that forwards this one."""
 
     post_id: str
@@ -86,12 +86,12 @@ class PostDetailsResponse(ResponseModel):
     media: list[MediaResponse]
     links: list[str]
     pages: list[LinkedPageResponse]
-    tags: UnderstandingResponse | None
-    pictures: UnderstandingResponse | None
-    album: UnderstandingResponse | None
+    tags: AnalysisResponse | None
+    pictures: AnalysisResponse | None
+    album: AnalysisResponse | None
     album_message_ids: list[int]
     forwarded_from_title: str | None
-    forwarded_by: list[ForwardResponse]
+    forwarded_by: list[ForwardingPostResponse]
     earlier_versions: int
     facts: dict[str, JsonValue]
 
@@ -128,7 +128,7 @@ VERSION_EXAMPLE = {
     "replaced_at": None,
     "difference": [{"change": "same", "text": "Bridges open at "}, {"change": "removed", "text": "night"}, {"change": "added", "text": "noon"}],
 }
-FULL_EXAMPLE = {
+DETAILS_EXAMPLE = {
     "post": POST_EXAMPLE,
     "counts": [{"seen_at": "2026-11-15T09:00:00Z", "views": 1500, "forwards": 12, "replies": 3, "reactions": {"👍": 40}}],
     "media": [],
@@ -156,20 +156,20 @@ FULL_EXAMPLE = {
 }
 
 
-@area.get("/posts/{channel_id}/{message_id}", scope=KeyScope.READ, example=FULL_EXAMPLE)
+@area.get("/posts/{channel_id}/{message_id}", scope=KeyScope.READ, example=DETAILS_EXAMPLE)
 async def get_post(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> PostDetailsResponse:
     """Get a post with all its details."""
-    return _full(await post_in_full(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores))
+    return _details_response(await post_in_full(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores))
 
 
 @area.get("/posts/{channel_id}/{message_id}/versions", scope=KeyScope.READ, example={"items": [VERSION_EXAMPLE]})
 async def get_post_versions(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> PostVersionsResponse:
-    """List the versions of a post's text, with their differences word by word."""
+    """List the versions of a post's text, with word-by-word differences."""
     versions = await versions_of(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores)
-    return PostVersionsResponse(items=[_version(one) for one in versions])
+    return PostVersionsResponse(items=[_version_response(one) for one in versions])
 
 
-def _full(full: FullPost) -> PostDetailsResponse:
+def _details_response(full: FullPost) -> PostDetailsResponse:
     detail = full.detail
     return PostDetailsResponse(
         post=post_response(detail.stored, channel=detail.title, link=full.link),
@@ -177,22 +177,22 @@ def _full(full: FullPost) -> PostDetailsResponse:
         media=[MediaResponse.model_validate(one, from_attributes=True) for one in detail.media],
         links=list(detail.links),
         pages=[LinkedPageResponse.model_validate(one, from_attributes=True) for one in full.pages],
-        tags=_understood(full.tags),
-        pictures=_understood(full.pictures),
-        album=_understood(full.album),
+        tags=_analysis_response(full.tags),
+        pictures=_analysis_response(full.pictures),
+        album=_analysis_response(full.album),
         album_message_ids=[int(one) for one in detail.album],
         forwarded_from_title=detail.forwarded_title,
-        forwarded_by=[ForwardResponse(post_id=str(one.post_id), channel=one.title, posted_at=one.posted_at) for one in detail.forwarded_by],
+        forwarded_by=[ForwardingPostResponse(post_id=str(one.post_id), channel=one.title, posted_at=one.posted_at) for one in detail.forwarded_by],
         earlier_versions=detail.earlier_versions,
         facts=FACTS.validate_python(detail.stored.post.facts),
     )
 
 
-def _understood(result: Enrichment | None) -> UnderstandingResponse | None:
-    return None if result is None else UnderstandingResponse.model_validate(result, from_attributes=True)
+def _analysis_response(result: Enrichment | None) -> AnalysisResponse | None:
+    return None if result is None else AnalysisResponse.model_validate(result, from_attributes=True)
 
 
-def _version(described: DescribedVersion) -> PostVersionResponse:
+def _version_response(described: DescribedVersion) -> PostVersionResponse:
     version = described.version
     return PostVersionResponse(
         revision=version.revision,

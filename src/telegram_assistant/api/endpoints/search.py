@@ -120,8 +120,8 @@ class SearchResponse(PageResponse):
     items: list[SearchResultResponse]
     facets: FacetsResponse
     searched_back_to: datetime | None = Field(description="The time back to which this page searched; null: it searched everything.")
-    words_only: WordsOnly | None = Field(description="Why search by meaning took no part, or only in part; null: it did, or was not needed.")
-    notice: str | None = Field(description="The same as a sentence, with what to do about it.")
+    words_only: WordsOnly | None = Field(description="Why meaning was not used, or not for all posts; null: it was used for all, or was not needed.")
+    notice: str | None = Field(description="`words_only` as a sentence, with what to do about it.")
 
 
 @area.get("/search", scope=KeyScope.READ, example=EXAMPLE)
@@ -135,8 +135,8 @@ async def search_posts(
     """Search the posts of all followed channels by words and by meaning.
 
     Words match in all their forms. A query may contain `"a phrase"`, `-without`, `or`; `from:@channel`, `has:image`, `has:link`,
-    `lang:ru`, `tag:…`, `kind:…`; and `since:`, `until:` and `on:` with a day. Advertising is found only with `ads:yes`. Without vectors,
-    only words are searched, and the response says why.
+    `lang:ru`, `tag:…`, `kind:…`; and `since:`, `until:` and `on:` with a day. Advertising is found only with `ads:yes`. If search by
+    meaning is unavailable, only words are searched, and the response says why.
     """
     answer = await search(
         q,

@@ -17,7 +17,7 @@ area = Area("Usage and budgets", "The cost of AI providers, and the limits on it
 
 
 class UsageLineResponse(ResponseModel):
-    """Calls of one day, model, purpose and status. Of calls shared by several tenants, it is your share."""
+    """Calls of one day, model, purpose and status. Of calls that several tenants pay for, only your share counts."""
 
     day: date
     provider: str
@@ -40,7 +40,7 @@ class UsageResponse(ResponseModel):
 
 
 class BudgetResponse(ResponseModel):
-    """The monthly budget and its use in this month. Reserved amounts count as used. `tokens` is null if tokens are not limited."""
+    """The monthly budget and its use this month. Reserved amounts count as used. `tokens` is null if tokens are not limited."""
 
     month: date
     micro: int
@@ -57,7 +57,7 @@ class OwnBudgetResponse(ResponseModel):
 
 
 class BudgetRequest(RequestModel):
-    """The new monthly budget. What this month has already used still counts."""
+    """The new monthly budget. What was already used this month still counts."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"micro": 500_000_000, "tokens": None}]})
 
@@ -85,7 +85,7 @@ LINE_EXAMPLE = {
 async def get_usage(context: Context, days: Annotated[int, Query(ge=1, le=366, description="How many days back to look.")] = 30) -> UsageResponse:
     """List usage by day and model.
 
-    Of calls that several tenants pay for, it is your share.
+    Of calls that several tenants pay for, only your share counts.
     """
     spent = await spending.usage(context.now - timedelta(days=days), stores=context.stores, prices=context.app.settings.ai.prices)
     items = [UsageLineResponse.model_validate(one, from_attributes=True) for one in spent.lines]

@@ -20,7 +20,7 @@ WEEK, MONTH = timedelta(days=7), timedelta(days=31)
 TAG_EXAMPLE = {"language": "en", "tag": "bridges", "topic": "city", "shown_as": None, "hidden": False}
 TagName = Annotated[Storable, Path(min_length=1, max_length=100, description="The tag as the vocabulary spells it.", examples=["bridges"])]
 ShownName = Annotated[
-    Storable, Path(min_length=1, max_length=100, description="The tag under the name that you have given it.", examples=["bridges"])
+    Storable, Path(min_length=1, max_length=100, description="The tag, by your own name for it if it has one.", examples=["bridges"])
 ]
 
 

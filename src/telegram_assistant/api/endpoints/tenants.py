@@ -101,7 +101,7 @@ class CreateTenantRequest(RequestModel):
 
 
 class SuspendTenantRequest(RequestModel):
-    """The reason, which requests of the tenant receive in the error."""
+    """Why the tenant is suspended. Its API requests receive this text in the error."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "the bill was not paid"}]})
 
@@ -140,7 +140,7 @@ async def create_tenant(context: Context, body: CreateTenantRequest) -> TenantRe
     example={"items": [{**accounts.EXAMPLE, "tenant_id": EXAMPLE["tenant_id"], "tenant_name": "acme"}]},
 )
 async def list_all_accounts(
-    context: Context, min_risk: Annotated[Risk, Query(description="Only accounts at this risk or a greater one.")] = Risk.SAFE
+    context: Context, min_risk: Annotated[Risk, Query(description="Only accounts at this risk or a higher one.")] = Risk.SAFE
 ) -> TenantAccountsResponse:
     """List accounts of all tenants, those at the greatest risk first."""
     operations = context.app.api.tenant_operations
@@ -165,16 +165,16 @@ async def suspend_tenant(context: Context, tenant_id: TenantPublicId, body: Susp
     restores everything.
     """
     context.note(reason=body.reason)
-    tell_change = RateLimits(context.app.redis).tell_change
-    suspended = await tenants.suspend_tenant(tenant_id, why=body.reason, tenants=context.app.api.tenant_operations, tell_change=tell_change)
+    drop_cached_keys = RateLimits(context.app.redis).drop_cached_keys
+    suspended = await tenants.suspend_tenant(tenant_id, why=body.reason, tenants=context.app.api.tenant_operations, drop_cached_keys=drop_cached_keys)
     return tenant_response(suspended, settings=context.app.settings)
 
 
 @area.post("/tenants/{tenant_id}/resume", scope=KeyScope.OPERATE, example=EXAMPLE)
 async def resume_tenant(context: Context, tenant_id: TenantPublicId) -> TenantResponse:
     """Resume a suspended tenant."""
-    tell_change = RateLimits(context.app.redis).tell_change
-    resumed = await tenants.resume_tenant(tenant_id, tenants=context.app.api.tenant_operations, tell_change=tell_change)
+    drop_cached_keys = RateLimits(context.app.redis).drop_cached_keys
+    resumed = await tenants.resume_tenant(tenant_id, tenants=context.app.api.tenant_operations, drop_cached_keys=drop_cached_keys)
     return tenant_response(resumed, settings=context.app.settings)
 
 
@@ -182,7 +182,7 @@ async def resume_tenant(context: Context, tenant_id: TenantPublicId) -> TenantRe
 async def set_media_quota(context: Context, tenant_id: TenantPublicId, body: MediaQuotaRequest) -> TenantResponse:
     """Set the media quota of a tenant.
 
-    Media that are already stored stay.
+    Media that are already stored are kept.
     """
     context.note(max_bytes=body.max_bytes)
     changed = await tenants.set_media_quota(tenant_id, body.max_bytes, tenants=context.app.api.tenant_operations)
@@ -191,7 +191,7 @@ async def set_media_quota(context: Context, tenant_id: TenantPublicId, body: Med
 
 @area.put("/tenants/{tenant_id}/budget", scope=KeyScope.OPERATE, example=EXAMPLE)
 async def set_tenant_budget(context: Context, tenant_id: TenantPublicId, body: BudgetRequest) -> TenantResponse:
-    """Set the monthly budget of a tenant for AI providers.
+    """Set a tenant's monthly budget for AI providers.
 
     The operator pays the providers, so only the operator sets it.
     """
@@ -205,21 +205,21 @@ def tenants_response(page: TenantPage, *, settings: Settings) -> TenantsResponse
     return TenantsResponse(items=items, next=write_cursor(page.next) if page.next else None)
 
 
-def tenant_response(one: TenantSummary, *, settings: Settings) -> TenantResponse:
+def tenant_response(tenant: TenantSummary, *, settings: Settings) -> TenantResponse:
     return TenantResponse(
-        tenant_id=one.public_id,
-        name=one.name,
-        is_operator=one.is_operator,
-        created_at=one.created_at,
-        suspended_at=one.suspended_at,
-        suspended_reason=one.suspended_reason,
-        channels=one.channels,
-        accounts=one.accounts,
-        keys=one.keys,
-        media_bytes=one.media_bytes,
-        media_quota_bytes=one.media_bytes_limit if one.media_bytes_limit is not None else settings.files.quota_bytes or None,
-        has_own_quota=one.media_bytes_limit is not None,
-        budget=BudgetResponse.model_validate(one.budget, from_attributes=True) if one.budget else None,
+        tenant_id=tenant.public_id,
+        name=tenant.name,
+        is_operator=tenant.is_operator,
+        created_at=tenant.created_at,
+        suspended_at=tenant.suspended_at,
+        suspended_reason=tenant.suspended_reason,
+        channels=tenant.channels,
+        accounts=tenant.accounts,
+        keys=tenant.keys,
+        media_bytes=tenant.media_bytes,
+        media_quota_bytes=tenant.media_bytes_limit if tenant.media_bytes_limit is not None else settings.files.quota_bytes or None,
+        has_own_quota=tenant.media_bytes_limit is not None,
+        budget=BudgetResponse.model_validate(tenant.budget, from_attributes=True) if tenant.budget else None,
         unit=read_prices(settings.ai.prices).unit,
     )
 

@@ -53,7 +53,7 @@ class PoliciesResponse(PageResponse):
 
 
 class AiDefaultRequest(RequestModel):
-    """The policy of channels that are followed from now on without naming one."""
+    """The policy of channels that are followed from now on, unless the request to follow them names one."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"policy": "local"}]})
 

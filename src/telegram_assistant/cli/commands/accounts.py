@@ -38,11 +38,14 @@ COLOURS = {Risk.SAFE: "green", Risk.CAREFUL: "yellow", Risk.AT_RISK: "red", Risk
 def login(
     phone: Annotated[str | None, typer.Option(help="Phone number with + and the country code. Without it, the command asks for it.")] = None,
     qr: Annotated[
-        bool, typer.Option("--qr", help="Log in by a QR code that you scan with Telegram on your phone, instead of phone number and code.")
+        bool, typer.Option("--qr", help="Log in with a QR code that you scan in Telegram on your phone, instead of a phone number and a code.")
     ] = False,
     tenant: Annotated[str, typer.Option(help="Tenant that the account will belong to.")] = "default",
 ) -> None:
-    """Log in an account by phone number and code or by a QR code, with the two-step password. The ingest role must be running."""
+    """Log in to an account with a phone number and a code, or with a QR code; then with its two-step password, if it has one.
+
+    The ingest role must be running.
+    """
     if qr and phone:
         raise typer.BadParameter("a QR code needs no phone number", param_hint="--qr")
     way = LoginWay.QR if qr else LoginWay.PHONE
@@ -130,7 +133,7 @@ def quarantine(account: Number, why: Annotated[str, typer.Argument(help="Reason,
 
 @app.command()
 def logout(account: Number) -> None:
-    """End an account's session at Telegram and delete it. The ingest role does this within half a minute."""
+    """End an account's session at Telegram and delete the stored session. The ingest role does this within half a minute."""
     _change(account, AccountState.LOGGING_OUT, "will be logged out")
 
 

@@ -16,8 +16,8 @@ from telegram_assistant.api.endpoints.tenants import TenantResponse, TenantsResp
 from telegram_assistant.api.endpoints.understanding import list_policies
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.answers import ProviderResponse, ProvidersResponse, TenantUsageLineResponse, TenantUsageResponse
-from telegram_assistant.cli.auditing import record_change, record_operation
-from telegram_assistant.cli.commands.tenants import all_tenants, print_budgets
+from telegram_assistant.cli.auditing import record_change
+from telegram_assistant.cli.commands.tenants import all_tenants, print_budgets, set_budget
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import ALL, context_for, print_endpoint
 from telegram_assistant.cli.environment import console
@@ -25,8 +25,7 @@ from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.features import ai_policies
 from telegram_assistant.features.channels.channels import pick
-from telegram_assistant.features.spending import micro_of, money_of
-from telegram_assistant.features.tenants import set_budget
+from telegram_assistant.features.spending import money_of
 from telegram_assistant.stores.redis.ai_streams import AiStreams
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="AI providers: status, usage, budgets, policies, consent.")
@@ -100,9 +99,7 @@ def budget(
 
     async def work(assembled: App) -> tuple[TenantResponse, ...]:
         if money is not None:
-            known = await tenant_named(assembled, tenant)
-            await set_budget(known.public_id, micro=micro_of(money), tokens=tokens, tenants=assembled.api.tenant_operations)
-            await record_operation(assembled, "set_budget", f"/tenants/{known.public_id}/budget", money=money, tokens=tokens)
+            await set_budget(assembled, tenant, money, tokens)
         return await all_tenants(assembled)
 
     found = with_app(work)
@@ -118,7 +115,7 @@ def consent(
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the consent: from now on nothing is sent for this tenant.")] = False,
     by: Annotated[str, typer.Option(help="Person who gives the consent, for the record. Default: your user name.")] = "",
 ) -> None:
-    """Record the consent to send texts to a provider, for channels of this tenant with the policy `provider`."""
+    """Record a tenant's consent to send texts of its channels with the policy `provider` to a provider."""
 
     async def work(assembled: App) -> str:
         known = await tenant_named(assembled, tenant)
@@ -140,7 +137,8 @@ def consent(
 def policy(
     chosen: Annotated[AiPolicy | None, typer.Argument(help="off, local or provider. Without it, show the policies.")] = None,
     channel: Annotated[
-        str | None, typer.Option(help="Set it for this channel: its id, @name or title. Without it: for channels that are followed from now on.")
+        str | None,
+        typer.Option(help="The channel: its id, @name or title. Without it, the policy applies to channels that are followed from now on."),
     ] = None,
     tenant: TenantName = "default",
     as_json: AsJson = False,

@@ -126,7 +126,7 @@ def show_requests(
     tenant: Annotated[str, typer.Option("--tenant", help="Tenant that made the requests.")] = "default",
     as_json: AsJson = False,
 ) -> None:
-    """List requests to follow channels: which wait, why and until when; which were found, and which failed."""
+    """List requests to follow channels: which are waiting, why and until when; which succeeded, and which failed."""
     if as_json:
         print_endpoint(lambda ask: list_channel_requests(ask, state=state, limit=limit), tenant=tenant)
         return

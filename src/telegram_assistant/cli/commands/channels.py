@@ -43,7 +43,7 @@ TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that follows t
 ChannelName = Annotated[str, typer.Argument(help="The channel: its id, @name or title.")]
 Folder = Annotated[str | None, typer.Option(help="Folder to put the channels into.")]
 Prio = Annotated[Priority | None, typer.Option(help="How soon new posts are read. Default for a new channel: normal.")]
-Ai = Annotated[AiPolicy | None, typer.Option(help="What may analyse the posts. Default: the policy for new channels, see `tga ai policy`.")]
+Ai = Annotated[AiPolicy | None, typer.Option(help="What may analyse the posts. Default: the policy for new channels (see `tga ai policy`).")]
 History = Annotated[str | None, typer.Option(help='Days of history to read, or "all". Default for a new channel: 7.')]
 Wait = Annotated[int, typer.Option(help="Seconds to wait until an account has found the channels; 0: do not wait.", min=0)]
 
@@ -99,7 +99,7 @@ def export(tenant: TenantName = "default") -> None:
 
 @app.command(name="list")
 def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
-    """List followed channels, and waiting requests."""
+    """List followed channels and waiting requests."""
     if as_json:
         print_endpoint(lambda ask: list_channels(ask, limit=ALL), tenant=tenant)
         return
@@ -135,7 +135,7 @@ app.command(name="requests")(show_requests)
 
 @app.command()
 def remove(which: ChannelName, tenant: TenantName = "default") -> None:
-    """Stop following a channel. Other tenants that follow it keep its posts."""
+    """Stop following a channel. The tenant no longer sees its posts; other tenants that follow it still do."""
 
     async def leave(assembled: App) -> FollowedChannel:
         known, one = await _known(assembled, tenant, which)
@@ -169,9 +169,11 @@ def coverage(tenant: TenantName = "default", as_json: AsJson = False) -> None:
 def poll(
     which: ChannelName,
     tenant: TenantName = "default",
-    mode: Annotated[Mode | None, typer.Option(help="historical: read the last day again. incremental: read only new posts.")] = None,
-    first: Annotated[bool, typer.Option("--first", help="Read it before all other channels.")] = False,
-    wait: Annotated[int, typer.Option(help="Seconds to wait until it is read; 0: do not wait.", min=0)] = 30,
+    mode: Annotated[
+        Mode | None, typer.Option(help="historical: read the whole window again (PARSER_HISTORICAL_HOURS). incremental: read only new posts.")
+    ] = None,
+    first: Annotated[bool, typer.Option("--first", help="Read the channel before all others.")] = False,
+    wait: Annotated[int, typer.Option(help="Seconds to wait until the channel is read; 0: do not wait.", min=0)] = 30,
 ) -> None:
     """Read a channel now. This also releases a parked channel."""
 

@@ -37,7 +37,7 @@ def add(
     history: History = None,
     wait: Wait = 60,
 ) -> None:
-    """Follow all channels of a Telegram folder of an account. Later changes of the folder are followed too."""
+    """Follow all channels in a Telegram folder of an account. Later changes to the folder are applied too."""
     wanted = subscription_from(folder, priority, ai, history)
 
     async def ask(assembled: App) -> RequestReport:

@@ -16,7 +16,7 @@ from telegram_assistant.api.endpoints.graph import (
     SpreadResponse,
     get_spread,
     list_forwards,
-    list_links,
+    list_linking_posts,
     list_similar_channels,
 )
 from telegram_assistant.api.request_context import RequestContext as Request
@@ -69,7 +69,7 @@ def forwards(
         return await list_forwards(ask, channel_id=await _channel(ask.stores, channel), days=days, limit=limit)
 
     if as_json:
-        print_endpoint(answer, tenant=tenant)
+        print_endpoint(answer, tenant=tenant, with_graph=True)
         return
 
     async def ask(scope: GraphScope, _zone: ZoneInfo) -> None:
@@ -92,7 +92,7 @@ def show_spread(post: PostName, tenant: TenantName = "default", days: Days = 30,
         return await get_spread(ask, of.channel_id, of.message_id, days=days, limit=limit)
 
     if as_json:
-        print_endpoint(answer, tenant=tenant)
+        print_endpoint(answer, tenant=tenant, with_graph=True)
         return
 
     async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
@@ -138,14 +138,14 @@ def similar(
     limit: Limit = 10,
     as_json: AsJson = False,
 ) -> None:
-    """List channels that share forwards, links and topics with a channel."""
+    """List channels that share sources, pages and names with a channel."""
 
     async def answer(ask: Request) -> SimilarChannelsResponse:
         of = pick(await ask.stores.followed.channels(), channel).channel_id
         return await list_similar_channels(ask, of, days=days, limit=limit)
 
     if as_json:
-        print_endpoint(answer, tenant=tenant)
+        print_endpoint(answer, tenant=tenant, with_graph=True)
         return
 
     async def ask(scope: GraphScope, _zone: ZoneInfo) -> None:
@@ -168,7 +168,7 @@ def links(
 ) -> None:
     """List posts that link to a page, earliest first."""
     if as_json:
-        print_endpoint(lambda request: list_links(request, url, days=days, limit=limit), tenant=tenant)
+        print_endpoint(lambda request: list_linking_posts(request, url, days=days, limit=limit), tenant=tenant, with_graph=True)
         return
 
     async def ask(scope: GraphScope, zone: ZoneInfo) -> None:
@@ -186,7 +186,7 @@ def _run(ask: Callable[[GraphScope, ZoneInfo], Awaitable[None]], tenant: str, da
         scope = GraphScope(assembled.tenant(known.tenant_id), assembled.graph, datetime.now(UTC), days)
         await ask(scope, ZoneInfo(assembled.settings.telemetry.time_zone))
 
-    with_app(work)
+    with_app(work, with_graph=True)
 
 
 async def _channel(stores: TenantStores, written: str | None) -> ChannelId | None:

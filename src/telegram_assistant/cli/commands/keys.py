@@ -32,7 +32,7 @@ def create(
     scopes: Annotated[str, typer.Option(help="Scopes, separated by commas: read, write, admin, operate.")] = "read",
     user: Annotated[str, typer.Option(help="Person that the key belongs to; the person's role limits its scopes. Empty: no person.")] = "",
     role: Annotated[MemberRole | None, typer.Option(help="Role of this person from now on. The first person of a tenant becomes its owner.")] = None,
-    days: Annotated[int, typer.Option(help="Days until it expires; 0: never.", min=0)] = 0,
+    days: Annotated[int, typer.Option(help="Days until the key expires; 0: never.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Create a key and show it once."""
@@ -46,7 +46,7 @@ def create(
         maker = KeyMaker(actor=ACTOR, scopes=within, user_id=member.user_id if member else None)
         created = await make_key(name, wanted, maker=maker, keys=stores.keys, now=now, expires_at=now + timedelta(days=days) if days else None)
         if role is not None:
-            await RateLimits(assembled.redis).tell_change()
+            await RateLimits(assembled.redis).drop_cached_keys()
         await record_change(assembled, known.tenant_id, "create_api_key", "/keys", name=name, scopes=[*wanted], user=user or None)
         return created
 
@@ -89,7 +89,7 @@ def revoke(key_id: Annotated[UUID, typer.Argument(help="Id of the key, from `tga
 
     async def end(assembled: App) -> None:
         known = await tenant_named(assembled, tenant)
-        await revoke_key(key_id, keys=assembled.tenant(known.tenant_id).keys, tell_change=RateLimits(assembled.redis).tell_change)
+        await revoke_key(key_id, keys=assembled.tenant(known.tenant_id).keys, drop_cached_keys=RateLimits(assembled.redis).drop_cached_keys)
         await record_change(assembled, known.tenant_id, "revoke_api_key", f"/keys/{key_id}")
 
     with_app(end)

@@ -24,7 +24,7 @@ def search(
     words: Annotated[list[str], typer.Argument(help="The query. Quote a phrase twice: '\"a phrase\"'. -word excludes posts with that word.")],
     tenant: Annotated[str, typer.Option(help="Tenant that follows the channels.")] = "default",
     limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of results.")] = 20,
-    cursor: Annotated[str | None, typer.Option(help="Cursor of the next page, printed after the previous one.")] = None,
+    cursor: Annotated[str | None, typer.Option(help="Cursor of the next page, printed at the end of the previous page.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Search the posts of a tenant's channels by words and meaning.

@@ -30,7 +30,7 @@ def list_tags(
     proposed: Annotated[bool, typer.Option("--proposed", help="Also list tags that channels have proposed and that are not in use yet.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List tags by topic, with those that the tenant has hidden or renamed."""
+    """List tags by topic, including those that the tenant has hidden or renamed."""
     if as_json:
         print_endpoint(lambda ask: tags_of(ask, language=language), tenant=tenant)
         return

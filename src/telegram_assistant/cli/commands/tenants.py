@@ -57,14 +57,16 @@ def create(name: Name, as_json: AsJson = False) -> None:
 
 @app.command()
 def suspend(
-    name: Name, why: Annotated[str, typer.Option(help="Reason, which API requests of the tenant receive in the error.")], as_json: AsJson = False
+    name: Name,
+    why: Annotated[str, typer.Option(help="Why the tenant is suspended. Its API requests receive this text in the error.")],
+    as_json: AsJson = False,
 ) -> None:
     """Suspend a tenant: its keys are refused, its accounts are not used, and no channel is read for it. Nothing is deleted."""
 
     async def work(assembled: App) -> TenantResponse:
         known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
-        tell_change = RateLimits(assembled.redis).tell_change
-        done = await tenants.suspend_tenant(known.public_id, why=why, tenants=operations, tell_change=tell_change)
+        drop_cached_keys = RateLimits(assembled.redis).drop_cached_keys
+        done = await tenants.suspend_tenant(known.public_id, why=why, tenants=operations, drop_cached_keys=drop_cached_keys)
         return await _record_change(assembled, done, "suspend_tenant", reason=why)
 
     _print_result(with_app(work), f"Tenant {name} is suspended. To resume it: tga tenants resume {shlex.quote(name)}", as_json)
@@ -75,8 +77,8 @@ def resume(name: Name, as_json: AsJson = False) -> None:
     """Resume a suspended tenant."""
 
     async def work(assembled: App) -> TenantResponse:
-        known, tell_change = await tenant_named(assembled, name), RateLimits(assembled.redis).tell_change
-        done = await tenants.resume_tenant(known.public_id, tenants=assembled.api.tenant_operations, tell_change=tell_change)
+        known, drop_cached_keys = await tenant_named(assembled, name), RateLimits(assembled.redis).drop_cached_keys
+        done = await tenants.resume_tenant(known.public_id, tenants=assembled.api.tenant_operations, drop_cached_keys=drop_cached_keys)
         return await _record_change(assembled, done, "resume_tenant")
 
     _print_result(with_app(work), f"Tenant {name} is resumed.", as_json)
@@ -111,18 +113,22 @@ def budget(
     tokens: Annotated[int | None, typer.Option(min=0, help="Monthly budget in tokens. Without it: no limit on tokens.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show or set the monthly budget of a tenant for AI providers."""
+    """Show or set a tenant's monthly budget for AI providers."""
 
     async def work(assembled: App) -> TenantResponse:
+        if money is not None:
+            return await set_budget(assembled, name, money, tokens)
         known, operations = await tenant_named(assembled, name), assembled.api.tenant_operations
-        if money is None:
-            return tenant_response(await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings)
-        micro = micro_of(money)
-        done = await tenants.set_budget(known.public_id, micro=micro, tokens=tokens, tenants=operations)
-        return await _record_change(assembled, done, "set_tenant_budget", micro=micro, tokens=tokens)
+        return tenant_response(await tenants.one_tenant(known.public_id, tenants=operations), settings=assembled.settings)
 
     one = with_app(work)
     return print_json(one) if as_json else print_budgets([one])
+
+
+async def set_budget(assembled: App, name: str, money: str, tokens: int | None) -> TenantResponse:
+    known, micro = await tenant_named(assembled, name), micro_of(money)
+    done = await tenants.set_budget(known.public_id, micro=micro, tokens=tokens, tenants=assembled.api.tenant_operations)
+    return await _record_change(assembled, done, "set_tenant_budget", micro=micro, tokens=tokens)
 
 
 async def all_tenants(assembled: App) -> tuple[TenantResponse, ...]:

@@ -34,7 +34,7 @@ def projections() -> None:
 
 @app.command()
 def vectors() -> None:
-    """Rebuild all vectors in a new collection. Searches use the old one until it is complete. After an interruption, run it again to continue."""
+    """Rebuild all vectors in a new collection. The old one answers until the new one is complete. After an interruption, run it again to continue."""
 
     async def work(assembled: App) -> Rebuild:
         if used_by(assembled.settings.vectors) is Used.OFF:
@@ -64,13 +64,13 @@ def graph() -> None:
         )
         return await _rebuild(assembled, Projection.GRAPH, doing)
 
-    done = with_app(work)
+    done = with_app(work, with_graph=True)
     console.print(f"{done.done} posts are in the new graph, and queries use it.")
 
 
 @app.command()
 def text() -> None:
-    """Rebuild the word index in a new table. Searches use the old one until it is complete. After an interruption, run it again to continue."""
+    """Rebuild the word index in a new table. The old one answers until the new one is complete. After an interruption, run it again to continue."""
 
     async def work(assembled: App) -> Rebuild:
         system = assembled.system

@@ -29,7 +29,7 @@ def retag(
         bool, typer.Option("--yes", help="Also let a provider tag posts that it has not tagged, within the budgets. This costs money.")
     ] = False,
 ) -> None:
-    """Tag stored posts again, after all new posts. Posts with tags of the current version are skipped, so it can be repeated."""
+    """Tag stored posts again; new posts go first. Posts with tags of the current version are skipped, so the command can be repeated."""
 
     async def work(assembled: App) -> None:
         version = ResultVersion(LOCAL_MODEL, prompt(TAGGING).label, TAGGING)

@@ -21,7 +21,7 @@ def _role_names(text: str) -> list[RoleName]:
 def run(
     roles: Annotated[str, typer.Option(help="Roles to run, separated by commas.", autocompletion=lambda: list(RoleName))] = ",".join(RoleName),
 ) -> None:
-    """Run one or all roles until stopped. On SIGTERM, running work finishes first (SHUTDOWN_GRACE_SECONDS)."""
+    """Run one or more roles until stopped. On SIGTERM, running work has SHUTDOWN_GRACE_SECONDS to finish."""
     names = _role_names(roles)
     if not names:
         raise typer.BadParameter(f"no role is named; known roles: {', '.join(RoleName)}")

@@ -23,7 +23,7 @@ COLOURS = {"ok": "green", "stale": "yellow", "down": "red"}
 
 @app.command()
 def status(as_json: AsJson = False) -> None:
-    """Show which instance schedules, the last tick, and whether channels are read. Exits with 1 unless the status is ok."""
+    """Show which instance runs the scheduler, its last tick, and whether channels are being read. Exits with 1 unless the status is ok."""
 
     async def look(assembled: App) -> bool:
         parser = assembled.settings.parser

@@ -58,7 +58,7 @@ def show(
 
 @app.command()
 def refill() -> None:
-    """Announce again every post that has not passed the pipeline, as after a loss of Redis. It is safe to repeat."""
+    """Announce again every post that has not passed through the pipeline, for example after Redis has lost its data. Safe to repeat."""
 
     async def announce_again(assembled: App) -> int:
         count = await relay_of(PIPELINE, assembled, Health(probes={})).refill()

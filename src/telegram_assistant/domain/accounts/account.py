@@ -13,7 +13,7 @@ MARGIN_SECONDS = 15.0
 
 
 class AccountState(StrEnum):
-    """Whether an account may be used. Every state but active and logging out waits for a person."""
+    """Whether an account may be used. In every state except active and logging out, the account waits for a person to act."""
 
     NEW = "new"
     ACTIVE = "active"

@@ -17,7 +17,7 @@ SHORT_WAIT_SECONDS = 10.0
 
 
 class RequestKind(StrEnum):
-    """How a request names its channels. Each kind uses another Telegram method, with a budget of its own."""
+    """How a request names its channels. Each kind uses a Telegram method with its own budget."""
 
     USERNAME = "username"
     INVITE = "invite"

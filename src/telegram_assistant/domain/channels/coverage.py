@@ -88,7 +88,7 @@ def subtract_range(gaps: Sequence[IdRange], proven: IdRange | None) -> tuple[IdR
 
 
 class CoverageState(StrEnum):
-    """How complete a channel is, as people see it."""
+    """How complete a channel is, as shown to people."""
 
     COMPLETE = "complete"
     """Everything since the floor is stored."""

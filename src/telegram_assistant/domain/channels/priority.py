@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Priority(StrEnum):
-    """The priority of a subscription, or the tier of a channel."""
+    """How soon new posts are read: the priority of a subscription, or the tier of a channel."""
 
     HIGH = "high"
     NORMAL = "normal"

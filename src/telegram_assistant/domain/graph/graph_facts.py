@@ -66,9 +66,9 @@ class Contribution:
         return self.origin is not None or self.reply_to is not None
 
 
-def contribution_of(post: Post, learnt: PostFacts) -> Contribution:
+def contribution_of(post: Post, facts: PostFacts) -> Contribution:
     came = post.forwarded_from
-    understood = list(_understood(learnt))
+    understood = list(_understood(facts))
     return Contribution(
         post.id,
         post.posted_at,
@@ -87,9 +87,9 @@ def page_of(url: str) -> str:
     return page if len(page) <= MAX_URL_LENGTH else url
 
 
-def _understood(learnt: PostFacts) -> Iterator[tuple[Visibility, Data]]:
-    by_provider = learnt.tags.get(Tier.PROVIDER)
-    if (local := learnt.tags.get(Tier.LOCAL)) is not None:
+def _understood(facts: PostFacts) -> Iterator[tuple[Visibility, Data]]:
+    by_provider = facts.tags.get(Tier.PROVIDER)
+    if (local := facts.tags.get(Tier.LOCAL)) is not None:
         yield Visibility.ALL if by_provider is None else Visibility.LOCAL, local
     if by_provider is not None:
         yield Visibility.PROVIDER, by_provider

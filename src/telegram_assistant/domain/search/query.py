@@ -114,7 +114,7 @@ class Query:
 def parse_query(typed: str, *, today: date) -> Query:
     """Parses a query. Raises Rejected, with a correction, if an operator's value makes no sense or the query is too long."""
     if len(typed) > MAX_CHARACTERS:
-        raise Rejected(f"that is more than {MAX_CHARACTERS} characters; ask with fewer words")
+        raise Rejected(f"the query has more than {MAX_CHARACTERS} characters; use fewer words")
     reading = _Reading(today)
     for token in _TOKEN.finditer(storable(typed)):
         reading.take(bool(token["minus"]), token["name"], token["quoted"], token["bare"])
@@ -151,7 +151,7 @@ class _Reading:
                 raise Rejected(f"only words can be excluded; write {name}: without the minus")
             operator(self, " ".join((quoted if quoted is not None else bare or "").split()))
         elif bare is not None and not name and bare.endswith(":") and bare[:-1].lower() in _OPERATORS:
-            raise Rejected(f"{bare} wants a value right after it, as in {_EXAMPLES[bare[:-1].lower()]}")
+            raise Rejected(f"{bare} needs a value right after it, as in {_EXAMPLES[bare[:-1].lower()]}")
         elif quoted is not None:
             if name:
                 self._word(name, is_excluded=is_excluded)
@@ -178,9 +178,9 @@ class _Reading:
 
     def done(self) -> Query:
         if self.since and self.until and self.since > self.until:
-            raise Rejected(f"nothing lies between since:{self.since} and until:{self.until}; exchange them")
+            raise Rejected(f"since:{self.since} is after until:{self.until}; swap them")
         if sum(map(len, self.alternatives)) > MAX_TERMS:
-            raise Rejected(f"that is more than {MAX_TERMS} words; ask with fewer")
+            raise Rejected(f"the query has more than {MAX_TERMS} words; use fewer")
         return Query(
             alternatives=tuple(tuple(terms) for terms in self.alternatives if terms),
             channels=_each_once(self.channels),
@@ -196,7 +196,7 @@ class _Reading:
 
 def _from(reading: _Reading, value: str) -> None:
     if not _LETTER.search(value):
-        raise Rejected('from: wants a channel, as in from:@gorod_news or from:"Its title"')
+        raise Rejected('from: needs a channel, as in from:@gorod_news or from:"Its title"')
     reading.channels.append(value)
 
 
@@ -211,14 +211,14 @@ def _has(reading: _Reading, value: str) -> None:
 def _lang(reading: _Reading, value: str) -> None:
     for one in value.lower().split(","):
         if not _LANGUAGE.fullmatch(one):
-            raise Rejected("lang: wants a code of two letters, as in lang:ru or lang:en")
+            raise Rejected("lang: needs a two-letter code, as in lang:ru or lang:en")
         reading.languages.append(one)
 
 
 def _tag(reading: _Reading, value: str) -> None:
     tag = " ".join(value.removeprefix("#").replace("_", " ").casefold().split())
     if not _LETTER.search(tag):
-        raise Rejected('tag: wants a tag, as in tag:погода or tag:"public transport"')
+        raise Rejected('tag: needs a tag, as in tag:погода or tag:"public transport"')
     reading.tags.append(tag)
 
 
@@ -232,7 +232,7 @@ def _kind(reading: _Reading, value: str) -> None:
 
 def _ads(reading: _Reading, value: str) -> None:
     if value.lower() not in {"yes", "no"}:
-        raise Rejected("ads: wants yes or no; without it advertising is hidden")
+        raise Rejected("ads: needs yes or no; without it, advertising is hidden")
     reading.with_ads = value.lower() == "yes"
 
 

@@ -33,13 +33,13 @@ class PostFacts:
     page_titles: tuple[str, ...]
 
 
-def text_of(post: Post, learnt: PostFacts) -> str:
+def text_of(post: Post, facts: PostFacts) -> str:
     """The text of a post for its vector: its own words, then the text of its pictures and the titles of its links.
 
     One vector serves all tenants, so nothing in it may come from a provider whose results only some of them may see.
     """
-    pictures = learnt.album or learnt.seen
-    beside = "\n".join(dict.fromkeys(_words(str(pictures.get("description") or ""), str(pictures.get("text") or ""), *learnt.page_titles)))
+    pictures = facts.album or facts.seen
+    beside = "\n".join(dict.fromkeys(_words(str(pictures.get("description") or ""), str(pictures.get("text") or ""), *facts.page_titles)))
     own = post.text.strip()[: MAX_CHARACTERS - min(len(beside), MAX_BESIDE)]
     return "\n".join(_words(own, beside))[:MAX_CHARACTERS]
 
@@ -48,20 +48,20 @@ def _words(*texts: str) -> Iterable[str]:
     return (stripped for text in texts if (stripped := text.strip()))
 
 
-def facts_of(post: Post, learnt: PostFacts) -> Facts:
+def facts_of(post: Post, facts: PostFacts) -> Facts:
     """The facts that searches filter by. Only facts that hold are included."""
-    facts: Facts = {"channel": int(post.channel_id), "at": int(post.posted_at.timestamp())}
+    found: Facts = {"channel": int(post.channel_id), "at": int(post.posted_at.timestamp())}
     if post.lang:
-        facts["lang"] = post.lang
-    if flags := list(_flags(post, learnt)):
-        facts["flags"] = flags
-    for tier, data in learnt.tags.items():
+        found["lang"] = post.lang
+    if flags := list(_flags(post, facts)):
+        found["flags"] = flags
+    for tier, data in facts.tags.items():
         if isinstance(tags := data.get("tags"), list) and tags:
-            facts[f"tags_{tier.value}"] = [str(tag) for tag in tags]
+            found[f"tags_{tier.value}"] = [str(tag) for tag in tags]
         for name in ("topic", "kind"):
             if isinstance(value := data.get(name), str) and value:
-                facts[f"{name}_{tier.value}"] = value
-    return facts
+                found[f"{name}_{tier.value}"] = value
+    return found
 
 
 def has_of(files: Sequence[MediaFile], urls: Sequence[str]) -> tuple[Has, ...]:
@@ -75,10 +75,10 @@ def has_of(files: Sequence[MediaFile], urls: Sequence[str]) -> tuple[Has, ...]:
     return tuple(one for one, is_there in held if is_there)
 
 
-def _flags(post: Post, learnt: PostFacts) -> Iterator[str]:
+def _flags(post: Post, facts: PostFacts) -> Iterator[str]:
     yield from has_of(files_of(post), urls_of(post.text, post.entities))
-    if Tier.PROVIDER in learnt.tags:
+    if Tier.PROVIDER in facts.tags:
         yield BY_PROVIDER
-    for tier, data in learnt.tags.items():
+    for tier, data in facts.tags.items():
         if data.get("is_ad"):
             yield f"ad_{tier.value}"

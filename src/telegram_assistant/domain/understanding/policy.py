@@ -1,6 +1,7 @@
 """Policies for understanding posts and questions: which tier, how urgently, and why not a provider."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import IntEnum, StrEnum
 
 from telegram_assistant.domain.ids import PostId, TenantId
@@ -8,7 +9,7 @@ from telegram_assistant.errors import AssistantError
 
 
 class AiPolicy(StrEnum):
-    """What may process a channel's posts for a tenant."""
+    """What may analyse a channel's posts for a tenant."""
 
     OFF = "off"
     LOCAL = "local"
@@ -29,7 +30,7 @@ class Urgency(IntEnum):
 
 
 class Tier(StrEnum):
-    """Two results are stored side by side: tenants that pay for a provider see its result, the others the local one."""
+    """What made a result. Both results are stored: tenants that pay for a provider see its result, the others see the local one."""
 
     LOCAL = "local"
     PROVIDER = "provider"
@@ -112,6 +113,15 @@ class Allowed:
 
     policy: AiPolicy
     payers: tuple[TenantId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """An owner's consent to send the tenant's texts to providers."""
+
+    tenant_id: TenantId
+    given_by: str
+    given_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,11 @@
-"""Money and tokens as integers: a micro-unit is a millionth of the unit of prices."""
+"""What calls to providers cost: prices, budgets, usage, and how tenants share a cost.
+
+Money is an integer number of micro-units: millionths of the currency unit in which the prices are given.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from uuid import UUID
 
 from telegram_assistant.domain.ids import TenantId
@@ -19,7 +22,7 @@ class Tokens:
     received: int = 0
 
     @property
-    def all(self) -> int:
+    def total(self) -> int:
         return self.sent + self.received
 
 
@@ -37,7 +40,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """The cost of a call."""
+    """Money and tokens: the cost of a call, or a tenant's share of it."""
 
     micro: int = 0
     tokens: int = 0
@@ -45,7 +48,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What a tenant has left this month. `tokens` None: no limit."""
+    """What is left of a tenant's budget this month. `tokens` None: no limit."""
 
     micro: int
     tokens: int | None
@@ -67,7 +70,7 @@ class SpendingBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ProviderCall:
     """One call to a provider, as the ledger records it."""
 
     call_id: UUID
@@ -78,11 +81,11 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallOutcome:
     """How a call ended, and what it really cost."""
 
     status: str
-    """`ok`, or a Failure."""
+    """`ok`, or the value of a Failure."""
     amount: Amount
     tokens: Tokens
     latency_ms: int
@@ -90,7 +93,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class UsageLine:
-    """A tenant's calls of one day, model and outcome."""
+    """The sum of a tenant's calls with the same day, model, purpose and status."""
 
     tenant_id: TenantId
     day: date
@@ -103,33 +106,27 @@ class UsageLine:
     micro: int
 
 
-@dataclass(frozen=True, slots=True)
-class Consent:
-    """An owner's consent to send texts to a provider."""
-
-    tenant_id: TenantId
-    given_by: str
-    given_at: datetime
-
-
-def shares(total: int, payers: int) -> tuple[int, ...]:
+def equal_shares(total: int, payers: int) -> tuple[int, ...]:
     """Equal parts that add up to the total exactly; the first ones carry the remainder."""
     part, rest = divmod(total, payers)
     return tuple(part + (number < rest) for number in range(payers))
 
 
-def split(amount: Amount, payers: Sequence[TenantId]) -> dict[TenantId, Amount]:
-    """What each payer owes, in the order of their ids."""
+def split_amount(amount: Amount, payers: Sequence[TenantId]) -> dict[TenantId, Amount]:
+    """The equal share of each payer, in the order of their ids."""
     ordered = sorted(payers)
-    parts = zip(shares(amount.micro, len(ordered)), shares(amount.tokens, len(ordered)), strict=True)
+    parts = zip(equal_shares(amount.micro, len(ordered)), equal_shares(amount.tokens, len(ordered)), strict=True)
     return {payer: Amount(micro, tokens) for payer, (micro, tokens) in zip(ordered, parts, strict=True)}
 
 
-def who_can_pay(amount: Amount, balances: Mapping[TenantId, Balance]) -> dict[TenantId, Amount]:
-    """The shares of the tenants that can pay; one that cannot drops out, and the other shares grow. Empty if nobody is left."""
+def split_within_balances(amount: Amount, balances: Mapping[TenantId, Balance]) -> dict[TenantId, Amount]:
+    """Splits the amount among the tenants that can pay their shares. One that cannot drops out, and the other shares grow.
+
+    Empty if nobody is left.
+    """
     payers = sorted(balances)
     while payers:
-        owed = split(amount, payers)
+        owed = split_amount(amount, payers)
         able = [payer for payer in payers if balances[payer].covers(owed[payer])]
         if len(able) == len(payers):
             return owed

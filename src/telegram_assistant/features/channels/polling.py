@@ -18,4 +18,4 @@ async def poll_own(channel_id: ChannelId, *, mode: Mode | None, first: bool, fol
     if channel_id not in await followed.some([channel_id]):
         raise Missing(f"you do not follow channel {channel_id}")
     if not await followed.poll(channel_id, mode=mode, first=first):
-        raise Conflicting("you have no active account that could read it now; the channel is read when its turn comes")
+        raise Conflicting("you have no active account that can read the channel now; it is read when its turn comes")

@@ -190,14 +190,14 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
     following: Bookmark | None = None
     if len(groups) > reached or not is_all:
         following = replace(mark, offset=reached)
-    elif matches.looked_to is not None:
-        following = Bookmark(mark.as_of, matches.looked_to)
+    elif matches.continues_at is not None:
+        following = Bookmark(mark.as_of, matches.continues_at)
     named = tuple(replace(one, name=loaded.channels[one.value].title) for one in facets.channels if one.value in loaded.channels)
     return SearchPage(
         query=str(request.query),
         found=await _found(request, groups[mark.offset : reached], loaded.channels, known, by_words=set(by_words), near=set(near)),
         facets=replace(facets, channels=named),
-        searched_back_to=matches.looked_to.posted_at if matches.looked_to else None,
+        searched_back_to=matches.continues_at.posted_at if matches.continues_at else None,
         words_only=words_only,
         cursor=following.encode(about=str(request.query)) if following else None,
     )

@@ -84,6 +84,6 @@ class RateLimits:
         """How often keys have changed so far."""
         return int(await answered(self._redis.get(CHANGES)) or 0)
 
-    async def tell_change(self) -> None:
+    async def drop_cached_keys(self) -> None:
         """Invalidates every process's cache of keys after a key was revoked or a person's role changed."""
         await answered(self._redis.incr(CHANGES))

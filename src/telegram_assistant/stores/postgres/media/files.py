@@ -1,4 +1,4 @@
-"""Files of posts: their metadata, the jobs that fetch them, and the event after the last file of a post is settled.
+"""Files of posts: their metadata, the jobs that fetch them, and the event that all files of a post are settled.
 
 A job belongs to an account, and an account to one process at a time, so a job needs no lease of its own. Settling a job twice
 changes nothing, because stored bytes are named by their hash.
@@ -12,7 +12,7 @@ from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, PostI
 from telegram_assistant.domain.media.files import MAX_ATTEMPTS, MediaFile, MediaSubscriber, SkipReason, Terms
 from telegram_assistant.errors import Busy
 from telegram_assistant.stores.postgres.database import SystemTransactions
-from telegram_assistant.stores.postgres.media.post_files import columns, tell_settled
+from telegram_assistant.stores.postgres.media.post_files import to_columns, write_settled_notices
 from telegram_assistant.telemetry.metrics import MEDIA_FILES
 
 
@@ -181,9 +181,9 @@ class MediaQueue:
     async def keep(self, posts: Sequence[tuple[PostId, int]], found: Sequence[FoundFile]) -> None:
         """Stores the files of these posts, with the number of files of each: queues wanted files, links known ones, deletes others."""
         async with self._transactions.begin() as connection:
-            await connection.execute(FORGET, *columns([(post_id.channel_id, post_id.message_id, files) for post_id, files in posts], 3))
-            await connection.execute(KEEP, *columns([_row(one) for one in found], 14))
-            await tell_settled(connection, [(one.channel_id, one.message_id, None) for one in {one.post_id for one in found}])
+            await connection.execute(FORGET, *to_columns([(post_id.channel_id, post_id.message_id, files) for post_id, files in posts], 3))
+            await connection.execute(KEEP, *to_columns([_row(one) for one in found], 14))
+            await write_settled_notices(connection, [(one.channel_id, one.message_id, None) for one in {one.post_id for one in found}])
 
     async def due(self, account_id: AccountId, *, most: int) -> tuple[MediaJob, ...]:
         """Jobs that are due: live posts before history, photos before other kinds."""
@@ -205,7 +205,7 @@ class MediaQueue:
         """Marks the file as stored, for this post and for every other post that waits for it."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(STORED, job.media_id, job.is_photo, sha256, size_bytes)
-            await tell_settled(connection, rows)
+            await write_settled_notices(connection, rows)
         MEDIA_FILES.labels("stored").inc(len(rows))
 
     async def fail(self, job: MediaJob, why: str) -> bool:
@@ -217,7 +217,7 @@ class MediaQueue:
             return False
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(GIVE_UP, job.channel_id, job.message_id, job.ordinal, job.media_id, why)
-            await tell_settled(connection, rows)
+            await write_settled_notices(connection, rows)
         MEDIA_FILES.labels("given_up").inc(len(rows))
         return True
 
@@ -226,7 +226,7 @@ class MediaQueue:
         await self._update(jobs, "error = $4, next_try_at = now() + make_interval(secs => $5)", why, seconds)
 
     async def _update(self, jobs: Iterable[MediaJob], change: str, *values: object) -> None:
-        keys = columns([(job.channel_id, job.message_id, job.ordinal) for job in jobs], 3)
+        keys = to_columns([(job.channel_id, job.message_id, job.ordinal) for job in jobs], 3)
         async with self._transactions.begin() as connection:
             await connection.execute(
                 f"""

@@ -1,4 +1,4 @@
-"""The files of a post as a tenant sees them, and the event after the last of them is settled."""
+"""The files of posts as a tenant sees them, and the event that all files of a post are settled: stored, skipped or given up."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from telegram_assistant.stores.postgres.delivery.notices import QueuedNotice, wr
 
 @dataclass(frozen=True, slots=True)
 class PostFile:
-    """A file of a post, as a tenant sees it."""
+    """A file of a post, as a tenant sees it. `sha256` names the stored bytes; None until they are stored."""
 
     post_id: PostId
     kind: MediaKind
@@ -25,8 +25,8 @@ class PostFile:
     sha256: str | None
 
 
-# Posts without a wanted file. Without a lane in the parameters, the lane of the post's outbox row counts.
-SETTLED = """
+# Those of the given posts whose files are all settled. A post given without a lane has the lane of its outbox row.
+SETTLED_POSTS = """
 SELECT p.channel_id, p.message_id, p.revision, max(m.settled_at) AS settled_at,
        array_agg(encode(m.sha256, 'hex') ORDER BY m.ordinal) FILTER (WHERE m.state = 'stored') AS media,
        coalesce(min(n.lane), (SELECT min(o.lane) FROM outbox o WHERE o.channel_id = p.channel_id AND o.message_id = p.message_id), 'bulk') AS lane
@@ -37,9 +37,9 @@ GROUP BY p.channel_id, p.message_id, p.revision HAVING bool_and(m.state <> 'want
 """
 
 
-async def tell_settled(connection: Connection, posts: Iterable[asyncpg.Record | tuple[object, ...]]) -> None:
-    """Writes `posts.vision.uploaded` for each of these posts (channel, message, lane) whose files are all settled."""
-    rows = await connection.fetch(SETTLED, *columns([tuple(one) for one in posts], 3))
+async def write_settled_notices(connection: Connection, posts: Iterable[asyncpg.Record | tuple[object, ...]]) -> None:
+    """Writes the notice `posts.vision.uploaded` for each of these posts (channel, message, lane) whose files are all settled."""
+    rows = await connection.fetch(SETTLED_POSTS, *to_columns([tuple(one) for one in posts], 3))
     notices = []
     for row in rows:
         post_id = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
@@ -55,7 +55,7 @@ async def tell_settled(connection: Connection, posts: Iterable[asyncpg.Record | 
         await write_notices(connection, notices)
 
 
-def columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
+def to_columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
     """Transposes rows into the columns that unnest() takes."""
     return [[row[place] for row in rows] for place in range(count)]
 
@@ -76,7 +76,7 @@ class PostMedia:
                 JOIN post_media m ON m.channel_id = w.channel_id AND m.message_id = w.message_id
                 ORDER BY m.channel_id, m.message_id, m.ordinal
                 """,
-                *columns([(one.channel_id, one.message_id) for one in post_ids], 2),
+                *to_columns([(one.channel_id, one.message_id) for one in post_ids], 2),
             )
         return tuple(
             PostFile(PostId(row["channel_id"], row["message_id"]), MediaKind(row["kind"]), MediaState(row["state"]), row["sha256"]) for row in rows

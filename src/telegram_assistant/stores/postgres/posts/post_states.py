@@ -30,7 +30,7 @@ class PostState:
 
     stored: StoredPost
     version: StateVersion
-    learnt: PostFacts
+    facts: PostFacts
 
     @property
     def is_shown(self) -> bool:
@@ -47,7 +47,7 @@ class PostStates:
         """The posts that exist, deleted ones included."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(LOAD, [one.channel_id for one in post_ids], [one.message_id for one in post_ids])
-        return {_id(row): PostState(stored_post(row), _version(row), _learnt(row["learnt"])) for row in rows}
+        return {_id(row): PostState(stored_post(row), _version(row), _facts(row["results"])) for row in rows}
 
     async def versions(self, post_ids: Sequence[PostId]) -> Mapping[PostId, StateVersion]:
         async with self._transactions.begin() as connection:
@@ -85,7 +85,7 @@ def _version(row: asyncpg.Record) -> StateVersion:
     return StateVersion(row["state_version"], tuple(row["made_at"] or ()))
 
 
-def _learnt(found: str | None) -> PostFacts:
+def _facts(found: str | None) -> PostFacts:
     rows: dict[str, Data] = json.loads(found) if found else {}
     titles = rows.get("crawl local", NOTHING).get("titles")
     return PostFacts(
@@ -100,14 +100,14 @@ _POST = "SELECT {columns} FROM posts WHERE channel_id = w.channel_id AND message
 
 # Enrichments of an earlier text are not used, but every row counts for the version.
 LOAD = f"""
-SELECT p.*, e.made_at, e.learnt FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+SELECT p.*, e.made_at, e.results FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL ({_POST.format(columns=f"{POST_COLUMNS}, state_version")}) p
 LEFT JOIN LATERAL (
     SELECT array_agg(made_at ORDER BY kind, tier) AS made_at,
            jsonb_object_agg(kind || ' ' || tier, CASE kind
                WHEN 'crawl' THEN jsonb_build_object('titles', jsonb_path_query_array(data, '$.pages[*].title'))
                WHEN 'vision' THEN data - 'files' ELSE data END)
-               FILTER (WHERE revision = p.revision OR kind = 'album') AS learnt
+               FILTER (WHERE revision = p.revision OR kind = 'album') AS results
     FROM post_enrichment WHERE channel_id = w.channel_id AND message_id = w.message_id
 ) e ON true
 """

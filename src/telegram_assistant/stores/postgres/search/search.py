@@ -58,10 +58,10 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The newest matches. `looked_to` is where the next search continues; None: there are no more."""
+    """The newest matches. `continues_at` is where the next search continues; None: there are no more."""
 
     found: tuple[Match, ...]
-    looked_to: SearchPosition | None
+    continues_at: SearchPosition | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ RETURNING true
 
 
 class RequestInProgress(Conflicting):
-    """The same request is being answered at this moment."""
+    """The same request is still in progress."""
 
     retry_after_seconds = 1.0
 
@@ -45,11 +45,11 @@ class Idempotency:
                 return None
             row = await connection.fetchrow("SELECT request, status, answer FROM idempotency_keys WHERE key = $1", key)
         if row is None:  # released a moment ago
-            raise RequestInProgress("the same request is being answered at this moment")
+            raise RequestInProgress("the same request is still in progress; try again in a moment")
         if row["request"] != request:
             raise Conflicting("this Idempotency-Key was used for another request; use a new one for each change")
         if row["status"] is None:
-            raise RequestInProgress("the same request is being answered at this moment")
+            raise RequestInProgress("the same request is still in progress; try again in a moment")
         return StoredResponse(row["status"], row["answer"])
 
     async def keep(self, key: str, answer: StoredResponse) -> None:

@@ -76,7 +76,7 @@ class KeyDirectory:
         if row is None:
             return None
         if row["is_suspended"]:
-            raise Forbidden(f"the tenant {row['tenant_name']} is suspended by the operator: {row['suspended_reason']}")
+            raise Forbidden(f"the tenant {row['tenant_name']} has been suspended by the operator: {row['suspended_reason']}")
         role = MemberRole(row["role"]) if row["role"] else None
         return Caller(
             tenant_id=TenantId(row["tenant_id"]),

@@ -7,8 +7,7 @@ from operator import itemgetter
 import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, TenantId
-from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, policy_among
-from telegram_assistant.domain.understanding.spending import Consent
+from telegram_assistant.domain.understanding.policy import AiPolicy, Allowed, Consent, policy_among
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 

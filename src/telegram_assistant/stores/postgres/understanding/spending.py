@@ -9,7 +9,16 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.domain.understanding.spending import Amount, Balance, Call, Outcome, SpendingBudget, UsageLine, split, who_can_pay
+from telegram_assistant.domain.understanding.spending import (
+    Amount,
+    Balance,
+    CallOutcome,
+    ProviderCall,
+    SpendingBudget,
+    UsageLine,
+    split_amount,
+    split_within_balances,
+)
 from telegram_assistant.stores.postgres.database import ApiTransactions, SystemTransactions
 
 THIS_MONTH = "date_trunc('month', now() AT TIME ZONE 'UTC')::date"
@@ -67,7 +76,7 @@ class QuestionLedger:
     def __init__(self, transactions: ApiTransactions) -> None:
         self._transactions = transactions
 
-    async def reserve(self, call: Call, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]:
+    async def reserve(self, call: ProviderCall, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]:
         """Reserves the highest price from the payer's budget. Empty if the payer cannot pay."""
         (payer,) = payers
         async with self._transactions.begin() as connection:
@@ -86,7 +95,7 @@ class QuestionLedger:
             )
         return {payer: highest} if is_reserved else {}
 
-    async def settle(self, call: Call, outcome: Outcome) -> None:
+    async def settle(self, call: ProviderCall, outcome: CallOutcome) -> None:
         """Like `Spending.settle`."""
         await self._settle(
             call.call_id,
@@ -114,12 +123,12 @@ class Spending:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def reserve(self, call: Call, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]:
+    async def reserve(self, call: ProviderCall, highest: Amount, payers: Sequence[TenantId], *, lifetime: timedelta) -> Mapping[TenantId, Amount]:
         """Reserves each payer's share of the highest price from its budget. Empty if nobody can pay."""
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(BALANCES, list(payers))
             known = {row["tenant_id"]: Balance(row["micro"], row["tokens"]) for row in rows}
-            owed = who_can_pay(highest, {payer: known.get(payer, NOTHING_LEFT) for payer in payers})
+            owed = split_within_balances(highest, {payer: known.get(payer, NOTHING_LEFT) for payer in payers})
             if owed:
                 await connection.execute(
                     RESERVE,
@@ -135,7 +144,7 @@ class Spending:
                 )
         return owed
 
-    async def settle(self, call: Call, outcome: Outcome) -> None:
+    async def settle(self, call: ProviderCall, outcome: CallOutcome) -> None:
         """Replaces the reserved price by the real one. Does nothing the second time, or after the reservation expired."""
         async with self._transactions.begin() as connection:
             reserved = await connection.fetch(
@@ -143,7 +152,7 @@ class Spending:
             )
             if not reserved:
                 return
-            owed = split(outcome.amount, [row["tenant_id"] for row in reserved])
+            owed = split_amount(outcome.amount, [row["tenant_id"] for row in reserved])
             back = sorted((row["tenant_id"], row["month"], owed[row["tenant_id"]], row["micro"], row["tokens"]) for row in reserved)
             await connection.execute(
                 GIVE_BACK,

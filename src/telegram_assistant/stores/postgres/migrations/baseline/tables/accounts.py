@@ -116,7 +116,7 @@ def login_attempts() -> None:
             'expired']))
         """
     )
-    system_table("login_attempts", "Logins in progress: a door asks, ingest answers.")
+    system_table("login_attempts", "Logins in progress: an interface asks, ingest answers.")
     op.execute("REVOKE SELECT, INSERT, UPDATE, DELETE ON login_attempts FROM tga_system")
     op.execute(
         """

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,11 +18,11 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
+from testkit.checkouts import CHECKOUT, copy_checkout
 from testkit.engines import free_port
 from testkit.factories import make_channel, make_page, make_post
 from tests.streams.conftest import until
 
-CHECKOUT = Path(__file__).parent.parent
 STAGES = (CHECKOUT / "docs/stages.md").read_text(encoding="utf-8")
 PROGRAM = CHECKOUT / "src/telegram_assistant"
 PAGES = [*CHECKOUT.glob("*.md"), *(CHECKOUT / "docs").rglob("*.md")]
@@ -66,9 +65,7 @@ def blocks(kind: str) -> list[str]:
 
 def new_stage(copy: Path) -> None:
     """The three steps of docs/stages.md, in a copy of the checkout."""
-    for folder in ("src", "tests", "bench", "testkit", "docs"):
-        shutil.copytree(CHECKOUT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(CHECKOUT / "pyproject.toml", copy)
+    copy_checkout(copy)
     code, test = blocks("python")
     (copy / "src/telegram_assistant/stages/urgency.py").write_text(code, encoding="utf-8")
     (copy / "tests/stages/test_urgency.py").write_text(test, encoding="utf-8")

@@ -67,7 +67,8 @@ BEFORE, AFTER = lines_of(TRY_IT.partition("The third one")[0]), lines_of(TRY_IT.
 async def shell(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shell]:
     folder = tmp_path_factory.mktemp("try-it")
     with simulator("demo", limits="telegram") as telegram:
-        async with scratch_database(environ, "tga_try_it") as own:
+        without_s3 = {name: value for name, value in environ.items() if not name.startswith("S3_")}
+        async with scratch_database(without_s3 | {"FILES_DIR": str(folder / "files")}, "tga_try_it") as own:
             own |= {"REDIS_URL": own["REDIS_URL"].removesuffix("/0") + "/13", "PARSER_SCHEDULER_INTERVAL_SEC": "5", "PATH": os.environ["PATH"]}
             own |= {f"{role}_PORT": str(free_port()) for role in ("INGEST", "WORKER", "API")}
             ports = {"8011": own["INGEST_PORT"], "8012": own["WORKER_PORT"], "8000": own["API_PORT"]}

@@ -1,18 +1,22 @@
 """The wire, with unmodified Telethon: transports, handshake, sessions, salts, clocks, containers, errors below the protocol."""
 
 import asyncio
+import hashlib
 import struct
 import time
 from typing import Any
 
+import cryptg
 import pytest
 from telethon import TelegramClient, errors
 from telethon.crypto import AuthKey
+from telethon.helpers import generate_key_data_from_nonce
 from telethon.network import ConnectionTcpAbridged, ConnectionTcpFull, ConnectionTcpIntermediate
 from telethon.sessions import StringSession
 from telethon.tl import functions, types
 
 from telegram_simulator.control.operations import Control
+from telegram_simulator.mtproto.handshake import Handshake
 from telegram_simulator.simulator import Simulator
 from tests.simulator.conftest import PHONE, MakeClient, session_for
 from tests.simulator.plain_client import PlainClient
@@ -30,6 +34,18 @@ async def test_a_handshake_makes_a_key_that_works(make_client: MakeClient) -> No
     assert not await client.is_user_authorized()
     await client.send_code_request("+79995550101")
     assert (await client.sign_in("+79995550101", "12345")).phone == "79995550101"
+
+
+def test_a_key_that_begins_with_zero_has_its_whole_length(sim: Simulator) -> None:
+    """One in 256 does. A shorter one would work until its session is stored and loaded again."""
+    made: list[bytes] = []
+    handshake = Handshake(sim.rsa_key, time.time, made.append, nonce=1, server_nonce=2, new_nonce=3, secret=1)
+    inner = bytes(types.ClientDHInnerData(nonce=1, server_nonce=2, retry_id=0, g_b=bytes([1]) * 255))
+    hashed = hashlib.sha1(inner, usedforsecurity=False).digest() + inner
+    encrypted = cryptg.encrypt_ige(hashed + bytes(-len(hashed) % 16), *generate_key_data_from_nonce(2, 3))
+    answer = handshake.answer(bytes(functions.SetClientDHParamsRequest(1, 2, encrypted)))
+    assert made == [bytes(1) + bytes([1]) * 255]
+    assert AuthKey(made[0]).calc_new_nonce_hash(3, 1).to_bytes(16, "little", signed=True) in answer
 
 
 async def test_a_session_string_is_all_that_is_needed(control: Control, make_client: MakeClient) -> None:

@@ -83,11 +83,12 @@ class Handshake:
         if not isinstance(inner, types.ClientDHInnerData):
             raise BadFrame
         shared = pow(int.from_bytes(inner.g_b, "big"), self.secret, DH_PRIME)
-        # Telethon hashes the key without its leading zero bytes; one in 256 handshakes would fail otherwise.
-        stripped = AuthKey(shared.to_bytes((shared.bit_length() + 7) // 8, "big"))
+        # Telethon hashes the key without its leading zero bytes, so one in 256 handshakes fails and is tried again, as with Telegram.
+        # With a shorter key it would succeed, but a stored session fills keys up to their length: it would not be known any more.
+        made = AuthKey(shared.to_bytes(KEY_BYTES, "big"))
         self.secret = 0
-        self.finish(stripped.key)
-        return types.DhGenOk(self.nonce, self.server_nonce, stripped.calc_new_nonce_hash(self.new_nonce, 1))
+        self.finish(made.key)
+        return types.DhGenOk(self.nonce, self.server_nonce, made.calc_new_nonce_hash(self.new_nonce, 1))
 
 
 def plain(body: bytes, msg_id: int) -> bytes:

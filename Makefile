@@ -4,7 +4,8 @@ BIN := .venv/bin
 UV_VERSION := 0.13.7
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" --python-version 3.12 pyproject.toml
 SERVERS_ENV := eval "$$(scripts/servers env)"
-JOBS := $(shell expr $$(nproc) + 1)  # tests wait for servers a third of the time
+JOBS := $(shell nproc)
+MORE_JOBS := $(shell expr $$(nproc) + 1)  # most tests wait for servers a third of the time
 
 .PHONY: help
 help:  ## show this list
@@ -55,7 +56,7 @@ generate: install  ## write the files that are generated from code (.env.example
 .PHONY: test
 test: install  ## all tests, in parallel, on the real servers
 	scripts/servers up
-	$(SERVERS_ENV) && scripts/suite tests $(BIN)/pytest -n $(JOBS) -m "not serial and not valkey"
+	$(SERVERS_ENV) && scripts/suite tests $(BIN)/pytest -n $(MORE_JOBS) -m "not serial and not valkey"
 	$(SERVERS_ENV) && scripts/suite serial $(BIN)/pytest -n $(JOBS) --dist loadfile -m serial
 
 .PHONY: test-llm

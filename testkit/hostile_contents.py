@@ -10,6 +10,7 @@ import random
 import struct
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from itertools import cycle, islice
 
 from PIL import Image
@@ -32,6 +33,7 @@ def _words(make: str) -> str:
     return " ".join(make.format(first=first, second=second) for first in LETTERS for second in LETTERS)[:LENGTH]
 
 
+@cache
 def texts() -> dict[str, str]:
     """One post each, as long as Telegram lets it be."""
     return {
@@ -62,6 +64,7 @@ def texts() -> dict[str, str]:
     }
 
 
+@cache
 def edits() -> dict[str, tuple[str, str]]:
     """Before and after."""
     numbered = [f"w{number}" for number in range(800)]
@@ -79,6 +82,7 @@ def edits() -> dict[str, tuple[str, str]]:
     }
 
 
+@cache
 def pages() -> dict[str, bytes]:
     """Bodies of pages; those that begin with the two bytes of gzip are sent as packed."""
     return {
@@ -100,6 +104,7 @@ def pages() -> dict[str, bytes]:
     }
 
 
+@cache
 def robots() -> dict[str, bytes]:
     """Files robots.txt, packed where they are large."""
     many = "\n".join(["User-agent: *", *(f"Disallow: /{number}/*a*b*c$" for number in range(120_000))])
@@ -115,6 +120,7 @@ def robots() -> dict[str, bytes]:
     }
 
 
+@cache
 def pictures() -> dict[str, bytes]:
     """Files that say they are pictures."""
     return {
@@ -129,6 +135,7 @@ def pictures() -> dict[str, bytes]:
     }
 
 
+@cache
 def lists() -> dict[str, str]:
     """Lists of channels, as feed readers write them."""
     return {
@@ -138,6 +145,7 @@ def lists() -> dict[str, str]:
     }
 
 
+@cache
 def bodies() -> dict[str, bytes]:
     """Requests to follow channels."""
     wishes: dict[str, object] = {

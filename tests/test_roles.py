@@ -49,6 +49,13 @@ async def test_one_role_can_run_alone(database: dict[str, str]) -> None:
             await client.get(running.url("api", "/health"))
 
 
+async def until_jobs_on(running: Program, role: RoleName) -> None:
+    """A job appears once it has begun."""
+    async with asyncio.timeout(60):
+        while not {"job make_partitions", "job settle_lost_calls"} <= await jobs_on(running, role):
+            await asyncio.sleep(0.1)
+
+
 async def jobs_on(running: Program, role: RoleName) -> set[str]:
     """The periodic jobs on a role's page of health."""
     await running.until_ready(role)
@@ -74,7 +81,7 @@ async def test_the_api_alone_answers_with_the_login_of_requests_and_nothing_else
 async def test_periodic_jobs_run_in_the_worker_where_requests_have_a_login_of_their_own(database: dict[str, str]) -> None:
     async with program(database, "--roles", "worker,api") as running:
         assert await jobs_on(running, RoleName.API) == set()
-        assert {"job make_partitions", "job settle_lost_calls"} <= await jobs_on(running, RoleName.WORKER)
+        await until_jobs_on(running, RoleName.WORKER)
 
 
 async def test_one_login_does_everything_for_one_person_and_the_api_runs_the_jobs(empty_database: dict[str, str], worker: str) -> None:
@@ -91,7 +98,7 @@ async def test_one_login_does_everything_for_one_person_and_the_api_runs_the_job
             for role in RoleName:
                 await running.until_ready(role)
             assert await jobs_on(running, RoleName.WORKER) == set()
-            assert {"job make_partitions", "job settle_lost_calls"} <= await jobs_on(running, RoleName.API)
+            await until_jobs_on(running, RoleName.API)
     finally:
         admin = await asyncpg.connect(empty_database["DATABASE_ADMIN_URL"])
         await admin.execute(f"DROP ROLE IF EXISTS {name}")

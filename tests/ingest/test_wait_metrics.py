@@ -113,4 +113,4 @@ async def test_a_preview_is_tried_again_and_counts_its_retries(window: Window, c
     sim.faults.web_status = 0
     await polling
     assert await window.stored(channel.channel_id) == truth(channel)
-    assert counted("parser_retries_total", reason="network") - retries == 1
+    assert counted("parser_retries_total", reason="network") - retries == sim.counters.web_requests - asked - 1 >= 1

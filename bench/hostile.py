@@ -32,7 +32,7 @@ async def run(seconds: float) -> dict[str, object]:
         places = {"FILES_DIR": str(folder / "files"), "VECTORS_DIR": str(folder / "vectors")}
         environ = {**os.environ, **UNLIMITED, **servers, **ports, **places}
         found = await measure(environ, folder, seconds=seconds)
-    return {"bench": "hostile", "contents": contents.counted(), **asdict(found), "held": found.held}
+    return {"bench": "hostile", "contents": contents.counted(), **asdict(found)}
 
 
 def main() -> None:

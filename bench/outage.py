@@ -43,7 +43,7 @@ PATIENCE_SECONDS = 1200.0
 LOOK_SECONDS = 0.25
 ABSURD_SECONDS = 60.0
 LIMITS = (
-    *at_most(0, "not_passed", "late_news", "without_tags", "not_paid", "paid_twice", "dead_letters"),
+    *at_most(0, "not_passed", "late_news", "without_local_tags", "without_provider_tags", "not_paid", "paid_twice", "dead_letters"),
     *at_most(ABSURD_SECONDS, "slowest_s"),
 )
 """How late posts were depends on the machine, and is for whoever reads it, unless it is absurd."""
@@ -194,7 +194,8 @@ def lacking(result: dict[str, Any]) -> dict[str, int]:
     return {
         "not_passed": news - result["passed"],
         "late_news": news - result["news_before_history"],
-        "without_tags": 2 * everything - result["local_tags"] - result["provider_tags"],
+        "without_local_tags": everything - result["local_tags"],
+        "without_provider_tags": everything - result["provider_tags"],
         "not_paid": abs(everything - result["paid"]),
     }
 

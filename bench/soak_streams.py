@@ -192,7 +192,7 @@ def judged(result: dict[str, Any]) -> dict[str, float]:
     return {
         "memory_growth_percent": result["memory_slope_percent_per_10_min"] if result["seconds"] >= 3600 else 0.0,
         "tasks_gained": result["tasks_last"] - result["tasks_middle"],
-        "tasks_ratio": round(result["tasks_most"] / result["tasks_middle"], 3),
+        "tasks_ratio": result["tasks_most"] / result["tasks_middle"],
     }
 
 

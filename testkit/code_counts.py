@@ -10,7 +10,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-CHECKOUT = Path(__file__).parent.parent
+from testkit.checkouts import CHECKOUT
+
 PROGRAM = "src/telegram_assistant"
 AVOIDED_IN_CLASSES = frozenset(
     [

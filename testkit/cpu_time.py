@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def cpu_seconds(*, at_most: float) -> Iterator[None]:
+def cpu_limit(seconds: float) -> Iterator[None]:
     """Fail if what runs inside keeps this process's CPUs busy for longer."""
     began = time.process_time()
     yield
     spent = time.process_time() - began
-    assert spent <= at_most, f"{spent:.2f} s of CPU time instead of at most {at_most} s"
+    assert spent <= seconds, f"{spent:.2f} s of CPU time instead of at most {seconds} s"

@@ -33,7 +33,6 @@ READING_EVERY = 10
 SETTLED_SECONDS = 120.0
 FINISHING_SECONDS = 30.0
 STARTING_SECONDS = 60.0
-BAR_RATIO, BAR_MEMORY = 2.0, 1.1
 UNLIMITED = {"API_REQUESTS_PER_MINUTE": "100000", "API_REQUESTS_AT_ONCE": "100000", "CRAWL_SITE_INTERVAL_SECONDS": "0", "LOG_LEVEL": "warning"}
 
 ON_THEIR_WAY = "SELECT count(*) FROM outbox"
@@ -88,10 +87,6 @@ class Figures:
     seconds: float
     settled_s: tuple[float, ...]
     left: int
-
-    @property
-    def held(self) -> bool:
-        return self.probe_ratio <= BAR_RATIO and not self.answers_503 and self.memory_ratio <= BAR_MEMORY
 
 
 @contextmanager

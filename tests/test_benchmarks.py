@@ -1,13 +1,12 @@
 """Benchmarks say what is wrong, and fail."""
 
 import re
-from pathlib import Path
 
 import pytest
 
+from testkit.checkouts import CHECKOUT
 from testkit.harness import Limit, arguments, at_least, at_most, finish
 
-CHECKOUT = Path(__file__).parent.parent
 RESULT = {"ratio": 0.5, "lost": ["a post"], "text": {"recall": 0.97}}
 
 

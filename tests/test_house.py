@@ -3,11 +3,10 @@
 import ast
 import re
 import tomllib
-from pathlib import Path
 
 from testkit import code_counts
+from testkit.checkouts import CHECKOUT
 
-CHECKOUT = Path(__file__).parent.parent
 CODE = [file for folder in ("src", "tests", "bench", "testkit", "deploy") for file in (CHECKOUT / folder).rglob("*.py")] + [
     CHECKOUT / "scripts/servers",
     CHECKOUT / "scripts/generate",

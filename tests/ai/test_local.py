@@ -18,7 +18,7 @@ from telegram_assistant.domain.understanding.policy import PostSort
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary, tag_in
 from telegram_assistant.errors import Rejected
 from telegram_assistant.settings import AiSettings, read_group
-from testkit.cpu_time import cpu_seconds
+from testkit.cpu_time import cpu_limit
 from testkit.models import MINILM
 
 RUSSIAN = "Центральный банк повысил ставку. Решение банка о ставке объяснила Эльвира Набиуллина в Москве. #Экономика"
@@ -223,5 +223,5 @@ async def test_words_that_were_made_to_keep_the_dictionary_busy_take_little_time
     letters = [chr(ord("а") + number) for number in range(32)]
     strange = " ".join(f"Пере{first}{second}архи{second}" for first in letters for second in letters)[:4096]
     for text in ("Пере" + "пере" * 1000, strange, "Ж" + "ж" * 4095):
-        with cpu_seconds(at_most=0.25):
+        with cpu_limit(0.25):
             await read_locally(tmp_path, text, vocabulary)

@@ -9,7 +9,7 @@ from telegram_assistant.api.problems import MAX_ERRORS
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.settings import Settings
 from testkit.api_clients import asked, key_of, problem_of
-from testkit.cpu_time import cpu_seconds
+from testkit.cpu_time import cpu_limit
 from tests.conftest import Admin
 
 FOLLOW = {"references": ["@some_channel"]}
@@ -77,7 +77,7 @@ async def test_every_refusal_is_a_problem_in_words(client: httpx.AsyncClient, ke
     ids=["many unknown fields", "many wrong items", "more mistakes than are told", "a long name", "a long value"],
 )
 async def test_a_hostile_body_gets_a_small_answer_at_once(client: httpx.AsyncClient, key: dict[str, str], body: dict[str, object]) -> None:
-    with cpu_seconds(at_most=1):
+    with cpu_limit(1):
         refused = await client.post("/api/v1/channels", headers=key, json=body)
     assert problem_of(refused)[0] == 422
     assert len(refused.content) < 10_000
@@ -87,7 +87,7 @@ async def test_a_hostile_body_gets_a_small_answer_at_once(client: httpx.AsyncCli
 async def test_a_body_of_too_many_values_is_not_parsed(client: httpx.AsyncClient, key: dict[str, str]) -> None:
     headers = {**key, "Content-Type": "application/json"}
     for body in (b"[" * 500_000, b'{"references": [' + b"0," * 300_000 + b"0]}", b'{"a":' * 150_000):
-        with cpu_seconds(at_most=0.5):
+        with cpu_limit(0.5):
             refused = await client.post("/api/v1/channels", headers=headers, content=body)
         assert problem_of(refused) == (413, "The body may have at most 20000 values. Send several requests.")
 

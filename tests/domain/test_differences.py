@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from telegram_assistant.domain.posts.differences import MAX_CHANGES, Difference, Piece, PieceChange, difference, pieces_of, replacement
-from testkit.cpu_time import cpu_seconds
+from testkit.cpu_time import cpu_limit
 
 texts = st.text(st.sampled_from("аб вг.12\n🔥é"), max_size=60)
 MAX_SECONDS = 0.3
@@ -81,6 +81,6 @@ def test_an_edit_of_every_other_word_counts_as_a_replacement() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_whatever_the_texts_are_comparing_them_takes_no_time(name: str) -> None:
     before, after = HOSTILE[name]
-    with cpu_seconds(at_most=MAX_SECONDS):
+    with cpu_limit(MAX_SECONDS):
         pieces = compared(before, after)
     assert "".join(piece.text for piece in pieces if piece.change is not PieceChange.REMOVED) == after

@@ -9,7 +9,7 @@ from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.search.facets import Counted, Facet, facets_of
 from telegram_assistant.domain.search.fusion import fuse_rankings
 from telegram_assistant.domain.search.snippets import LENGTH, snippet_of
-from testkit.cpu_time import cpu_seconds
+from testkit.cpu_time import cpu_limit
 
 
 def test_what_both_rankings_know_comes_first() -> None:
@@ -61,6 +61,6 @@ def test_facets_count_the_most_frequent_first_and_days_newest_first() -> None:
 
 
 def test_a_text_of_nothing_but_marked_words_takes_no_time() -> None:
-    with cpu_seconds(at_most=0.2):
+    with cpu_limit(0.2):
         found = snippet_of("[снег] " * 2000, begins="[", ends="]")
     assert found.marks

@@ -14,7 +14,7 @@ from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
-from testkit.cpu_time import cpu_seconds
+from testkit.cpu_time import cpu_limit
 from testkit.factories import World, make_page, make_post
 from tests.conftest import Admin
 
@@ -95,7 +95,7 @@ async def test_an_edit_between_hostile_texts_costs_a_reader_nothing(system: Syst
     post_id = await land(system, channel_id, "а " * 2000)
     for number in range(10):
         await land(system, channel_id, f"{number} " + "б а " * 1000)
-    with cpu_seconds(at_most=1):
+    with cpu_limit(1):
         told = await versions_of(post_id, stores=world.stores_a)
         page = await quiet_changes(told[0].version.seen_at - timedelta(days=1), stores=world.stores_a)
     assert len(told) == len(page.changes) + 1 == 11

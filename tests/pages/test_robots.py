@@ -9,7 +9,7 @@ import pytest
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.pages.fetching import PageFetcher
 from telegram_assistant.pages.robots import MAX_FILE_BYTES, SITE_BYTES, TTL_AFTER_FAILURE_SECONDS, TTL_SECONDS, Robots
-from testkit.cpu_time import cpu_seconds
+from testkit.cpu_time import cpu_limit
 from testkit.web import OUTSIDE, Web, answer, redirect
 
 
@@ -116,7 +116,7 @@ def hostile(count: int) -> bytes:
 async def test_three_megabytes_of_rules_cost_this_process_neither_time_nor_memory(web: Web, robots: Robots) -> None:
     web.outside.pages["/robots.txt"] = hostile(120_000)
     await allowed(robots, web, "/")
-    with cpu_seconds(at_most=0.2):
+    with cpu_limit(0.2):
         await allowed(robots, web, "/1/abc")
     assert robots.cached_bytes <= MAX_FILE_BYTES + SITE_BYTES
 

@@ -22,7 +22,7 @@ from telegram_simulator.world.demo.timeline import Act
 from telegram_simulator.world.demo.wording import drawn, said
 from telegram_simulator.world.post import Photo, Service
 from telegram_simulator.world.world import World
-from testkit.cpu_time import cpu_seconds
+from testkit.cpu_time import cpu_limit
 
 NOW = 1_794_700_000
 
@@ -86,7 +86,7 @@ def test_history_is_two_weeks_long_in_order_and_never_in_the_future(demo: Demo) 
 
 def test_two_weeks_are_planned_within_two_seconds_of_work() -> None:
     packs()
-    with cpu_seconds(at_most=2):
+    with cpu_limit(2):
         Demo(seed=3, present=NOW, clock=lambda: NOW)
 
 

@@ -169,7 +169,7 @@ def _match(row: asyncpg.Record) -> Match:
 
 
 TAG_NAMES = """
-SELECT vectors_are_complete(), tag, CASE WHEN hidden THEN NULL ELSE coalesce(shown_as, tag) END AS name
+SELECT vectors_are_complete(), tag, CASE WHEN hidden THEN NULL ELSE coalesce(nullif(shown_as, ''), tag) END AS name
 FROM (VALUES (1)) AS one LEFT JOIN tenant_tags ON TRUE
 """
 

@@ -14,8 +14,12 @@ from redis.asyncio import Redis
 
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostTagged
+from telegram_assistant.settings import DatabaseLogin, read_settings
+from telegram_assistant.stores.postgres.database import open_pool
+from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
+from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.postgres.stores import system_stores
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
 from testkit.checkouts import CHECKOUT, copy_checkout
@@ -87,23 +91,28 @@ async def test_the_stage_of_the_documentation_passes_the_checks_of_this_reposito
 
 
 async def test_the_stage_of_the_documentation_is_built_verbatim_tested_and_run(
-    database: dict[str, str], system: SystemStores, tmp_path: Path
+    database: dict[str, str], empty_database: dict[str, str], tmp_path: Path
 ) -> None:
+    """In a database of its own: the worker would first deliver every post that other tests have landed."""
     new_stage(tmp_path)
-    port = free_port()
-    environ = {**os.environ, **database, "PYTHONPATH": f"{tmp_path / 'src'}:{tmp_path}", "WORKER_PORT": str(port), "PYTEST_XDIST_WORKER": "docs"}
+    port, own = free_port(), {**empty_database, "REDIS_URL": database["REDIS_URL"]}
+    environ = {**os.environ, **own, "PYTHONPATH": f"{tmp_path / 'src'}:{tmp_path}", "WORKER_PORT": str(port), "PYTEST_XDIST_WORKER": "docs"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "tests/stages/test_urgency.py"]
     tested = await asyncio.to_thread(subprocess.run, command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
     assert tested.returncode == 0, tested.stdout + tested.stderr
 
-    redis = Redis.from_url(database["REDIS_URL"])
+    redis = Redis.from_url(own["REDIS_URL"])
     await redis.flushdb()
-    channel_id = await make_channel(system)
-    await system.landing.land(make_page(make_post(channel_id=channel_id, text="Срочно: снег")), Claim(channel_id, 0))
+    installation = read_settings(own).database
+    await migrate(installation, tell=lambda _: None)
+    async with open_pool(installation, DatabaseLogin.SYSTEM) as pool:
+        system = system_stores(pool, Wakeup())
+        channel_id = await make_channel(system)
+        await system.landing.land(make_page(make_post(channel_id=channel_id, text="Срочно: снег")), Claim(channel_id, 0))
     worker = await asyncio.create_subprocess_exec(sys.executable, "-m", "telegram_assistant", "run", "--roles", "worker", env=environ, cwd=tmp_path)
     try:
-        await until(lambda: told(redis, channel_id), seconds=60)
-        await until(lambda: shown(port), seconds=60)
+        await until(lambda: told(redis, channel_id), seconds=120)
+        await until(lambda: shown(port), seconds=120)
     finally:
         worker.send_signal(signal.SIGTERM)
         assert await worker.wait() == 0

@@ -35,12 +35,12 @@ PRICES = 'as_of = 2026-11-01\nunit = "RUB"\n[gigachat."*"]\nreceived = 1\n[opena
 
 
 def drawn(words: str = "", *, form: str = "JPEG", size: tuple[int, int] = (640, 400)) -> bytes:
-    """A picture that no other test shows, with words above it."""
+    """A picture that resembles no other test's, with words above it."""
     image = Image.new("RGB", size, "white")
     pen = ImageDraw.Draw(image)
     hand = random.Random(fresh_number())
-    for _ in range(12):
-        x, y = hand.randrange(size[0]), 130 + hand.randrange(size[1])
+    for _ in range(60):
+        x, y = hand.randrange(size[0]), min(130, size[1] // 3) + hand.randrange(size[1])
         pen.rectangle((x, y, x + 90, y + 50), fill=hand.choice(("orange", "gray", "black", "teal")))
     pen.text((40, 40), words, fill="black", font=ImageFont.load_default(40))
     written = io.BytesIO()
@@ -128,10 +128,17 @@ async def looking_at(database: dict[str, str], folder: Path, **variables: str) -
     """Without variables: one provider, at which only what comes out costs, a micro-unit for each token."""
     prices = folder / "prices.toml"
     prices.write_text(PRICES, encoding="utf-8")
-    admin = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
-    async with fake_server() as server:
+    async with fake_server() as server, connected(database["DATABASE_ADMIN_URL"]) as admin:
         asked = variables or server.gigachat(GIGACHAT_STREAMS="10")
         known = {**database, "S3_ENDPOINT": "", "FILES_DIR": str(folder / "files"), "AI_PRICES_FILE": str(prices), **asked}
         async with assemble(read_settings(known)) as app:
             yield Looking(app, server, admin, folder)
-    await admin.close()
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[Admin]:
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()

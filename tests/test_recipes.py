@@ -11,14 +11,14 @@ from testkit.checkouts import copy_checkout, insert
 PACKAGE = "src/telegram_assistant"
 NEW_FILES = {
     # a table
-    f"{PACKAGE}/stores/postgres/migrations/versions/0034_notes.py": '''"""Notes of tenants."""
+    f"{PACKAGE}/stores/postgres/migrations/versions/0036_notes.py": '''"""Notes of tenants."""
 
 from alembic import op
 
 from telegram_assistant.stores.postgres.migrations.classes import tenant_table
 
-revision = "0034"
-down_revision = "0033"
+revision = "0036"
+down_revision = "0035"
 
 
 def upgrade() -> None:
@@ -56,12 +56,17 @@ class Notes:
     # an endpoint
     f"{PACKAGE}/features/notes.py": '''"""Notes of a tenant."""
 
+from telegram_assistant.errors import Missing
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 
 async def list_notes(*, stores: TenantStores) -> tuple[str, ...]:
-    """Returns all notes."""
-    return await stores.notes.all()
+    """Returns all notes. Raises Missing if there is none."""
+    notes = await stores.notes.all()
+    if not notes:
+        raise Missing(Reason("notes_missing", "you have written no notes"))
+    return notes
 ''',
     f"{PACKAGE}/api/endpoints/notes.py": '''"""Notes."""
 
@@ -144,9 +149,11 @@ GUARDS = {
     "tests/api/test_tenancy.py::test_every_endpoint_has_its_case",
     "tests/events/test_events.py::test_an_event_is_written_as_the_golden_file_of_its_version_says[posts.noted]",
     "tests/cli/test_json.py::test_every_command_that_prints_data_has_the_option",
+    "tests/test_translation.py::test_the_catalogue_holds_the_reasons_of_the_source",
 }
 """What fails until the rest of the recipe is done."""
 MORE_TESTS = (
+    "tests/test_translation.py::test_every_reason_is_translated_with_the_same_parameters",
     "tests/test_notes.py",
     "tests/stores/postgres/test_isolation.py::test_the_catalogue_has_nothing_to_complain_about",
     "tests/stores/postgres/test_isolation.py::test_every_store_method_shows_each_tenant_its_own_channels[notes.all]",
@@ -158,12 +165,14 @@ CASE = """async def _notes(stores: TenantStores, world: World) -> set[ChannelId]
 
 
 """
+NEW_REASON = '#. notes_missing\n#: features/notes.py\nmsgid "you have written no notes"\nmsgstr "вы не написали ни одной заметки"\n\n'
 TESTED_LINES = [
     ("tests/stores/postgres/cases.py", "METHODS: dict", CASE),
     ("tests/stores/postgres/cases.py", '    "feed.newest"', '    "notes.write": _notes,\n    "notes.all": _notes,\n'),
     ("tests/api/cases.py", '    "list_channels": Case()', '    "list_notes": Case(),\n'),
     ("tests/cli/test_json.py", '    "keys list"', '    "notes": "list_notes",\n'),
     ("testkit/schema_diagram.py", '        "quotas",', '        "notes",\n'),
+    (f"{PACKAGE}/translations/ru/LC_MESSAGES/reasons.po", "#. dead_letter_unknown", NEW_REASON),
 ]
 TESTED_FILES = {
     "tests/events/golden/posts.noted.v1.json": None,
@@ -232,6 +241,6 @@ async def test_every_recipe_leads_to_the_end_and_what_is_left_out_is_missed(empt
     assert (await copy.run("-m", "testkit.schema_diagram")).returncode == 0
     assert await copy.failures(*GUARDS, *MORE_TESTS) == set()
     printed = await copy.run("-m", "telegram_assistant", "notes", "--json")
-    assert '"items": []' in printed.stdout, printed.stderr
+    assert "you have written no notes" in printed.stderr
     assert (await copy.run("scripts/generate")).returncode == 0
     assert "# NOTES_TITLE=Notes" in (copy.folder / ".env.example").read_text(encoding="utf-8")

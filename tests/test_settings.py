@@ -25,6 +25,8 @@ EXAMPLES = {
     "PREVIEWS_URL": "http://127.0.0.1:8446",
     "QDRANT_URL": "http://127.0.0.1:6333",
     "API_CORS_ORIGINS": "https://desk.example",
+    "BASE_URL": "https://news.example",
+    "TRUSTED_PROXIES": "10.0.0.0/8",
     "CRAWL_ALLOW": "example.org",
     "CRAWL_DENY": "example.org",
     "CRAWLER_ADDRESS": "127.0.0.1:8013",

@@ -14,6 +14,7 @@ import asyncpg
 from telegram_assistant.assembly import assemble
 from telegram_assistant.errors import Busy, CannotStart, Rejected
 from telegram_assistant.events import Event, PostEnriched, PostParsed, PostTagged
+from telegram_assistant.reasons import quote
 from telegram_assistant.settings import TelemetrySettings, read_settings
 from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.streams.runner import Options
@@ -44,7 +45,7 @@ class Effects:
         try:
             await self._pool.execute(EFFECT, stage_name, [event.post_id for event in events], [event.revision for event in events], timeout=5)
         except (OSError, TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError) as error:
-            raise Busy(f"no database: {type(error).__name__}", retry_after_seconds=0.2) from error
+            raise Busy(quote(f"no database: {type(error).__name__}"), retry_after_seconds=0.2) from error
 
 
 @stage(consumes=PostParsed, emits=PostTagged, concurrency=16, timeout_seconds=10, backoff_seconds=0.1)
@@ -54,7 +55,7 @@ async def chaos_tagging(event: PostParsed, *, posts: Posts, effects: Effects) ->
     if text == "deadly":
         os.kill(os.getpid(), signal.SIGKILL)
     if text == "rejected":
-        raise Rejected("it says so")
+        raise Rejected(quote("it says so"))
     if text == "failing":
         raise RuntimeError("it says so")
     await asyncio.sleep(3.0 if text == "slow" else 0.002)

@@ -17,11 +17,12 @@ from telegram_assistant.ai.providers import ConfiguredProvider, open_sources
 from telegram_assistant.ai.single_flight import SingleFlight
 from telegram_assistant.ai.tenant_questions import RecentResults, TenantQuestions
 from telegram_assistant.ai.vectors import VectorMaker
-from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.media.files import MediaRules
 from telegram_assistant.domain.understanding.crawling import CrawlRules
 from telegram_assistant.domain.understanding.policy import ModelTask, Urgency
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.features.thumbnails import Thumbnails
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.opening import name_of, opened_graph
 from telegram_assistant.graph.store import Graph
@@ -31,6 +32,7 @@ from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Renderer
 from telegram_assistant.pages.robots import Robots
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import CrawlSettings, DatabaseLogin, DatabaseSettings, EmbeddingSource, FilesSettings, Settings
 from telegram_assistant.stores.files import Files, open_files
 from telegram_assistant.stores.postgres.database import Pool, open_pool
@@ -40,10 +42,12 @@ from telegram_assistant.stores.postgres.schema import require_schema
 from telegram_assistant.stores.postgres.stores import (
     ApiStores,
     IngestStores,
+    PersonStores,
     SystemStores,
     TenantStores,
     api_stores,
     ingest_stores,
+    person_stores,
     system_stores,
     tenant_stores,
 )
@@ -69,6 +73,7 @@ class ApiApp:
     instance: str
     """`HOSTNAME#xxxx`, different for every start. The value of locks and the name of consumers."""
     tenant: Callable[[TenantId], TenantStores]
+    person: Callable[[TenantId, UserId], PersonStores]
     api: ApiStores
     redis: Redis
     questions: TenantQuestions
@@ -76,6 +81,11 @@ class ApiApp:
     """None if vectors are off, or this process does not use them."""
     graph: Graph | None
     """None if the graph is off, or this process does not use it."""
+    files: Files | None
+    """None if no store for media is configured; then no media are stored."""
+    picture_readers: PictureReaders
+    thumbnails: Thumbnails | None
+    """None without a store for media."""
     probes: Mapping[str, Probe]
 
 
@@ -86,8 +96,6 @@ class App(ApiApp):
     system: SystemStores
     ingest: IngestStores | None
     """None if this process does not use accounts."""
-    files: Files | None
-    """None if no store for media is configured; then no media are stored."""
     media_rules: MediaRules
     gate: Gate
     """Every call to a model goes through it."""
@@ -152,31 +160,33 @@ async def assemble(
         bell = await stack.enter_async_context(open_wakeup(settings.database))
         system = system_stores(clients.pools[DatabaseLogin.SYSTEM], bell)
         await system.vocabularies.seed(packaged_vocabulary())
-        files, rules = _files(settings.files)
+        files = api_app.files
+        rules = MediaRules(has_place=files is not None, max_bytes=settings.files.max_bytes, quota_bytes=settings.files.quota_bytes)
         readers = Readers()
         stack.push_async_callback(readers.close)
         guard = guard or Guard()
         page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, api_app.redis, guard=guard, readers=readers))
-        picture_readers = PictureReaders()
-        stack.push_async_callback(picture_readers.close)
         gate = await stack.enter_async_context(open_gate(clients.models, settings, system=system, redis=api_app.redis))
         tagger = Tagger(gate, system.enrichments, system.vocabularies)
-        picture_analyzer = PictureAnalyzer(system.ai_policies, system.enrichments, system.media_results, files, picture_readers, gate)
+        picture_analyzer = PictureAnalyzer(system.ai_policies, system.enrichments, system.media_results, files, api_app.picture_readers, gate)
         index = None if vectors is None else VectorIndex(vectors, gate=gate, states=system.post_states)
         graph_index = None if api_app.graph is None else GraphIndex(api_app.graph, states=system.post_states)
         yield App(
             settings=settings,
             instance=api_app.instance,
             tenant=api_app.tenant,
+            person=api_app.person,
             api=api_app.api,
             redis=api_app.redis,
             questions=api_app.questions,
             meaning_search=api_app.meaning_search,
             graph=api_app.graph,
+            files=files,
+            picture_readers=api_app.picture_readers,
+            thumbnails=api_app.thumbnails,
             probes={**api_app.probes, "postgres": system.tenants.answers},
             system=system,
             ingest=ingest_stores(clients.pools[DatabaseLogin.INGEST]) if with_accounts else None,
-            files=files,
             media_rules=rules,
             gate=gate,
             tagger=tagger,
@@ -240,25 +250,36 @@ async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients,
     pool, redis = clients.pools[DatabaseLogin.API], clients.redis
     api, tenant = api_stores(pool), partial(tenant_stores, pool)
     questions = await stack.enter_async_context(open_questions(clients.models, settings, api=api, tenant=tenant, redis=redis))
+    files, picture_readers = _open_files(settings.files), PictureReaders()
+    stack.push_async_callback(picture_readers.close)
+    thumbnails = None if files is None else Thumbnails(files, picture_readers)
+    if thumbnails is not None:
+        stack.push_async_callback(thumbnails.close)
     return ApiApp(
         settings=settings,
         instance=clients.instance,
         tenant=tenant,
+        person=partial(person_stores, pool),
         api=api,
         redis=redis,
         questions=questions,
         meaning_search=None if searchable is None else MeaningSearch(searchable, questions=questions),
         graph=clients.graph,
+        files=files,
+        picture_readers=picture_readers,
+        thumbnails=thumbnails,
         probes={"postgres": api.key_directory.answers, "redis": redis.ping},
     )
 
 
-def _files(settings: FilesSettings) -> tuple[Files | None, MediaRules]:
+def _open_files(settings: FilesSettings) -> Files | None:
     try:
-        files = open_files(settings)
+        return open_files(settings)
     except ValueError as error:
-        raise CannotStart(f"the store for files cannot be used: {error}", remedy="Correct it; `tga doctor` says more") from error
-    return files, MediaRules(has_place=files is not None, max_bytes=settings.max_bytes, quota_bytes=settings.quota_bytes)
+        raise CannotStart(
+            Reason("file_store_unusable", "the store for files cannot be used: {error}", error=str(error)),
+            remedy=Reason("correct_file_store", "Correct S3_ENDPOINT or FILES_DIR; `tga doctor` says more"),
+        ) from error
 
 
 def crawl_rules(settings: CrawlSettings) -> CrawlRules:

@@ -53,7 +53,8 @@ async def sweep_media(app: App, now: datetime) -> str:
     if app.files is None:
         return "no place for files is set"
     swept = await media.sweep(files=app.files, upkeep=app.system.media_upkeep, now=now)
-    return f"of {swept.files} files {swept.orphans} were unknown, {swept.unused} unused; {swept.missing} were missing"
+    found = f"of {swept.files} files {swept.orphans} were unknown, {swept.unused} unused; {swept.missing} were missing"
+    return f"{found}; {swept.thumbnails} thumbnails without a file"
 
 
 async def forget_notices(app: App, _now: datetime) -> str:

@@ -9,21 +9,27 @@
     │   ├── Missing     it does not exist for this caller
     │   ├── Forbidden   the caller may not do this
     │   └── Conflicting the current state does not allow it
+    │       └── MediaUnavailable  a file of a post cannot be shown now; its `why` says what is the matter
     ├── Unreadable      a linked page cannot be read; the post goes on without it
     ├── LeaseLost       stop: another process owns this work now; the work in hand must not be written
     ├── AccountRefused  Telegram does not accept the login any more; a person must look at the account
     ├── UnknownMarkup   a public preview has markup that this version does not know; an update may
+    ├── NoThumbnail     a picture cannot be made smaller; a page shows a tile in its place
     ├── ProviderFailed  an AI provider gave no usable answer; another provider, or the local result, replaces it
     ├── SettingsError   the environment does not make sense; every problem is listed at once
-    └── CannotStart     a role cannot start; the text says why and what to do
+    └── CannotStart     a role cannot start; the reason says why and what to do
         └── InUse       another process has what only one may have
 
-Unreadable, AccountRefused and ProviderFailed stand beside the enums that they carry: in domain/understanding/pages.py,
-domain/accounts/account.py and domain/understanding/policy.py. Anything else that is raised is a bug.
+Unreadable, AccountRefused, ProviderFailed and MediaUnavailable stand beside the enums that they carry: in domain/understanding/pages.py,
+domain/accounts/account.py, domain/understanding/policy.py and domain/media/showing.py. Anything else that is raised is a bug.
+
+Busy, Rejected, Unreadable, AccountRefused, UnknownMarkup and CannotStart carry a Reason, which interfaces put into the reader's language.
 """
 
 from collections.abc import Sequence
 from enum import StrEnum
+
+from telegram_assistant.reasons import Reason
 
 
 class AssistantError(Exception):
@@ -33,8 +39,9 @@ class AssistantError(Exception):
 class Busy(AssistantError):
     """The other side cannot answer now; try again after `retry_after_seconds`."""
 
-    def __init__(self, what: str, *, retry_after_seconds: float = 1.0) -> None:
-        super().__init__(what)
+    def __init__(self, reason: Reason, *, retry_after_seconds: float = 1.0) -> None:
+        super().__init__(reason)
+        self.reason = reason
         self.retry_after_seconds = retry_after_seconds
 
 
@@ -53,13 +60,17 @@ class NoAnswer(StrEnum):
 class Unanswered(Busy):
     """Telegram does not answer."""
 
-    def __init__(self, what: str, *, reason: NoAnswer, retry_after_seconds: float = 1.0) -> None:
-        super().__init__(what, retry_after_seconds=retry_after_seconds)
-        self.reason = reason
+    def __init__(self, reason: Reason, *, kind: NoAnswer, retry_after_seconds: float = 1.0) -> None:
+        super().__init__(reason, retry_after_seconds=retry_after_seconds)
+        self.kind = kind
 
 
 class Rejected(AssistantError):
-    """This input can never be processed; the text says why."""
+    """This input can never be processed; the reason says why."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class AccessLost(Rejected):
@@ -67,7 +78,7 @@ class AccessLost(Rejected):
 
 
 class Missing(Rejected):
-    """It does not exist for this caller. What belongs to other tenants is missing with the same text."""
+    """It does not exist for this caller. What belongs to other tenants is missing with the same reason."""
 
 
 class Forbidden(Rejected):
@@ -75,7 +86,7 @@ class Forbidden(Rejected):
 
 
 class Conflicting(Rejected):
-    """The request makes sense, but the current state does not allow it. The text says why."""
+    """The request makes sense, but the current state does not allow it. The reason says why."""
 
 
 class LeaseLost(AssistantError):
@@ -83,7 +94,11 @@ class LeaseLost(AssistantError):
 
 
 class UnknownMarkup(AssistantError):
-    """A web page does not have the expected markup. The text says what is missing."""
+    """A web page does not have the expected markup. The reason says what is missing."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class SettingsError(AssistantError):
@@ -97,8 +112,9 @@ class SettingsError(AssistantError):
 class CannotStart(AssistantError):
     """A role cannot start. `remedy` says what to do about it."""
 
-    def __init__(self, why: str, *, remedy: str) -> None:
-        super().__init__(f"{why}. {remedy}")
+    def __init__(self, why: Reason, *, remedy: Reason) -> None:
+        self.reason = Reason("cannot_start", "{why}. {remedy}", why=why, remedy=remedy)
+        super().__init__(self.reason)
         self.why = why
         self.remedy = remedy
 

@@ -119,7 +119,7 @@ async def _identify(account_id: AccountId, client: AccountClient, *, vault: Vaul
     try:
         await logins.identify(account_id, Owner(me.user_id, mask_phone(me.phone), vault.prints(me.phone)[0]))
     except Rejected as error:
-        raise AccountRefused(str(error), state=AccountState.QUARANTINED) from error
+        raise AccountRefused(error.reason, state=AccountState.QUARANTINED) from error
 
 
 def scheduler_of(app: App, health: Health) -> Scheduler:

@@ -19,23 +19,32 @@ from telegram_assistant import __version__, clock, ingest_role, worker_role
 from telegram_assistant.allocator import return_freed_memory
 from telegram_assistant.api.ingest import ingest_role_endpoints
 from telegram_assistant.api.operator_access import OperatorAccess
-from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
+from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.server import HttpServer
-from telegram_assistant.api.site import api_role_endpoints
+from telegram_assistant.api.site import build_site
 from telegram_assistant.api.status import RoleEndpoints, role_sites
 from telegram_assistant.assembly import ApiApp, App, assemble, assemble_api
 from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.pages.guard import Guard
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, HttpSettings, Settings
 from telegram_assistant.stores.postgres.database_logins import requests_may_act_as_system
+from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.supervision import Loop, keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BUILD, CHANNEL_BOUND
+from telegram_assistant.web.site import build_web
 
 log = get_logger()
+
+
+def api_role_endpoints(app: ApiApp) -> RoleEndpoints:
+    """The API and the pages."""
+    web = build_web(app, api=build_site(app))
+    return RoleEndpoints(site=web.site, close=web.close)
 
 
 class RoleName(StrEnum):
@@ -115,6 +124,7 @@ class _Running:
     stopping: asyncio.Event
     loops: list[asyncio.Task[None]]
     servers: Sequence[HttpServer]
+    close: Callable[[], None]
 
 
 async def run_roles(
@@ -180,7 +190,7 @@ def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asynci
         servers.append(HttpServer(site, request_timeout_seconds=app.settings.http.request_timeout_seconds))
         group.create_task(servers[-1].serve(sockets=[listener]))
     health.take_traffic()
-    return _Running(plan.name, health, stopping, loops, servers)
+    return _Running(plan.name, health, stopping, loops, servers, plan.endpoints.close)
 
 
 async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
@@ -194,8 +204,10 @@ async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:
             for task in late:
                 log.warning("cut_off", role=one.name.value, why="its work in hand took longer than SHUTDOWN_GRACE_SECONDS")
                 task.cancel()
-    for server in (server for one in running for server in one.servers):
-        server.should_exit = True
+    for one in running:
+        one.close()
+        for server in one.servers:
+            server.should_exit = True
 
 
 async def _wait_for_signal() -> None:
@@ -213,17 +225,26 @@ def _open_listeners(http: HttpSettings, roles: Sequence[Role[App]]) -> Iterator[
     """Open all ports first: if a role cannot have its port, no role may start."""
     with ExitStack() as opened:
 
-        def listen(role: Role[App], host: str, port: int, remedy: str) -> socket.socket:
+        def listen(role: Role[App], host: str, port: int, remedy: Reason) -> socket.socket:
             try:
                 return opened.enter_context(_listen(host, port))
             except OSError as error:
-                raise CannotStart(f"the {role.name} role cannot listen on {host}:{port} ({error.strerror})", remedy=remedy) from error
+                why = Reason(
+                    "port_taken",
+                    "the {role} role cannot listen on {host}:{port} ({error})",
+                    role=role.name,
+                    host=host,
+                    port=port,
+                    error=error.strerror or "",
+                )
+                raise CannotStart(why, remedy=remedy) from error
 
         listeners = {}
         for role in roles:
-            public = listen(role, http.host, role.port(http), f"Free the port, or set {role.name.upper()}_PORT or HTTP_HOST")
+            free_port = Reason("free_port", "Free the port, or set {role}_PORT or HTTP_HOST", role=role.name.upper())
+            public = listen(role, http.host, role.port(http), free_port)
             port = role.operations_port(http)
-            remedy = f"Free the port, or set {role.name.upper()}_OPERATIONS_PORT or OPERATIONS_HOST"
+            remedy = Reason("free_operations_port", "Free the port, or set {role}_OPERATIONS_PORT or OPERATIONS_HOST", role=role.name.upper())
             operations = None if port is None else listen(role, http.operations_host or http.host, port, remedy)
             listeners[role.name] = _Listeners(public, operations)
         yield listeners

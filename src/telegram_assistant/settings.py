@@ -12,7 +12,7 @@ import socket
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, ip_network
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -54,6 +54,19 @@ def _web_address(url: str) -> str:
     if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
         raise ValueError("it must be a URL that begins with https:// or http://")
     return url
+
+
+def _base_url(url: str) -> str:
+    if url and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname or urlsplit(url).path not in {"", "/"}):
+        raise ValueError("write it like https://news.example, without a path")
+    return url.removesuffix("/")
+
+
+def _split_networks(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(str(ip_network(part, strict=False)) for part in _split(text))
+    except ValueError as error:
+        raise ValueError("write addresses or networks separated by commas, like 127.0.0.1,10.0.0.0/8") from error
 
 
 def _collection_prefix(prefix: str) -> str:
@@ -591,6 +604,26 @@ class ApiSettings(SettingsGroup):
     )
 
 
+class WebSettings(SettingsGroup):
+    """The pages."""
+
+    secret_key: SecretStr = variable(
+        "SECRET_KEY",
+        SecretStr(""),
+        help="Secret of this installation, at least 32 letters, the same in every api process: the code that the first owner enters is made "
+        "from it. Empty: every process makes its own at its start.",
+    )
+    base_url: Annotated[str, AfterValidator(_base_url)] = variable(
+        "BASE_URL", "", help="Address of the pages as people type it, like https://news.example; used in links. Empty: http://HTTP_HOST:API_PORT."
+    )
+    trusted_proxies: Annotated[tuple[str, ...], BeforeValidator(_split_networks)] = variable(
+        "TRUSTED_PROXIES",
+        (),
+        help="Addresses or networks of reverse proxies, separated by commas, like 127.0.0.1 or 10.0.0.0/8. Only their X-Forwarded-For and "
+        "X-Forwarded-Proto are believed.",
+    )
+
+
 class TelemetrySettings(SettingsGroup):
     """Logs, metrics, traces."""
 
@@ -643,6 +676,7 @@ class Settings(SettingsGroup):
     openai: OpenAiSettings
     http: HttpSettings
     api: ApiSettings
+    web: WebSettings
     telemetry: TelemetrySettings
     process: ProcessSettings
 

@@ -9,6 +9,7 @@ from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.operations.graph_upkeep import keep_graph
 from telegram_assistant.features.operations.vector_upkeep import keep_vectors, report_vectors
 from telegram_assistant.pipeline import ENDS, stages_of
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import EmbeddingSource
 from telegram_assistant.streams.coalescing import Coalescer
 from telegram_assistant.streams.monitoring import monitoring_loop
@@ -91,8 +92,12 @@ def branches_of(stages: Sequence[AnyStage], ends: Sequence[AnyStage]) -> dict[st
     names = [end.name for end in ends]
     missing = set(names) - {stage.name for stage in stages}
     if missing or len(set(names)) != len(names) or not 0 < len(names) <= MAX_BRANCHES:
-        why = f"the pipeline cannot end with {', '.join(names) or 'nothing'}"
-        raise CannotStart(why, remedy=f"Name 1 to {MAX_BRANCHES} different stages of the pipeline in ENDS (pipeline.py)")
+        raise CannotStart(
+            Reason("pipeline_ends_wrong", "the pipeline cannot end with {stages}", stages=", ".join(names) or "–"),
+            remedy=Reason(
+                "correct_pipeline_ends", "Name 1 to {max_stages} different stages of the pipeline in ENDS (pipeline.py)", max_stages=MAX_BRANCHES
+            ),
+        )
     return {name: Branch.at(position, count=len(names)) for position, name in enumerate(names)}
 
 

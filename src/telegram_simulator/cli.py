@@ -19,11 +19,12 @@ import typer
 import uvicorn
 
 from telegram_simulator.control.http import control_app
-from telegram_simulator.living import live, live_on_plan
+from telegram_simulator.living import live, live_at_pace, live_on_plan
 from telegram_simulator.mtproto.crypto import load_or_make_key
 from telegram_simulator.simulator import DATA_CENTRES, Options, Simulator, running
 from telegram_simulator.web.site import web_app
 from telegram_simulator.world.demo.demo import DAYS, Demo
+from telegram_simulator.world.demo.journal import Journal
 from telegram_simulator.world.demo.links import SITE
 from telegram_simulator.world.demo.plan import DAY
 from telegram_simulator.world.demo.sample import sample
@@ -78,6 +79,12 @@ def serve(
     live_on: Annotated[bool, typer.Option("--live", help="load: channels keep posting at their usual rhythm.")] = False,
     size: Annotated[Size, typer.Option(help="demo: two weeks of history (demo) or seven (measuring).")] = Size.DEMO,
     catch_up: Annotated[float, typer.Option(help="demo: replay the history at this many times real speed, up to the present.", min=0.0)] = 0.0,
+    pace: Annotated[
+        float, typer.Option(help="demo: what is planned after --now happens one after the other, every so many seconds on average.", min=0.0)
+    ] = 0.0,
+    journal: Annotated[
+        Path | None, typer.Option(help="demo, with --pace: file of what has happened. The next start with the same --now continues from there.")
+    ] = None,
     show: Annotated[bool, typer.Option("--show", help="demo: print sample posts and exit.")] = False,
     host: Annotated[str, typer.Option(help="Address to listen on. Use one other than loopback only where you trust everybody.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port of data centre 2; 0: any free port.")] = 8443,
@@ -98,15 +105,14 @@ def serve(
     Log in with any phone number and the code 12345, or get a ready-made session: POST /accounts/79990000001/session.
     """
     present, key = _present(now), key.expanduser()
-    if not key.exists():
-        typer.echo("making the server's key, once; this takes a few seconds", err=True)
-    clock = _clock(present, stands_still=bool(now) and not live_on and not catch_up)
+    clock = time.time if pace else _clock(present, stands_still=bool(now) and not live_on and not catch_up)
     many = Many(seed, channels, posts, present) if world is WorldName.LOAD else None
-    demo = None
+    demo, paced = None, Journal(journal) if pace else None
     if world is WorldName.DEMO:
         days = DAYS[size.value]
         clock = _hurried(clock, present - days * DAY, catch_up) if catch_up else clock
-        demo = Demo(seed=seed, present=present, clock=clock, days=days, site=_site(links_to))
+        steps = None if paced is None else paced.steps
+        demo = Demo(seed=seed, present=present, clock=clock, days=days, site=_site(links_to), steps=steps)
     if demo is not None and show:
         for line in sample(demo):
             typer.echo(line)
@@ -115,7 +121,8 @@ def serve(
     options = Options(host, (port, second_port), gzip_level, limits={} if limits is Limits.OFF else None)
     try:
         serving = _Serving(options, control_port, web_port, key, where, demo if links_to == HERE else None)
-        asyncio.run(_serve(made, serving, _life(many if live_on else None, demo)))
+        life = _life_at_pace(demo, pace, paced) if demo and paced else _life(many if live_on else None, demo)
+        asyncio.run(_serve(made, serving, life))
     except OSError as error:
         typer.echo(f"tga-sim: {error.strerror}; choose other ports with --port, --second-port, --control-port and --web-port", err=True)
         raise typer.Exit(1) from error
@@ -152,6 +159,10 @@ def _life(many: Many | None, demo: Demo | None) -> Life | None:
     if demo is not None:
         return lambda simulator: live_on_plan(simulator, demo)
     return None if many is None else lambda simulator: live(simulator, many)
+
+
+def _life_at_pace(demo: Demo, seconds: float, journal: Journal) -> Life:
+    return lambda simulator: live_at_pace(simulator, demo, seconds=seconds, before_step=journal.add)
 
 
 def _hurried(wall: Clock, begins: int, speed: float) -> Clock:

@@ -2,6 +2,8 @@
 
 import asyncio
 import heapq
+import random
+from collections.abc import Callable
 
 from telegram_simulator.control.operations import Control
 from telegram_simulator.simulator import Simulator
@@ -43,6 +45,17 @@ async def live_on_plan(simulator: Simulator, demo: Demo) -> None:
                 await asyncio.sleep(0)
         pause = demo.timeline.next_at() - world.clock()
         await asyncio.sleep(min(max(pause, 0.01), MAX_NAP_SECONDS))
+
+
+async def live_at_pace(simulator: Simulator, demo: Demo, *, seconds: float, before_step: Callable[[int], None]) -> None:
+    """What was planned for the demo happens one after the other, a step about every so many seconds, until cancelled."""
+    control, hand = Control(simulator), random.Random()
+    while True:
+        await asyncio.sleep(seconds * hand.uniform(0.5, 1.5))
+        now = simulator.world.now()
+        before_step(now)
+        for happening in demo.step(now):
+            _happen(simulator, control, demo, happening)
 
 
 def _happen(simulator: Simulator, control: Control, demo: Demo, happening: Happening) -> None:

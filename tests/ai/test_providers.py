@@ -113,7 +113,7 @@ async def test_a_picture_is_deleted_even_when_the_question_fails_and_only_jpeg_a
 
 async def test_a_token_that_is_no_longer_accepted_is_renewed_once(server: FakeServer) -> None:
     token = OwnToken()
-    token.token = "expired"  # noqa: S105 -- no password
+    token.token = "expired"
     async with source(server.gigachat(), token) as gigachat:
         await chat(gigachat)
     assert (server.heard["refused"], server.heard["oauth"], server.heard["chat"]) == (1, 1, 1)

@@ -93,6 +93,8 @@ CASES: dict[str, Case] = {
     "create_api_key": Case(body={"name": "one", "scopes": ["read"]}, status=201),
     "revoke_api_key": Case(path=lambda worlds: {"key_id": worlds.key_id}, foreign=lambda worlds: {"key_id": worlds.keys_of_b[0]}, status=204),
     "get_audit_log": Case(),
+    "list_members": Case(may_be_empty=True),
+    "list_saved_searches": Case(may_be_empty=True),
     "get_post": Case(path=own_post, foreign=post_of_b),
     "get_post_versions": Case(path=own_post, foreign=post_of_b),
     "search_posts": Case(query={"q": "since:2020-01-01"}),

@@ -6,6 +6,7 @@ import httpx
 
 from telegram_assistant.domain.channels.channel_requests import MAX_OPEN_REQUESTS, NO_ACCOUNT, RequestState
 from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.api_clients import problem_of
@@ -40,7 +41,7 @@ async def test_following_tells_nothing_of_what_others_follow(client: httpx.Async
 async def test_requests_are_listed_with_their_fate_and_paged(client: httpx.AsyncClient, key: dict[str, str], system: SystemStores) -> None:
     made = await ask(client, key, "@first_one", "https://t.me/+AbCdEfGhIjKl", "@third_one", folder="City")
     ids = [UUID(str(one["request_id"])) for one in made]
-    await system.request_queue.answer(ids[2], RequestState.FAILED, "there is no @third_one on Telegram")
+    await system.request_queue.answer(ids[2], RequestState.FAILED, quote("there is no @third_one on Telegram"))
     seen, cursor = [], None
     while True:
         page = (await client.get(REQUESTS, headers=key, params={"limit": 2} | ({"cursor": cursor} if cursor else {}))).json()
@@ -50,7 +51,12 @@ async def test_requests_are_listed_with_their_fate_and_paged(client: httpx.Async
             break
     assert [UUID(one["request_id"]) for one in seen] == ids[::-1]
     assert [one["reference"] for one in seen] == ["@third_one", "https://t.me/+AbCd…", "@first_one"]
-    assert [(one["state"], one["reason"]) for one in (seen[0], seen[2])] == [("failed", "there is no @third_one on Telegram"), ("open", NO_ACCOUNT)]
+    assert [(one["state"], one["reason"]) for one in (seen[0], seen[2])] == [
+        ("failed", "there is no @third_one on Telegram"),
+        ("open", str(NO_ACCOUNT)),
+    ]
+    in_russian = await client.get(f"{REQUESTS}/{ids[0]}", headers={**key, "Accept-Language": "ru"})
+    assert in_russian.json()["reason"].startswith("этого не может сделать ни один аккаунт")
     only = (await client.get(REQUESTS, headers=key, params={"state": "failed"})).json()["items"]
     assert [one["reference"] for one in only] == ["@third_one"]
     assert problem_of(await client.get(f"{REQUESTS}/{UUID(int=1)}", headers=key))[0] == 404

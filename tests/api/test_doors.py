@@ -9,6 +9,7 @@ from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.events import PostParsed
+from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.stores import IngestStores
 from telegram_assistant.streams.entries import Buried, Entry, StreamSource
 from testkit.api_clients import OPERATOR, problem_of
@@ -48,7 +49,7 @@ async def test_whoever_pauses_an_account_is_named_and_no_secret_is_told(
     paused = (await client.post(f"{address}/pause", headers=key)).json()
     assert (paused["state"], paused["state_reason"]) == ("paused", "paused by key test")
     assert (await client.post(f"{address}/resume", headers=key)).json()["state"] == "active"
-    await app.system.accounts.set_state(account_id, AccountState.BANNED, "Telegram says so")
+    await app.system.accounts.set_state(account_id, AccountState.BANNED, quote("Telegram says so"))
     assert problem_of(await client.post(f"{address}/resume", headers=key))[0] == 422
     assert (await client.get(address, headers=key)).json()["risk"] == "lost"
 

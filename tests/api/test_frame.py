@@ -65,6 +65,26 @@ async def test_every_refusal_is_a_problem_in_words(client: httpx.AsyncClient, ke
         assert problem_of(refused)[0] in {400, 422}
 
 
+async def test_a_refusal_speaks_the_language_of_the_request_and_has_a_code_for_programs(client: httpx.AsyncClient, key: dict[str, str]) -> None:
+    told = {}
+    for languages in ("", "ru-RU,ru;q=0.9", "de"):
+        refused = await client.get("/api/v1/channels/1006503122", headers={**key, "Accept-Language": languages})
+        assert (refused.json()["code"], refused.json()["parameters"]) == ("channel_not_followed_by_id", {"channel_id": 1006503122})
+        assert int(refused.headers["content-length"]) == len(refused.content)
+        told[refused.headers["content-language"]] = problem_of(refused)[1]
+    assert told == {"en": "you do not follow channel 1006503122", "ru": "вы не подписаны на канал 1006503122"}
+
+
+async def test_what_middleware_and_changes_refuse_speaks_the_language_too(client: httpx.AsyncClient, key: dict[str, str]) -> None:
+    russian = {"Accept-Language": "ru"}
+    stranger = await client.get("/api/v1/me", headers=russian)
+    assert (stranger.json()["code"], problem_of(stranger)[1].partition(" ")[0]) == ("key_needed", "Отправьте")
+    wrong = await client.post("/api/v1/channels", headers={**key, **russian, "Idempotency-Key": "x" * 256}, json=FOLLOW)
+    assert (wrong.json()["code"], wrong.json()["parameters"]) == ("idempotency_key_invalid", {"max_length": 255})
+    unknown = await client.post("/api/v1/channels/1/poll", headers={**key, **russian})
+    assert problem_of(unknown) == (404, "вы не подписаны на канал 1")
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -8,13 +8,14 @@ from pydantic import SecretStr
 
 from telegram_assistant.api.ingest import ingest_role_endpoints
 from telegram_assistant.api.operator_access import OperatorAccess
-from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
+from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.status import role_sites
 from telegram_assistant.assembly import assemble
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.telemetry.health import Health
 from testkit.factories import make_channel, make_tenant

@@ -8,10 +8,11 @@ import pytest
 from pydantic import SecretStr
 
 from telegram_assistant.api.operator_access import OperatorAccess
-from telegram_assistant.api.rate_limiting import FAILED_KEYS_AT_ONCE, FailedKeys, Limiter
+from telegram_assistant.api.rate_limiting import FAILED_KEYS_AT_ONCE, FailedKeys
 from telegram_assistant.api.status import RoleEndpoints, role_sites
 from telegram_assistant.settings import HttpSettings, RedisSettings, read_group
 from telegram_assistant.stores.redis.client import connect_to
+from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.telemetry.health import Health
 

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import pytest
 
-from telegram_assistant.api.rate_limiting import REDIS_SECONDS
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.stores.redis.limiter import REDIS_SECONDS
 from testkit.api_clients import asked, key_of, problem_of
 from testkit.factories import make_tenant
 from testkit.toxiproxy import ToxiProxy

@@ -6,13 +6,14 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from telegram_assistant.api.rate_limiting import FAILED_KEYS_AT_ONCE, Limiter
+from telegram_assistant.api.rate_limiting import FAILED_KEYS_AT_ONCE
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import new_key
 from telegram_assistant.settings import RedisSettings, Settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.stores.redis.client import connect_to
+from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimits
 from testkit.api_clients import asked, client_of, fresh_address, key_of, problem_of
 from testkit.factories import make_tenant

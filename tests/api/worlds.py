@@ -172,9 +172,14 @@ async def _make_b(known: Worlds, shared: tuple[ChannelId, ...], only_a: tuple[Ch
 async def _one_row(admin: Admin, table: str, table_class: str | None, b: TenantId) -> None:
     if table_class == "system" or table in {"tenants", "subscriptions", "channels", "coverage", "telegram_accounts", "posts"}:
         return
-    known: dict[str, Any] = {"tenant_id": b} if table_class == "tenant" else {"channel_id": ONLY_B[0]}
+    known: dict[str, Any] = {"channel_id": ONLY_B[0]} if table_class == "subscribed" else {"tenant_id": b}
     if table == "memberships":
-        known |= {"user_id": await admin.fetchval("INSERT INTO users (name) VALUES ($1) RETURNING user_id", MARK), "role": "owner"}
+        known["role"] = "owner"
+    if table == "memberships" or table_class == "person":
+        name = f"{MARK} in {table}"
+        known["user_id"] = await admin.fetchval("INSERT INTO users (name) VALUES ($1) RETURNING user_id", name)
+    if table == "mutes":
+        known["word"] = MARK
     await insert_row(admin, table, **known)
 
 

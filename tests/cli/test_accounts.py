@@ -11,6 +11,7 @@ from telegram_assistant.cli import app
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.budget import SavedMeter
 from telegram_assistant.domain.ids import AccountId
+from telegram_assistant.reasons import quote
 from telegram_assistant.settings import read_settings
 from telegram_assistant.telegram.vault import vault_of
 from testkit.factories import make_tenant
@@ -33,7 +34,7 @@ def account_id(database: dict[str, str]) -> AccountId:
         accounts = assembled.ingest.accounts
         account_id = await accounts.add(await make_tenant(assembled.system))
         await accounts.save_session(account_id, key_id="k", session=b"sealed")
-        await accounts.set_state(account_id, AccountState.BANNED, "Telegram says so")
+        await accounts.set_state(account_id, AccountState.BANNED, quote("Telegram says so"))
         return account_id
 
     return done(database, make)

@@ -54,6 +54,16 @@ def test_a_server_that_is_away_is_told_in_words(runner: CliRunner) -> None:
     assert "geheim" not in told.stderr
 
 
+def test_errors_are_told_in_the_language_of_the_terminal(runner: CliRunner) -> None:
+    told = runner.invoke(app, ["migrate"], env={"DATABASE_ADMIN_URL": "postgresql://a:geheim@127.0.0.1:1/x", "LC_ALL": "ru_RU.UTF-8"})
+    assert told.exit_code == 1
+    assert "PostgreSQL по адресу 127.0.0.1:1/x использовать нельзя" in told.stderr
+    assert "Запустите `tga doctor`" in told.stderr
+    unknown = runner.invoke(app, ["channels", "list", "--tenant", "[nobody]"], env={"LC_ALL": "", "LANG": "ru_RU.UTF-8"})
+    assert unknown.exit_code == 1
+    assert "арендатора «[nobody]» нет; создайте его: tga tenants create '[nobody]'" in unknown.stderr
+
+
 def test_an_unknown_role_is_told_with_the_known_ones(runner: CliRunner) -> None:
     told = runner.invoke(app, ["run", "--roles", "ingest,painter"])
     assert told.exit_code == 2

@@ -10,6 +10,7 @@ from rich.console import Console
 from telegram_assistant.cli.commands.coverage import draw_coverage
 from telegram_assistant.domain.channels.coverage import CoverageState, CoverageStatus
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -19,7 +20,7 @@ WHY = "no account can open it any more: it is private now, and whoever was in it
 @pytest.mark.parametrize("columns", [60, 120, 200])
 def test_every_word_is_there_and_no_line_is_longer_than_the_window(columns: int) -> None:
     told = io.StringIO()
-    status = CoverageStatus(CoverageState.UNREADABLE, WHY, NOON)
+    status = CoverageStatus(CoverageState.UNREADABLE, quote(WHY), NOON)
     channel = ChannelCoverage(ChannelId(1), "Новости города [и области]", "gorod", NOON, NOON, NOON, 0, status)
     draw_coverage([channel], console=Console(file=told, width=columns, soft_wrap=True), zone=ZoneInfo("Europe/Moscow"))
     lines = told.getvalue().splitlines()

@@ -8,10 +8,11 @@ import uvicorn
 from pydantic import SecretStr
 
 from telegram_assistant.api.operator_access import OperatorAccess
-from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
+from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.status import RoleEndpoints, role_sites
 from telegram_assistant.settings import HttpSettings, RedisSettings
 from telegram_assistant.stores.redis.client import connect_to
+from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 from telegram_assistant.telemetry import metrics
 from telegram_assistant.telemetry.health import Health

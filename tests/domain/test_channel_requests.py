@@ -17,6 +17,7 @@ from telegram_assistant.domain.channels.channel_requests import (
     ServingAccount,
     expect,
 )
+from telegram_assistant.reasons import Reason
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 RESOLVE = METHODS[RequestKind.USERNAME]
@@ -69,8 +70,8 @@ def test_an_account_that_telegram_has_blocked_is_left_out_where_others_are_soone
         (RequestKind.LIST, [account(limits=EMPTY)], 1, NEXT),
     ],
 )
-def test_the_reason_is_said_in_words(kind: RequestKind, accounts: list[ServingAccount], position: int, reason: str) -> None:
-    assert expect(kind, position, Capacity(accounts, 0, has_previews=False), now=NOW).reason == reason
+def test_the_reason_is_said_in_words(kind: RequestKind, accounts: list[ServingAccount], position: int, reason: Reason | str) -> None:
+    assert str(expect(kind, position, Capacity(accounts, 0, has_previews=False), now=NOW).reason) == str(reason)
 
 
 def test_previews_look_names_up_where_no_account_can() -> None:

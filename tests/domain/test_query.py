@@ -67,9 +67,9 @@ def test_what_is_no_operator_is_a_word(typed: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("has:pictures", "write has:image or has:video or has:link or has:file"),
+        ("has:pictures", "write has:image, has:video, has:link, has:file"),
         ("lang:russian", "as in lang:ru"),
-        ("kind:joke", "write kind:news or kind:opinion"),
+        ("kind:joke", "write kind:news, kind:opinion"),
         ("since:tomorrow", "write a day like 2026-11-01"),
         ("on:2026-02-30", "is not a date"),
         ("on:0001", "before Telegram"),

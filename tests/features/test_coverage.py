@@ -5,8 +5,9 @@ import pytest
 from telegram_assistant.domain.channels.coverage import CoverageState, IdRange
 from telegram_assistant.domain.ids import AccountId, MessageId
 from telegram_assistant.errors import Missing
-from telegram_assistant.features.channels.coverage import coverage_of, coverage_of_all, in_words
+from telegram_assistant.features.channels.coverage import coverage_of, coverage_of_all, describe_coverage
 from telegram_assistant.features.channels.parked import parked_channels, release
+from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.factories import World
 from tests.conftest import Admin
@@ -24,8 +25,8 @@ async def test_a_complete_channel_says_so_in_a_sentence(admin: Admin, world: Wor
     assert found.complete
     assert found.ledger is not None
     assert found.ledger.verified == (IdRange(MessageId(1), MessageId(7)),)
-    assert in_words(found.channel).startswith("Complete: everything ")
-    assert "last checked 20" in in_words(found.channel)
+    assert str(describe_coverage(found.channel)).startswith("Complete: everything ")
+    assert "last checked 20" in str(describe_coverage(found.channel))
 
 
 async def test_a_gap_is_counted_and_shown_with_why(admin: Admin, world: World) -> None:
@@ -39,7 +40,7 @@ async def test_a_gap_is_counted_and_shown_with_why(admin: Admin, world: World) -
     assert not found.complete
     assert found.ledger is not None
     assert found.ledger.gaps == (IdRange(MessageId(3), MessageId(4)),)
-    assert in_words(found.channel).startswith("2 message ids are missing: Telegram asks the account to wait (until 20")
+    assert str(describe_coverage(found.channel)).startswith("2 message ids are missing: Telegram asks the account to wait (until 20")
     everything = await coverage_of_all(stores=world.stores_a)
     assert (everything.complete, everything.missing_ids, everything.states[CoverageState.MISSING]) == (False, 2, 1)
     only = await coverage_of_all(stores=world.stores_a, states=[CoverageState.MISSING])
@@ -59,10 +60,10 @@ async def test_the_wait_of_another_tenants_account_is_its_own_affair(admin: Admi
         account_id,
         world.shared[1],
     )
-    assert (await coverage_of(shared, stores=world.stores_a)).channel.status.why == "the next plan fills it"
-    assert "wait" in (await coverage_of(shared, stores=world.stores_b)).channel.status.why
-    assert (await coverage_of(world.shared[1], stores=world.stores_a)).channel.status.why == "no account can open it yet"
-    assert (await coverage_of(world.shared[1], stores=world.stores_b)).channel.status.why == "b was thrown out"
+    assert str((await coverage_of(shared, stores=world.stores_a)).channel.status.why) == "the next plan fills it"
+    assert "wait" in str((await coverage_of(shared, stores=world.stores_b)).channel.status.why)
+    assert str((await coverage_of(world.shared[1], stores=world.stores_a)).channel.status.why) == "no account can open it yet"
+    assert str((await coverage_of(world.shared[1], stores=world.stores_b)).channel.status.why) == "b was thrown out"
 
 
 async def test_pages_of_the_overview_hold_every_channel_once(admin: Admin, world: World) -> None:
@@ -83,9 +84,9 @@ async def test_a_parked_channel_is_released_by_hand(system: SystemStores, admin:
     parked = world.shared[0]
     for channel_id in (parked, world.only_b[0]):
         await admin.execute("UPDATE poll_schedule SET fail_count = 5 WHERE channel_id = $1", channel_id)
-        await system.schedule.fail(channel_id, 0, failures_before=5, why="it fails", now=now)
+        await system.schedule.fail(channel_id, 0, failures_before=5, why=quote("it fails"), now=now)
     (found,) = await parked_channels(stores=world.stores_a)
-    assert (found.channel_id, found.reason, found.failures) == (parked, "it fails", 6)
+    assert (found.channel_id, str(found.reason), found.failures) == (parked, "it fails", 6)
     await release(parked, stores=world.stores_a)
     assert await parked_channels(stores=world.stores_a) == ()
     assert await admin.fetchval("SELECT next_poll_at <= now() FROM poll_schedule WHERE channel_id = $1", parked)

@@ -88,7 +88,7 @@ async def test_both_engines_give_the_same_answers(world: World, pool: Pool, told
                 by_graph, by_postgres = [await who_forwards(one, channel_id=channel_id, limit=500) for one in (ours, plain)]
                 assert by_graph.by.engine is Engine.GRAPH
                 assert by_postgres.by.engine is Engine.POSTGRES
-                assert "NEO4J_URI is empty" in by_postgres.by.why
+                assert "NEO4J_URI is empty" in str(by_postgres.by.why)
                 assert replace(by_graph, by=by_postgres.by) == by_postgres
             for post_id in (PostId(channel_id, MessageId(number)) for channel_id in told for number in (1, 2, 3)):
                 for question in (spread, first_seen):
@@ -239,7 +239,7 @@ async def test_while_neo4j_is_away_or_not_filled_postgresql_answers_and_says_so(
     world: World, pool: Pool, away: GraphIndex, graph_index: GraphIndex, system: SystemStores
 ) -> None:
     found = await who_forwards(asking(pool, world.a, away))
-    assert (found.by.engine, found.by.why) == (Engine.POSTGRES, "Neo4j does not answer (ServiceUnavailable)")
+    assert (found.by.engine, str(found.by.why)) == (Engine.POSTGRES, "Neo4j does not answer (ServiceUnavailable)")
     empty = Graph(graph_index.graph._server, name="Nothing")  # noqa: SLF001 -- the same server, another graph
     found = await who_forwards(asking(pool, world.a, GraphIndex(empty, states=system.post_states)))
-    assert (found.by.engine, found.by.why) == (Engine.POSTGRES, "the graph is being filled")
+    assert (found.by.engine, str(found.by.why)) == (Engine.POSTGRES, "the graph is being filled")

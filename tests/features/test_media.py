@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from telegram_assistant.domain.media.showing import ThumbnailKey, ThumbnailSize
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.features.operations.media import SweepResult, sweep
 from telegram_assistant.ingest.spool import Spool
@@ -37,8 +38,12 @@ async def test_the_store_is_put_right(installation: Settings, sim: Simulator, ad
         await library.files.delete([missing])
         (tmp_path / "orphan").write_bytes(b"nobody knows me")
         await library.files.put(bytes(32), tmp_path / "orphan")
+        thumbnails = {one: [ThumbnailKey(one, size) for size in ThumbnailSize] for one in (kept, unused, missing, bytes(32), b"\1" * 32)}
+        for key in (key for keys in thumbnails.values() for key in keys):
+            await library.files.put_thumbnail(key, b"small")
 
-        assert await swept(library) == SweepResult(files=2, orphans=1, unused=1, missing=1)
+        assert await swept(library) == SweepResult(files=2, orphans=1, unused=1, missing=1, thumbnails=6)
+        assert {one.sha256 for byte in range(256) async for one in library.files.listed_thumbnails(byte)} == {kept, missing}
         assert [await library.files.size_of(one) is not None for one in (kept, unused, missing, bytes(32))] == [True, False, False, False]
         assert [row["state"] for row in await library.rows(channel_id)] == ["stored", "wanted"]
         await library.fetcher.step()
@@ -60,9 +65,12 @@ async def test_a_store_that_knows_nothing_of_us_is_not_touched(installation: Set
         (tmp_path / "theirs").write_bytes(b"somebody else's")
         for _ in range(30):
             await library.files.put(os.urandom(32), tmp_path / "theirs")
+        theirs = ThumbnailKey(os.urandom(32), ThumbnailSize.SMALL)
+        await library.files.put_thumbnail(theirs, b"small")
         with pytest.raises(Rejected, match="--force"):
             await swept(library)
         assert sum([1 for byte in range(256) async for _ in library.files.listed(byte)]) == 30
+        assert await library.files.thumbnail(theirs) == b"small"
         assert (await swept(library, force=True)).orphans == 30
 
 

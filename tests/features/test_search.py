@@ -105,7 +105,7 @@ async def test_without_vectors_words_alone_answer_and_it_is_said(reader: Reader)
     answer = await reader.asks("cats", by_meaning=False)
     assert [one.text for one in answer.found] == ["The cat is asleep"]
     assert answer.words_only is WordsOnly.OFF
-    assert "VECTORS_DIR" in answer.words_only.words
+    assert "VECTORS_DIR" in str(answer.words_only.words)
 
 
 async def test_while_some_posts_have_no_vector_the_answer_says_so(reader: Reader) -> None:

@@ -30,7 +30,7 @@ class Person:
         while True:
             attempt = await self.next(attempt_id, answered)
             if attempt.error:
-                self.told.append(attempt.error)
+                self.told.append(str(attempt.error))
             if attempt.state in OVER or not left.get(attempt.state):
                 return attempt
             await self.answer(attempt, left[attempt.state].pop(0))

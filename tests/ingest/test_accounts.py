@@ -11,6 +11,7 @@ import structlog
 from telegram_assistant.domain.accounts.account import LEASE_SECONDS, AccountRefused, AccountState, Lease
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.ingest.accounts import Holder, LogOutAccount, UseAccount, adopt_session_string
+from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.accounts.accounts import Account, HeldAccount
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.vault import Sealed, Vault, make_key, vault_of
@@ -136,10 +137,10 @@ async def test_who_does_not_stop_in_time_is_cut_off_and_holds_up_no_other_accoun
 @pytest.mark.parametrize(
     ("raised", "state"),
     [
-        (AccountRefused("Telegram has banned it", state=AccountState.BANNED), AccountState.BANNED),
-        (AccountRefused("Telegram has frozen it", state=AccountState.QUARANTINED), AccountState.QUARANTINED),
-        (AccountRefused("the key was used twice", state=AccountState.LOGGED_OUT), AccountState.LOGGED_OUT),
-        (CannotStart("there is no application", remedy="Set it"), AccountState.QUARANTINED),
+        (AccountRefused(quote("Telegram has banned it"), state=AccountState.BANNED), AccountState.BANNED),
+        (AccountRefused(quote("Telegram has frozen it"), state=AccountState.QUARANTINED), AccountState.QUARANTINED),
+        (AccountRefused(quote("the key was used twice"), state=AccountState.LOGGED_OUT), AccountState.LOGGED_OUT),
+        (CannotStart(quote("there is no application"), remedy=quote("Set it")), AccountState.QUARANTINED),
     ],
     ids=["banned", "frozen", "logged out", "no settings"],
 )
@@ -158,7 +159,7 @@ async def test_an_account_of_no_use_is_parked_says_why_once_and_is_not_tried_aga
         async with holding(use, ingest, vault):
             await until(lambda: _in_state(system, state))
             await asyncio.sleep(0.3)
-    assert (await only_account(system)).state_reason == str(raised)
+    assert str((await only_account(system)).state_reason) == str(raised)
     assert tries == ["the session"]
     assert [one["why"] for one in logged if one["event"] == "account_parked"] == [str(raised)]
 

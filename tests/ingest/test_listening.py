@@ -9,6 +9,7 @@ from telethon.tl import types
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Busy, LeaseLost
+from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.posts.landing import PostPage, PushClaim
 from telegram_assistant.telegram.translation.raw_messages import unpack_messages
 from telegram_assistant.telemetry.metrics import REGISTRY
@@ -197,7 +198,7 @@ class Away:
         return await self.inner.land(page, claim)
 
 
-@pytest.mark.parametrize("error", [Busy("PostgreSQL does not answer"), ValueError("unlike anything")], ids=["busy", "a bug"])
+@pytest.mark.parametrize("error", [Busy(quote("PostgreSQL does not answer")), ValueError("unlike anything")], ids=["busy", "a bug"])
 async def test_what_could_not_be_landed_is_read_instead(office: Office, control: Control, error: Exception) -> None:
     first, second = await joined(office, control, channels=2)
     async with at_work(office, landing=Away(office.app.system.landing, [error])):

@@ -7,6 +7,7 @@ from telethon.tl import functions, types
 
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.login import LoginState
+from telegram_assistant.reasons import quote
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.sealed_answers import seal
@@ -58,7 +59,7 @@ async def test_a_wrong_answer_is_asked_for_again(person: Person, control: Contro
 async def test_who_is_wrong_again_and_again_has_to_begin_anew(person: Person) -> None:
     guessing = knowing(person, phone_wanted=[PHONE], code_sent=["11111"] * 9)
     failed = await guessing.log_in()
-    assert (failed.state, failed.error) == (LoginState.FAILED, "there were too many wrong answers; begin again")
+    assert (failed.state, str(failed.error)) == (LoginState.FAILED, "there were too many wrong answers; begin again")
 
 
 @pytest.mark.usefixtures("desk")
@@ -94,18 +95,18 @@ async def test_what_telegram_refuses_is_told_in_words(person: Person, control: C
     control.fail("auth.signIn", code=code, message=message)
     failed = await person.log_in()
     assert failed.state is LoginState.FAILED
-    assert words in (failed.error or "")
+    assert words in str(failed.error)
 
 
 @pytest.mark.usefixtures("desk")
 async def test_a_banned_number_is_parked(person: Person, control: Control, system: SystemStores) -> None:
     control.account(DIGITS, state="banned")
     failed = await person.log_in()
-    assert (failed.state, "banned" in (failed.error or "")) == (LoginState.FAILED, True)
+    assert (failed.state, "banned" in str(failed.error)) == (LoginState.FAILED, True)
     (account,) = await system.accounts.all()
     assert account.state is AccountState.BANNED
     again = await person.log_in()
-    assert "tga accounts reset" in (again.error or "")
+    assert "tga accounts reset" in str(again.error)
 
 
 @pytest.mark.usefixtures("desk")
@@ -116,16 +117,16 @@ async def test_a_number_gets_few_codes_a_day(person: Person, sim: Simulator, ing
         assert waiting.state is LoginState.CODE_SENT
         await ingest.logins.finish(waiting.attempt_id, LoginState.FAILED)
     refused = await person.log_in()
-    assert "auth.sendCode is used up" in (refused.error or "")
+    assert "auth.sendCode is used up" in str(refused.error)
     assert sim.counters.calls["", "auth.sendCode"] == 3
 
 
 @pytest.mark.usefixtures("desk")
 async def test_a_number_that_is_in_use_or_another_tenants_is_refused(person: Person, system: SystemStores) -> None:
     await person.log_in()
-    assert "which is in use" in ((await person.log_in()).error or "")
+    assert "which is in use" in str((await person.log_in()).error)
     stranger = Person(system, await make_tenant(system))
-    assert (await stranger.log_in()).error == "this number belongs to an account of another tenant"
+    assert str((await stranger.log_in()).error) == "this number belongs to an account of another tenant"
 
 
 @pytest.mark.usefixtures("desk")
@@ -134,7 +135,7 @@ async def test_who_was_logged_out_or_reset_logs_in_to_the_same_account(person: P
     assert first.account_id is not None
     await admin.execute("INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)", first.account_id)
     for state in (AccountState.LOGGED_OUT, AccountState.BANNED):
-        await system.accounts.set_state(first.account_id, state, "Telegram says so")
+        await system.accounts.set_state(first.account_id, state, quote("Telegram says so"))
         if state is AccountState.BANNED:
             await system.accounts.change(first.account_id, AccountState.NEW)
         again = await person.log_in()
@@ -149,7 +150,7 @@ async def test_one_telegram_account_is_not_kept_twice_and_the_new_session_is_end
     first = await person.log_in()
     await admin.execute("UPDATE telegram_accounts SET phone_print = NULL, state = 'paused'")  # as if it had another number before
     second = await person.log_in()
-    assert second.error == f"this Telegram account is here already, as account {first.account_id}"
+    assert str(second.error) == f"this Telegram account is here already, as account {first.account_id}"
     assert len(list(sim.keys.of(DIGITS))) == 1
 
 
@@ -157,7 +158,7 @@ async def test_one_telegram_account_is_not_kept_twice_and_the_new_session_is_end
 async def test_two_logins_to_one_account_at_once_do_not_mix(person: Person) -> None:
     waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
     second = await person.log_in()
-    assert "somebody is logging in to account" in (second.error or "")
+    assert "somebody is logging in to account" in str(second.error)
     await person.answer(waiting, CODE)
     assert (await person.next(waiting.attempt_id, waiting.question)).state is LoginState.DONE
 
@@ -166,7 +167,7 @@ async def test_two_logins_to_one_account_at_once_do_not_mix(person: Person) -> N
 async def test_a_login_that_is_given_up_leaves_nothing_open(person: Person, sim: Simulator, ingest: IngestStores) -> None:
     waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
     assert sim.connections
-    await ingest.logins.finish(waiting.attempt_id, LoginState.FAILED, error="given up")
+    await ingest.logins.finish(waiting.attempt_id, LoginState.FAILED, error=quote("given up"))
     await until(lambda: _nobody(sim))
 
 
@@ -178,7 +179,7 @@ async def test_an_answer_to_an_earlier_question_or_sealed_for_another_is_not_use
     wrong = seal(CODE, waiting.public_key, question=f"{waiting.attempt_id}/{waiting.question - 1}")
     await person.system.logins.answer(waiting.attempt_id, waiting.question, wrong)
     failed = await person.next(waiting.attempt_id, waiting.question)
-    assert (failed.state, failed.error) == (LoginState.FAILED, "the answer was not sealed for this question")
+    assert (failed.state, str(failed.error)) == (LoginState.FAILED, "the answer was not sealed for this question")
 
 
 async def test_a_login_is_told_when_the_role_stops(
@@ -187,7 +188,7 @@ async def test_a_login_is_told_when_the_role_stops(
     async with serving(account, sim, system, ingest, vault, skipping):
         waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
     over = await system.logins.get(waiting.attempt_id)
-    assert (over.state, over.error) == (LoginState.FAILED, "the ingest role was stopped; begin again")
+    assert (over.state, str(over.error)) == (LoginState.FAILED, "the ingest role was stopped; begin again")
     assert not sim.connections
 
 

@@ -11,6 +11,7 @@ from telethon.tl import functions, types
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.login import LoginState, LoginWay
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.accounts.logins import LoginAttempt
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.login import QrCode
@@ -103,7 +104,7 @@ async def test_a_password_is_asked_for_after_the_scan_until_it_is_right(scanner:
     assert asked.state is LoginState.PASSWORD_WANTED
     await scanner.person.answer(asked, "тополь")
     again = await scanner.person.next(asked.attempt_id, asked.question)
-    assert (again.state, again.error) == (LoginState.PASSWORD_WANTED, "that password is wrong")
+    assert (again.state, str(again.error)) == (LoginState.PASSWORD_WANTED, "that password is wrong")
     await scanner.person.answer(again, PASSWORD)
     assert (await scanner.person.next(again.attempt_id, again.question)).state is LoginState.DONE
 
@@ -144,8 +145,8 @@ async def test_a_scan_that_telegram_did_not_tell_of_is_found_before_the_next_cod
 async def test_who_was_here_before_logs_in_to_the_same_account(scanner: Scanner, system: SystemStores, admin: Admin) -> None:
     first = await scanner.person.log_in()
     assert first.account_id is not None
-    assert "which is in use" in ((await scanner.log_in()).error or "")
-    await system.accounts.set_state(first.account_id, AccountState.LOGGED_OUT, "Telegram says so")
+    assert "which is in use" in str((await scanner.log_in()).error)
+    await system.accounts.set_state(first.account_id, AccountState.LOGGED_OUT, quote("Telegram says so"))
     again = await scanner.log_in()
     assert (again.state, again.account_id) == (LoginState.DONE, first.account_id)
     (account,) = await system.accounts.all()
@@ -158,7 +159,7 @@ async def test_a_login_that_is_refused_is_ended_at_telegram_too(scanner: Scanner
     await scanner.log_in()
     stranger = Scanner(Person(system, await make_tenant(system)), scanner.people)
     refused = await stranger.log_in()
-    assert (refused.state, refused.error) == (LoginState.FAILED, "this number belongs to an account of another tenant")
+    assert (refused.state, str(refused.error)) == (LoginState.FAILED, "this number belongs to an account of another tenant")
     assert len(list(sim.keys.of(DIGITS))) == 1
     assert len(await system.accounts.all()) == 1
 
@@ -166,7 +167,7 @@ async def test_a_login_that_is_refused_is_ended_at_telegram_too(scanner: Scanner
 async def test_who_goes_away_leaves_nothing_open_and_no_account(scanner: Scanner, system: SystemStores, ingest: IngestStores, sim: Simulator) -> None:
     shown = await scanner.begin()
     assert sim.connections
-    await ingest.logins.finish(shown.attempt_id, LoginState.FAILED, error="given up")
+    await ingest.logins.finish(shown.attempt_id, LoginState.FAILED, error=quote("given up"))
 
     async def nothing() -> bool:
         return not sim.connections and not await system.accounts.all()
@@ -181,4 +182,4 @@ async def test_who_goes_away_leaves_nothing_open_and_no_account(scanner: Scanner
 async def test_what_telegram_refuses_is_told_in_words(scanner: Scanner, control: Control, code: int, message: str, words: str) -> None:
     control.fail("auth.exportLoginToken", code=code, message=message)
     failed = await scanner.begin()
-    assert (failed.state, words in (failed.error or "")) == (LoginState.FAILED, True)
+    assert (failed.state, words in str(failed.error)) == (LoginState.FAILED, True)

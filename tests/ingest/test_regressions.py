@@ -9,6 +9,7 @@ import pytest
 from telegram_assistant.domain.channels.coverage import IdRange
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.errors import Flooded, LeaseLost
+from telegram_assistant.reasons import quote
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.posts.landing import Claim, RunEnds
 from telegram_assistant.stores.redis.marks import Marks
@@ -95,7 +96,7 @@ async def test_the_cursor_never_moves_backwards(office: Office, control: Control
     await office.app.system.landing.land(old, claim, ends=ends)
     with pytest.raises(LeaseLost):
         await office.app.system.landing.land(old, late, ends=ends)
-    await office.app.system.schedule.fail(channel_id, late.lease_epoch, failures_before=0, why="late", now=now)
+    await office.app.system.schedule.fail(channel_id, late.lease_epoch, failures_before=0, why=quote("late"), now=now)
     after, coverage = await office.schedule_of(channel_id), await office.app.system.coverage.of(channel_id)
     for mark in ("newest_message_id", "newest_posted_at", "last_parsed_at", "fail_count"):
         assert after[mark] == before[mark]

@@ -8,6 +8,7 @@ import pytest
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Load, Renderer, serving
+from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.engines import free_port
 from testkit.web import Web, answer
@@ -37,7 +38,7 @@ async def test_a_browser_reads_what_scripts_build_and_nothing_else(system: Syste
         reading.web.outside.pages["/app"] = answer(SHELL)
         alone = await reading.reader.read(reading.url("/app"))
         assert (alone.status, alone.title) == (PageStatus.EMPTY, "Лента")
-        assert "unreachable" in alone.why
+        assert "unreachable" in str(alone.why)
         async with serving(load, address, guard=reading.web.guard(), max_bytes=100_000):
             built, plain = await reading.reader.read(reading.url("/app")), await reading.reader.read(reading.url("/a"))
         assert [(one.title, one.by_browser) for one in (built, plain)] == [("Мост закрыт", True), ("Мост закрыт", False)]
@@ -67,7 +68,7 @@ async def test_a_page_that_ends_up_elsewhere_is_not_believed(web: Web, ended_at:
 
 async def test_trouble_of_the_browser_is_told_in_words(web: Web) -> None:
     async def fails(_url: str) -> tuple[str, str]:
-        raise Unreadable(PageStatus.FAILED, "the browser could not open it")
+        raise Unreadable(PageStatus.FAILED, quote("the browser could not open it"))
 
     async def large(url: str) -> tuple[str, str]:
         return url, "a" * 200_000

@@ -108,6 +108,7 @@ async def test_a_qr_code_is_accepted_through_the_control_port(tiny: Process) -> 
         ("POST", "/salt/rotate", {}),
         ("POST", "/churn", {"edits": 2, "deletions": 1}),
         ("GET", "/where", {}),
+        ("GET", "/channels", {}),
     ],
 )
 def test_everything_the_help_lists_can_be_asked(tiny: Process, method: str, path: str, body: dict[str, Any]) -> None:
@@ -182,6 +183,24 @@ def test_a_catch_up_replays_the_history_until_it_meets_now(tmp_path: Path) -> No
             assert max(dates) >= newest
             newest = max(dates)
         assert process.control.state()["posts_live"] > 5000
+
+
+def test_the_demo_at_a_pace_has_the_same_posts_at_its_next_start(tmp_path: Path) -> None:
+    options = ("demo", "--now", "2026-11-01T12:00:00Z", "--pace", "0.1", "--journal", str(tmp_path / "journal"))
+
+    def posts(process: Process) -> dict[tuple[int, int], tuple[int, str]]:
+        return {(one["channel_id"], one["message_id"]): (one["date"], one["versions"][0]["text"]) for one in process.control.truth()}
+
+    with tga_sim(tmp_path, *options) as process:
+        deadline = time.monotonic() + 60
+        while process.control.state()["posts_live"] < 10:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        first = posts(process)
+    (tmp_path / "where.json").unlink()
+    with tga_sim(tmp_path, *options) as process:
+        again = posts(process)
+    assert first.items() <= again.items()
 
 
 def test_the_demo_shows_a_reading_sample() -> None:

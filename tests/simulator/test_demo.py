@@ -6,15 +6,17 @@ import re
 from collections import Counter
 from difflib import SequenceMatcher
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.seeing import truth
-from telegram_simulator.living import live_on_plan
+from telegram_simulator.living import live_at_pace, live_on_plan
 from telegram_simulator.mtproto.crypto import RsaKey
 from telegram_simulator.simulator import Options, Simulator
 from telegram_simulator.world.demo.demo import DAYS, Demo
+from telegram_simulator.world.demo.journal import Journal
 from telegram_simulator.world.demo.packs import LANGUAGES, packs
 from telegram_simulator.world.demo.plan import DAY, HOUR, Edit, Kind, Planned, Role
 from telegram_simulator.world.demo.texts import core_of, text_of, values_of, version_at
@@ -236,6 +238,38 @@ async def test_the_world_lives_on_as_if_it_had_been_built_later(rsa_key: RsaKey)
 
     assert simulator.counters.posts_live > 50
     assert told(living) == told(later)
+
+
+async def test_a_world_at_a_pace_continues_from_its_journal(rsa_key: RsaKey, tmp_path: Path) -> None:
+    journal, moment = Journal(tmp_path / "journal"), [NOW]
+
+    def at_pace(steps: list[int]) -> Demo:
+        return Demo(seed=1, present=NOW, clock=lambda: moment[0], days=2, steps=steps)
+
+    def told(demo: Demo) -> list[tuple[object, ...]]:
+        lines = truth(World(seed=1, clock=lambda: moment[0], channels=demo.channels))
+        return [(one["channel_id"], one["message_id"], one["date"], one["text"], one["deleted_at"]) for one in lines]
+
+    living = at_pace(journal.steps)
+    before = told(living)
+    simulator = Simulator(World(seed=1, clock=lambda: moment[0], channels=living.channels), rsa_key, Options(limits={}))
+
+    life = asyncio.create_task(live_at_pace(simulator, living, seconds=0.0, before_step=journal.add))
+    for _ in range(300):
+        moment[0] += 60
+        await asyncio.sleep(0)
+    life.cancel()
+    with (tmp_path / "journal").open("a", encoding="ascii") as lines:
+        lines.write("17")  # a step that was not written to its end
+
+    steps = Journal(tmp_path / "journal").steps
+    after = told(at_pace(steps))
+    assert after == told(living)
+    assert {line[:2] for line in before} <= {line[:2] for line in after}
+    new = [line for line in after if line[2] > NOW]  # type: ignore[operator]  # a date
+    assert len(new) > 200
+    assert {line[2] for line in new} <= set(steps)
+    assert any(line[4] is not None and line[4] > NOW for line in after)  # type: ignore[operator]  # a date
 
 
 def test_what_others_post_in_between_shifts_ids_and_nothing_else(rsa_key: RsaKey) -> None:

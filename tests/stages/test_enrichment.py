@@ -12,6 +12,7 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.events import Trigger
 from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.pages.readers import Readers
+from telegram_assistant.reasons import quote
 from telegram_assistant.stages.enrichment import enrichment
 from telegram_assistant.stores.postgres.database import Pool, TenantTransactions
 from telegram_assistant.stores.postgres.stores import SystemStores
@@ -171,7 +172,7 @@ async def test_a_mistake_of_ours_does_not_hold_a_post(reading: Reading) -> None:
 async def test_a_store_that_is_away_is_waited_for_and_nothing_stays_claimed(reading: Reading, admin: Admin) -> None:
     post = await post_with(reading.system)
     with pytest.raises(Busy):
-        await enrichment(wanted(post, reading.url()), pages=reading.system.pages, page_reader=Broken(Busy("Redis is away")))
+        await enrichment(wanted(post, reading.url()), pages=reading.system.pages, page_reader=Broken(Busy(quote("Redis is away"))))
     await reading.enrich(post, reading.url())
     assert await statuses(admin, post) == ["read"]
 

@@ -84,7 +84,7 @@ async def test_a_file_of_ten_posts_at_the_same_moment_costs_one_call(looking: Lo
 async def test_off_for_all_sends_nothing_and_the_post_is_answered_for(looking: Looking) -> None:
     post = await looking.post(await looking.channel(AiPolicy.OFF), drawn("Secret"))
     assert (await looking.look(post)).status is VisionStatus.SKIPPED
-    assert await looking.whys(post) == [VisionDecision.OFF]
+    assert await looking.whys(post) == [str(VisionDecision.OFF.words)]
     assert set(await looking.rows(post)) == {"local"}
     assert looking.server.heard.total() == 0
 
@@ -113,7 +113,7 @@ async def test_what_a_channel_or_a_message_protects_never_leaves_this_machine(lo
     single = await looking.post(await looking.channel(), drawn("Not to be forwarded"), facts={"noforwards": True})
     for post in (closed, single):
         assert (await looking.look(post)).status is VisionStatus.ANALYZED
-        assert await looking.whys(post) == [VisionDecision.PROTECTED]
+        assert await looking.whys(post) == [str(VisionDecision.PROTECTED.words)]
         assert set(await looking.rows(post)) == {"local"}
     assert looking.server.heard.total() == 0
 
@@ -167,7 +167,7 @@ async def test_pictures_of_every_kind_are_sent_as_jpeg_or_png(looking: Looking, 
 async def test_what_is_no_picture_is_skipped_with_its_reason(looking: Looking, file: dict[str, Any], verdict: VisionDecision) -> None:
     post = await looking.post(await looking.channel(), file)
     assert (await looking.look(post)).status is VisionStatus.SKIPPED
-    assert await looking.whys(post) == [verdict]
+    assert await looking.whys(post) == [str(verdict.words)]
     assert (await looking.rows(post))["local"]["is_document"] is (verdict is VisionDecision.PAPER)
     assert looking.server.calls == 0
 
@@ -176,7 +176,7 @@ async def test_a_picture_beside_a_film_is_seen_all_the_same(looking: Looking) ->
     film = {"kind": "video", "mime_type": "video/mp4", "data": b"film"}
     post = await looking.post(await looking.channel(), film, drawn("Bridge closed"))
     assert (await looking.look(post)).status is VisionStatus.ANALYZED
-    assert await looking.whys(post) == [VisionDecision.FILM, VisionDecision.LOOK]
+    assert await looking.whys(post) == [str(VisionDecision.FILM.words), str(VisionDecision.LOOK.words)]
 
 
 def bomb() -> bytes:
@@ -189,16 +189,16 @@ def bomb() -> bytes:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"no picture at all", "refused: this is no picture that can be read"),
-        (drawn()[:3000], "refused: this is no picture that can be read"),
-        (b"GIF89a" + b"\xff" * 2000, "refused: this is no picture that can be read"),
-        (bomb(), "refused: it has too many pixels"),
+        (b"no picture at all", "it cannot be opened (refused: this is no picture that can be read)"),
+        (drawn()[:3000], "it cannot be opened (refused: this is no picture that can be read)"),
+        (b"GIF89a" + b"\xff" * 2000, "it cannot be opened (refused: this is no picture that can be read)"),
+        (bomb(), "it cannot be opened (refused: it has too many pixels)"),
     ],
 )
 async def test_broken_and_hostile_files_fail_alone(looking: Looking, data: bytes, why: str) -> None:
     post = await looking.post(await looking.channel(), data, drawn("Bridge closed"))
     assert (await looking.look(post)).status is VisionStatus.ANALYZED
-    assert await looking.whys(post) == [why, VisionDecision.LOOK]
+    assert await looking.whys(post) == [why, str(VisionDecision.LOOK.words)]
     alone = await looking.post(await looking.channel(), data + b" ")
     assert (await looking.look(alone)).status is VisionStatus.FAILED
 
@@ -219,7 +219,7 @@ async def test_words_drawn_into_a_picture_or_its_caption_command_nothing(looking
     other = await looking.post(await looking.channel(), drawn(order))
     await looking.look(other)
     assert set((await looking.rows(other))["provider"]["files"][0]) == {
-        "ordinal", "sha256", "why", "withheld", "description", "text", "is_meme", "is_document",
+        "ordinal", "sha256", "why", "reason", "withheld", "description", "text", "is_meme", "is_document",
     }  # fmt: skip
 
 
@@ -249,7 +249,7 @@ async def test_a_file_that_is_lost_fails_and_a_store_that_is_away_is_waited_for(
 async def test_without_a_place_for_files_posts_are_answered_for(looking: Looking) -> None:
     post = await looking.post(await looking.channel(), drawn())
     assert (await looking.look(post, files=None)).status is VisionStatus.SKIPPED
-    assert await looking.whys(post) == [VisionDecision.NO_PLACE]
+    assert await looking.whys(post) == [str(VisionDecision.NO_PLACE.words)]
 
 
 async def test_history_is_read_here_and_nothing_new_is_paid_for_it(looking: Looking) -> None:

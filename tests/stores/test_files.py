@@ -7,9 +7,10 @@ from uuid import uuid4
 import pytest
 
 from telegram_assistant.domain.diagnosis import Severity
+from telegram_assistant.domain.media.showing import ThumbnailKey, ThumbnailSize
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.settings import FilesSettings, read_settings
-from telegram_assistant.stores.files import Files, examine, open_files
+from telegram_assistant.stores.files import PIECE_BYTES, Files, examine, open_files
 from tests.wire import Heard, listener
 
 
@@ -120,6 +121,45 @@ async def test_the_same_bytes_put_at_once_by_many_are_there_once(files: Files, t
     assert await content(files, name) == path.read_bytes()
 
 
+async def test_a_part_of_a_file_is_read_in_pieces(files: Files, tmp_path: Path) -> None:
+    name, path = written(tmp_path, bytes(range(256)) * 10_000)
+    await files.put(name, path)
+    whole = path.read_bytes()
+    assert await files.first_bytes(name, 300) == (whole[:300], len(whole))
+    assert await files.first_bytes(name, len(whole) + 1) == (whole, len(whole))
+    for first, last in ((0, 0), (5, 9), (len(whole) - 1, len(whole) - 1), (7, len(whole) - 1), (PIECE_BYTES - 1, PIECE_BYTES), (0, PIECE_BYTES - 1)):
+        pieces = [piece async for piece in files.read_range(name, first, last)]
+        assert b"".join(pieces) == whole[first : last + 1]
+        assert max(map(len, pieces)) <= PIECE_BYTES
+
+
+async def test_of_a_file_that_is_not_there_no_part_is_read(files: Files, tmp_path: Path) -> None:
+    name, path = written(tmp_path, bytes(2 * PIECE_BYTES))
+    with pytest.raises(Rejected, match="not in the store"):
+        await files.first_bytes(name, 10)
+    await files.put(name, path)
+    pieces = files.read_range(name, 0, 2 * PIECE_BYTES - 1)
+    assert await anext(pieces) == bytes(PIECE_BYTES)
+    await files.delete([name])
+    with pytest.raises(Rejected, match="not in the store"):
+        await anext(pieces)
+
+
+async def test_thumbnails_are_kept_and_listed_beside_the_files(files: Files) -> None:
+    name = sha256(uuid4().bytes).digest()
+    small, medium = (ThumbnailKey(name, size) for size in ThumbnailSize)
+    assert await files.thumbnail(small) is None
+    await files.put_thumbnail(small, b"first")
+    await files.put_thumbnail(small, b"small")
+    await files.put_thumbnail(medium, b"medium")
+    assert (await files.thumbnail(small), await files.thumbnail(medium)) == (b"small", b"medium")
+    assert {one async for one in files.listed_thumbnails(name[0]) if one.sha256 == name} == {small, medium}
+    assert name not in {one.sha256 async for one in files.listed(name[0])}
+    await files.delete_thumbnails([small])
+    await files.delete_thumbnails([small, medium])
+    assert (await files.thumbnail(small), await files.thumbnail(medium)) == (None, None)
+
+
 async def test_what_is_deleted_is_gone_and_may_be_deleted_again(files: Files, tmp_path: Path) -> None:
     name, path = written(tmp_path, b"gone")
     await files.put(name, path)
@@ -135,13 +175,22 @@ async def test_what_is_not_named_by_its_hash_is_not_ours(tmp_path: Path) -> None
     assert files is not None
     (tmp_path / "media/00/00").mkdir(parents=True)
     (tmp_path / "media/00/00/notes.txt").write_text("somebody's")
+    (tmp_path / "thumbs/00/00").mkdir(parents=True)
+    (tmp_path / f"thumbs/00/00/{'00' * 32}-huge.jpg").write_text("somebody's")
     assert [one async for one in files.listed(0)] == []
+    assert [one async for one in files.listed_thumbnails(0)] == []
 
 
 async def test_a_store_that_is_away_is_busy(environ: dict[str, str], tmp_path: Path) -> None:
     name, path = written(tmp_path, b"x")
     away = open_files(read_settings({**environ, "S3_ENDPOINT": "http://127.0.0.1:1"}).files)
     assert away is not None
-    for attempt in (away.put(name, path), away.size_of(name), away.delete([name]), content(away, name)):
+    key = ThumbnailKey(name, ThumbnailSize.SMALL)
+    attempts = (
+        *(away.put(name, path), away.size_of(name), away.delete([name]), content(away, name)),
+        *(away.first_bytes(name, 1), anext(away.read_range(name, 0, 1)), anext(away.listed_thumbnails(0))),
+        *(away.thumbnail(key), away.put_thumbnail(key, b"x"), away.delete_thumbnails([key])),
+    )
+    for attempt in attempts:
         with pytest.raises(Busy, match="cannot be used"):
             await attempt

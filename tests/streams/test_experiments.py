@@ -16,6 +16,7 @@ from redis.asyncio import Redis
 
 from telegram_assistant.errors import Rejected
 from telegram_assistant.events import PostParsed
+from telegram_assistant.reasons import quote
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import dead_key
 from telegram_assistant.streams.monitoring import trim
@@ -110,7 +111,7 @@ async def test_a_dead_letter_is_replayed_to_its_own_stage_only(bench: Bench) -> 
     @stage(consumes=PostParsed)
     async def one(event: PostParsed) -> None:
         if broken:
-            raise Rejected("not yet")
+            raise Rejected(quote("not yet"))
         seen["one"].append(event.post.message_id)
 
     @stage(consumes=PostParsed)

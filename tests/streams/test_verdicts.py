@@ -8,6 +8,7 @@ from typing import Any
 from telegram_assistant.domain.lane import Lane
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.events import PostParsed, PostTagged
+from telegram_assistant.reasons import quote
 from telegram_assistant.streams.acknowledging import RESTING
 from telegram_assistant.streams.entries import PAYLOAD
 from telegram_assistant.streams.keys import stream_key
@@ -55,7 +56,7 @@ async def test_busy_holds_the_entry_and_uses_no_attempt(bench: Bench) -> None:
     async def waiting(_event: PostParsed) -> None:
         calls.append(time.monotonic())
         if len(calls) <= 3:
-            raise Busy("the provider is full", retry_after_seconds=0.2)
+            raise Busy(quote("the provider is full"), retry_after_seconds=0.2)
 
     await publish(bench.redis, [parsed(1)])
     async with bench.working(waiting):
@@ -83,7 +84,7 @@ async def test_many_dead_letters_in_a_row_stop_the_stage_until_a_person_resumes_
     @stage(consumes=PostParsed, concurrency=1)
     async def fragile(event: PostParsed) -> None:
         if broken:
-            raise Rejected("a bad release")
+            raise Rejected(quote("a bad release"))
         done.append(event.post.message_id)
 
     await publish(bench.redis, [parsed(number) for number in range(1, 101)])
@@ -230,7 +231,7 @@ async def test_a_stream_that_nobody_reads_does_not_grow_for_ever(bench: Bench) -
 async def test_a_reason_that_postgresql_cannot_keep_is_kept_readable(bench: Bench) -> None:
     @stage(consumes=PostParsed)
     async def odd(_event: PostParsed) -> None:
-        raise Rejected("a \0 and a \ud800")
+        raise Rejected(quote("a \0 and a \ud800"))
 
     await publish(bench.redis, [parsed(1)])
     async with bench.working(odd):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from telegram_assistant.ai.protocols import Picture
+from telegram_assistant.domain.media.showing import NoThumbnail
 from telegram_assistant.domain.media.similarity import Look
 from telegram_assistant.domain.understanding.policy import Failure, ProviderFailed
 from telegram_assistant.isolation import IsolatedProcesses
@@ -41,6 +42,18 @@ class PictureReaders:
             raise ProviderFailed(Failure.REFUSED, str(header["why"]))
         look = Look(int(header["coarse"]), int(header["fine"]))
         return OpenedPicture(Picture(body, str(header["mime"])), int(header["width"]), int(header["height"]), look)
+
+    async def shrink(self, data: bytes, *, max_side: int) -> bytes:
+        """A thumbnail of a picture, as JPEG. Raises NoThumbnail if it is no picture, takes too long, or kills its reader."""
+        try:
+            header, body = await self._isolated.ask(f"{len(data)} {max_side}", data)
+        except TimeoutError as error:
+            raise NoThumbnail(f"opening it takes longer than {self._max_seconds:g} s") from error
+        except (OSError, EOFError, ValueError) as error:
+            raise NoThumbnail("its reader died over it") from error
+        if "why" in header:
+            raise NoThumbnail(str(header["why"]), may_show_original=not header["is_oversized"])
+        return body
 
     async def close(self) -> None:
         await self._isolated.close()

@@ -1,4 +1,4 @@
-"""Sanitises strangers' pictures: refuses large or broken ones, and re-encodes the others for providers and OCR.
+"""Sanitises strangers' pictures: refuses large or broken ones, and re-encodes the others for providers and OCR, or as thumbnails.
 
 Runs as a separate process, which `picture_readers` starts and kills: a decoder that crashes affects nothing else.
 """
@@ -9,6 +9,7 @@ import resource
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from PIL import Image, ImageOps, ImageSequence
@@ -19,12 +20,17 @@ MAX_SIDE = 2000
 """Models see no more in a larger picture; it would only cost more."""
 MAX_FRAMES = 20
 QUALITY = 90
+THUMBNAIL_QUALITY = 80
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
 COARSE, FINE = 8, 16
 
 
 class NoPicture(Exception):
     """The data is no usable picture; the message says why."""
+
+
+class OversizedPicture(NoPicture):
+    """It would exceed a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +47,56 @@ class SanitizedPicture:
 
 def make(data: bytes) -> SanitizedPicture:
     """The first good frame, upright, of a limited size and without metadata."""
+    with _open(data) as image:
+        return _sanitize(image)
+
+
+def shrink(data: bytes, max_side: int) -> bytes:
+    """The same as a thumbnail: a JPEG whose longer side has at most so many pixels."""
+    with _open(data) as image:
+        written = io.BytesIO()
+        _upright(image, max_side).save(written, "JPEG", quality=THUMBNAIL_QUALITY)
+        return written.getvalue()
+
+
+@contextmanager
+def _open(data: bytes) -> Iterator[Image.Image]:
+    """Raises NoPicture for everything that goes wrong before the picture is closed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the limits are ours
             Image.MAX_IMAGE_PIXELS = None
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-                return _sanitize(image)
+                yield image
     except NoPicture:
         raise
     except MemoryError as error:
-        raise NoPicture("it takes too much memory") from error
+        raise OversizedPicture("it takes too much memory") from error
     except Exception as error:
         raise NoPicture("this is no picture that can be read") from error
 
 
 def _sanitize(image: Image.Image) -> SanitizedPicture:
     width, height = image.size
-    if width * height > MAX_PIXELS:
-        raise NoPicture("it has too many pixels")
     is_exact = image.format == "PNG" and getattr(image, "n_frames", 1) == 1 and max(width, height) <= MAX_SIDE
-    image.draft("RGB", (MAX_SIDE, MAX_SIDE))
-    frame = _opaque(ImageOps.exif_transpose(_first_good(image)))
-    frame.thumbnail((MAX_SIDE, MAX_SIDE))
-    frame.info = {}  # comments and profiles, which Pillow would write again
+    frame = _upright(image, MAX_SIDE)
     written = io.BytesIO()
     if is_exact:
         frame.save(written, "PNG")
         return SanitizedPicture(width, height, *_look(frame), "image/png", written.getvalue())
     frame.save(written, "JPEG", quality=QUALITY)
     return SanitizedPicture(width, height, *_look(frame), "image/jpeg", written.getvalue())
+
+
+def _upright(image: Image.Image, max_side: int) -> Image.Image:
+    """The first good frame, as people see it, without metadata."""
+    if image.width * image.height > MAX_PIXELS:
+        raise OversizedPicture("it has too many pixels")
+    image.draft("RGB", (max_side, max_side))
+    frame = _opaque(ImageOps.exif_transpose(_first_good(image)))
+    frame.thumbnail((max_side, max_side))
+    frame.info = {}  # comments and profiles, which Pillow would write again
+    return frame
 
 
 def _first_good(image: Image.Image) -> Image.Image:
@@ -125,8 +152,30 @@ def _brighter(grey: Image.Image, side: int) -> int:
     return bits
 
 
+def _answer(data: bytes, max_side: int | None) -> tuple[dict[str, object], bytes]:
+    try:
+        if max_side is not None:
+            thumbnail = shrink(data, max_side)
+            return {"size": len(thumbnail)}, thumbnail
+        sanitized = make(data)
+    except NoPicture as error:
+        return {"why": str(error), "is_oversized": isinstance(error, OversizedPicture)}, b""
+    header = {
+        "width": sanitized.width,
+        "height": sanitized.height,
+        "coarse": sanitized.coarse,
+        "fine": str(sanitized.fine),
+        "mime": sanitized.mime,
+        "size": len(sanitized.data),
+    }
+    return header, sanitized.data
+
+
 def main() -> None:
-    """Reads pictures from standard input, each a line with its size and then its bytes; writes a line of JSON and the result for each."""
+    """Reads pictures from standard input, each a line and then its bytes; writes a line of JSON and the result for each.
+
+    The line says how many bytes follow and, if a thumbnail is wanted, how many pixels its longer side may have.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     Image.preinit()
@@ -134,21 +183,9 @@ def main() -> None:
     out.write(b"ready\n")
     out.flush()
     for line in sys.stdin.buffer:
-        data = sys.stdin.buffer.read(int(line))
-        try:
-            sanitized = make(data)
-        except NoPicture as error:
-            out.write(json.dumps({"why": str(error)}).encode() + b"\n")
-        else:
-            header = {
-                "width": sanitized.width,
-                "height": sanitized.height,
-                "coarse": sanitized.coarse,
-                "fine": str(sanitized.fine),
-                "mime": sanitized.mime,
-                "size": len(sanitized.data),
-            }
-            out.write(json.dumps(header).encode() + b"\n" + sanitized.data)
+        size, *max_side = map(int, line.split())
+        header, body = _answer(sys.stdin.buffer.read(size), max_side[0] if max_side else None)
+        out.write(json.dumps(header).encode() + b"\n" + body)
         out.flush()
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from telegram_assistant.domain.understanding.spending import MILLION, Price
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.reasons import Reason
 
 OTHERS = "*"
 
@@ -51,8 +52,10 @@ def read_prices(file: Path | None) -> Prices:
         text = file.read_text(encoding="utf-8") if file else (files("telegram_assistant.ai") / "prices.toml").read_text(encoding="utf-8")
         read = _File.model_validate(tomllib.loads(text, parse_float=Decimal))
     except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
-        why = f"the prices in {file or 'prices.toml'} cannot be read ({type(error).__name__})"
-        raise CannotStart(why, remedy="Correct AI_PRICES_FILE; src/telegram_assistant/ai/prices.toml shows the form") from error
+        raise CannotStart(
+            Reason("prices_unreadable", "the prices in {file} cannot be read ({error})", file=str(file or "prices.toml"), error=type(error).__name__),
+            remedy=Reason("correct_prices", "Correct AI_PRICES_FILE; src/telegram_assistant/ai/prices.toml shows the form"),
+        ) from error
     lines = {
         provider: {model: Price(int(line.sent * MILLION), int(line.received * MILLION)) for model, line in models.items()}
         for provider, models in read.__pydantic_extra__.items()

@@ -12,9 +12,11 @@ from telegram_assistant.ai.protocols import Embedded, Instruction, Picture, Prov
 from telegram_assistant.domain.diagnosis import Finding, bad, off, ok
 from telegram_assistant.domain.understanding.policy import ModelTask
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import EmbeddingSource, Settings
 
 INSTALL = "pip install 'telegram-assistant[ai]'"
+CORRECT_BUNDLE = Reason("correct_certificates", "Correct GIGACHAT_CA_BUNDLE_FILE: a PEM file with the Russian Trusted Root CA")
 NEEDS = {"gigachat": ("langchain_gigachat", "gigachat"), "openai": ("langchain_openai", "openai")}
 
 
@@ -36,10 +38,17 @@ async def open_sources(settings: Settings, *, token: SharedToken) -> AsyncIterat
         sources = []
         for name in configured(settings):
             if missing := _missing(name):
-                why = f"{name} is configured, and {', '.join(missing)} not installed"
-                raise CannotStart(why, remedy=f"Install what it needs: {INSTALL}")
+                raise CannotStart(
+                    Reason(
+                        "provider_library_missing",
+                        "{provider} is configured, and {missing} not installed",
+                        provider=name,
+                        missing=", ".join(missing),
+                    ),
+                    remedy=Reason("install_needed", "Install what it needs: {command}", command=INSTALL),
+                )
             if (complaint := _complaint_about_certificates(settings)) and name == "gigachat":
-                raise CannotStart(complaint, remedy="Correct GIGACHAT_CA_BUNDLE_FILE: a PEM file with the Russian Trusted Root CA")
+                raise CannotStart(complaint, remedy=CORRECT_BUNDLE)
             source = _gigachat(settings, token) if name == "gigachat" else _openai(settings)
             stack.push_async_callback(source.provider.close)
             sources.append(source)
@@ -65,18 +74,18 @@ def examine(settings: Settings) -> list[Finding]:
         what = f"{', '.join(missing)} not installed"
         findings.append(bad(name, what, remedy=INSTALL) if missing else ok(name, f"configured ({_about(settings, name)})"))
     if "gigachat" in names and (complaint := _complaint_about_certificates(settings)):
-        findings.append(bad("gigachat certificates", complaint, remedy="correct GIGACHAT_CA_BUNDLE_FILE"))
+        findings.append(bad("gigachat certificates", str(complaint), remedy="correct GIGACHAT_CA_BUNDLE_FILE"))
     return findings
 
 
-def _complaint_about_certificates(settings: Settings) -> str:
+def _complaint_about_certificates(settings: Settings) -> Reason | None:
     bundle = settings.gigachat.ca_bundle_file
     if bundle is not None:
         try:
             ssl.create_default_context(cafile=bundle)
         except (OSError, ssl.SSLError):
-            return f"the certificates in {bundle} cannot be read"
-    return ""
+            return Reason("certificates_unreadable", "the certificates in {bundle} cannot be read", bundle=str(bundle))
+    return None
 
 
 def _about(settings: Settings, name: str) -> str:

@@ -11,10 +11,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from telegram_assistant.api.authentication import Authenticator
 from telegram_assistant.api.bodies import read_body
-from telegram_assistant.api.problems import TITLES, problem
+from telegram_assistant.api.problems import problem
 from telegram_assistant.api.rate_limiting import FailedKeys, rate_headers, too_many
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import Caller
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import ApiSettings
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
@@ -24,6 +25,11 @@ from telegram_assistant.stores.redis.rate_limits import RateLimitDecision
 PREFIX = "/api/v1"
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 MAX_KEY_LENGTH = 255
+KEY_NEEDED = Reason("key_needed", "Send `Authorization: Bearer` with a valid API key; `tga keys create` creates one.")
+KEY_INVALID = Reason("idempotency_key_invalid", "An Idempotency-Key must be 1 to {max_length} printable ASCII characters.", max_length=MAX_KEY_LENGTH)
+SECRET_SHOWN = Reason(
+    "secret_shown_once", "This request has already succeeded, and the secret is shown only once. Revoke the key and create another."
+)
 
 
 class AccessMiddleware:
@@ -50,7 +56,7 @@ class AccessMiddleware:
         key = _key_in(headers)
         authenticated = await self._callers.authenticate(key)
         if authenticated is None:
-            refusal = problem(401, TITLES[401], "Send `Authorization: Bearer` with a valid API key; `tga keys create` creates one.")
+            refusal = problem(401, KEY_NEEDED)
             refusal = await self._failed_keys.refuse(_address_of(scope), refusal) if key else refusal
             await refusal(scope, receive, send)
             return
@@ -73,7 +79,7 @@ class AccessMiddleware:
             return (await self._perform(scope, body, caller)).response
         key = header.decode("latin-1")
         if not 0 < len(key) <= MAX_KEY_LENGTH or not key.isascii() or not key.isprintable():
-            return problem(422, TITLES[422], f"An Idempotency-Key must be 1 to {MAX_KEY_LENGTH} printable ASCII characters.")
+            return problem(422, KEY_INVALID)
         idempotency = self._tenant(caller.tenant_id).idempotency
         earlier = await idempotency.take(key, _hash_request(scope, body, caller), seconds=self._settings.timeout_seconds + 5)
         if earlier is not None:
@@ -162,7 +168,7 @@ def _hash_request(scope: Scope, body: bytes, caller: Caller) -> bytes:
 
 def _replay_response(earlier: StoredResponse) -> Response:
     if earlier.body is None:
-        return problem(409, TITLES[409], "This request has already succeeded, and the secret is shown only once. Revoke the key and create another.")
+        return problem(409, SECRET_SHOWN)
     media_type = "application/json" if earlier.body else None
     return Response(earlier.body, earlier.status, {"Idempotency-Replayed": "true"}, media_type)
 

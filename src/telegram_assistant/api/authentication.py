@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from pydantic import SecretStr
 
-from telegram_assistant.api.rate_limiting import Limiter
 from telegram_assistant.domain.tenants.access import KEY_BEGINS, Caller, hash_of
 from telegram_assistant.settings import ApiSettings
 from telegram_assistant.stores.postgres.tenants.keys import KeyDirectory
+from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimitDecision
 
 CACHE_SECONDS = 60.0

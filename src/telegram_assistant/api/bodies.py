@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from starlette.responses import Response
 from starlette.types import Receive
 
-from telegram_assistant.api.problems import TITLES, problem
+from telegram_assistant.api.problems import problem
+from telegram_assistant.reasons import Reason
 
 CLOSE = {"Connection": "close"}
 """Closes the connection: unread bytes of the body would be parsed as the next request."""
@@ -25,18 +26,20 @@ async def read_body(receive: Receive, headers: Mapping[bytes, bytes], *, max_byt
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    return problem(400, TITLES[400], "The connection was closed before the whole body arrived.")
+                    return problem(400, Reason("body_cut_off", "The connection was closed before the whole body arrived."))
                 body += message.get("body", b"")
                 if len(body) > max_bytes:
                     return _too_large(max_bytes)
                 if not message.get("more_body", False):
                     return bytes(body) if _count_values(body) <= MAX_VALUES else _too_many_values()
     except TimeoutError:
-        return problem(408, TITLES[408], f"The body did not arrive within {timeout_seconds:g} s (HTTP_REQUEST_TIMEOUT_SECONDS).", headers=CLOSE)
+        late = Reason("body_too_slow", "The body did not arrive within {seconds:g} s (HTTP_REQUEST_TIMEOUT_SECONDS).", seconds=timeout_seconds)
+        return problem(408, late, headers=CLOSE)
 
 
 def _too_large(max_bytes: int) -> Response:
-    return problem(413, TITLES[413], f"The body may have at most {max_bytes} bytes (API_MAX_BODY_BYTES).", headers=CLOSE)
+    reason = Reason("body_too_large", "The body may have at most {max_bytes} bytes (API_MAX_BODY_BYTES).", max_bytes=max_bytes)
+    return problem(413, reason, headers=CLOSE)
 
 
 def _count_values(body: bytearray) -> int:
@@ -45,4 +48,6 @@ def _count_values(body: bytearray) -> int:
 
 
 def _too_many_values() -> Response:
-    return problem(413, TITLES[413], f"The body may have at most {MAX_VALUES} values. Send several requests.")
+    return problem(
+        413, Reason("body_too_many_values", "The body may have at most {max_values} values. Send several requests.", max_values=MAX_VALUES)
+    )

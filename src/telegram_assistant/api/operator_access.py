@@ -7,13 +7,16 @@ import secrets
 from starlette.requests import Request
 from starlette.responses import Response
 
-from telegram_assistant.api.problems import TITLES, problem
+from telegram_assistant.api.problems import problem
 from telegram_assistant.api.rate_limiting import FailedKeys
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import HttpSettings
 
 HOST = re.compile(r"(?:\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::\d+)?")
 FORWARDING = ("forwarded", "via", "x-real-ip")
 FORWARDING_PREFIX = "x-forwarded-"
+KEY_NEEDED = Reason("operator_key_needed", "Only for the operator. Send `Authorization: Bearer` with the value of OPERATOR_KEY.")
+KEY_NOT_SET = Reason("operator_key_not_set", "Only for the operator. This needs the operator's key: set OPERATOR_KEY first.")
 
 
 class OperatorAccess:
@@ -41,10 +44,7 @@ class OperatorAccess:
     async def _refuse_without_key(self, request: Request) -> Response | None:
         if self._has_key(request):
             return None
-        hint = (
-            "Send `Authorization: Bearer` with the value of OPERATOR_KEY." if self._key else "This needs the operator's key: set OPERATOR_KEY first."
-        )
-        refusal = problem(401, TITLES[401], f"Only for the operator. {hint}")
+        refusal = problem(401, KEY_NEEDED if self._key else KEY_NOT_SET)
         if "authorization" not in request.headers:
             return refusal
         return await self._failed_keys.refuse(request.client.host if request.client else None, refusal)
@@ -74,5 +74,11 @@ class OperatorAccess:
 
 
 def _misdirected(request: Request) -> Response:
-    host = ascii(request.headers.get("host", ""))
-    return problem(421, TITLES[421], f"This server does not answer requests for the host {host}. If the name is yours, add it to ALLOWED_HOSTS.")
+    return problem(
+        421,
+        Reason(
+            "host_unknown",
+            "This server does not answer requests for the host {host!a}. If the name is yours, add it to ALLOWED_HOSTS.",
+            host=request.headers.get("host", ""),
+        ),
+    )

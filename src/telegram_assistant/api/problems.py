@@ -6,12 +6,16 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic.config import JsonDict
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected
+from telegram_assistant.reasons import Reason, quote
+from telegram_assistant.translation import ENGLISH, accepted_language, say
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
@@ -35,7 +39,12 @@ MAX_ERRORS = 20
 MAX_WHERE_CHARACTERS = 100
 MAX_WHY_CHARACTERS = 300
 SAID_IN_DETAIL = 5
-DETAILS = {404: "There is nothing at this path.", 405: "This path does not support this method; the `Allow` header lists the supported ones."}
+REASONS = {
+    404: Reason("path_unknown", "There is nothing at this path."),
+    405: Reason("method_not_supported", "This path does not support this method; the `Allow` header lists the supported ones."),
+}
+INVALID_REQUEST = Reason("request_invalid", "the request is not valid")
+INTERNAL_ERROR = Reason("internal_error", "An internal error occurred and was logged. Quote the trace_id when you report it.")
 
 
 EXAMPLE: JsonDict = {
@@ -43,6 +52,8 @@ EXAMPLE: JsonDict = {
     "title": "Not Found",
     "status": 404,
     "detail": "you do not follow channel 5",
+    "code": "channel_not_followed_by_id",
+    "parameters": {"channel_id": 5},
 }
 
 
@@ -54,7 +65,7 @@ class WrongField(BaseModel):
 
 
 class Problem(BaseModel):
-    """An error (RFC 9457). `detail` says what happened and what to do."""
+    """An error (RFC 9457). `detail` says what happened and what to do, in the language of `Accept-Language`: en or ru."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
@@ -62,51 +73,78 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
+    code: str = Field(description="The reason, for programs.")
+    parameters: dict[str, JsonValue] = Field(description="What `detail` names, like the id that was not found.")
     errors: list[WrongField] | None = Field(default=None, description=f"The invalid parts of the request, at most {MAX_ERRORS} of them.")
     more_errors: int | None = Field(default=None, description="How many more errors there are than `errors` lists.")
     trace_id: str | None = Field(default=None, description="Identifies the request in the logs.")
 
 
+class ProblemResponse(Response):
+    """A problem. It speaks the language that the request accepts, which is known when it is sent."""
+
+    def __init__(self, status: int, detail: Reason, *, members: Mapping[str, object], headers: Mapping[str, str]) -> None:
+        self._head = {"type": "about:blank", "title": TITLES.get(status, HTTPStatus(status).phrase), "status": status}
+        self._detail, self._members = detail, members
+        super().__init__(self._render(ENGLISH), status, dict(headers), MEDIA_TYPE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        language = accepted_language(Headers(scope=scope).get("accept-language", ""))
+        self.body = self._render(language)
+        self.headers.update({"Content-Length": str(len(self.body)), "Content-Language": language})
+        await super().__call__(scope, receive, send)
+
+    def _render(self, language: str) -> bytes:
+        # json.dumps writes ASCII, so any text that a client has sent can be quoted, even a lone surrogate.
+        return json.dumps({**self._head, "detail": say(self._detail, language), **self._members}).encode()
+
+
 def problem(
     status: int,
-    title: str,
-    detail: str,
+    reason: Reason,
     *,
+    detail: Reason | None = None,
     headers: Mapping[str, str] | None = None,
-    errors: Sequence[Mapping[str, str]] | None = None,
+    errors: Sequence[Mapping[str, str]] = (),
     more_errors: int = 0,
     trace_id: str | None = None,
 ) -> Response:
-    body: dict[str, object] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    body |= {"errors": list(errors)} if errors else {}
-    body |= {"more_errors": more_errors} if more_errors else {}
-    body |= {"trace_id": trace_id} if trace_id else {}
+    """`detail` says more than the reason that programs get; by default it is the reason."""
+    members: dict[str, object] = {"code": reason.code, "parameters": reason.as_json()["parameters"]}
+    members |= {"errors": list(errors)} if errors else {}
+    members |= {"more_errors": more_errors} if more_errors else {}
+    members |= {"trace_id": trace_id} if trace_id else {}
     known = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
-    # json.dumps writes ASCII, so any text that a client has sent can be quoted, even a lone surrogate.
-    return Response(json.dumps(body), status, {**known, **(headers or {})}, MEDIA_TYPE)
+    return ProblemResponse(status, detail or reason, members=members, headers={**known, **(headers or {})})
 
 
-def problem_from(error: Exception, *, trace_id: str | None = None) -> Response:  # noqa: PLR0911 -- one for each verdict
+def problem_from(error: Exception, *, trace_id: str | None = None) -> Response:
     """Returns the response for an exception."""
     match error:
         case RequestValidationError() | ValidationError():
             return _invalid(error)
         case HTTPException():
-            title = TITLES.get(error.status_code, HTTPStatus(error.status_code).phrase)
-            return problem(error.status_code, title, DETAILS.get(error.status_code, str(error.detail)), headers=error.headers)
+            return problem(error.status_code, REASONS.get(error.status_code, quote(str(error.detail))), headers=error.headers)
         case Busy():
-            return service_unavailable(f"{error}; try again in a moment.", seconds=error.retry_after_seconds, trace_id=trace_id)
-        case Missing():
-            return problem(404, TITLES[404], str(error))
-        case Forbidden():
-            return problem(403, TITLES[403], str(error))
-        case Conflicting():
-            wait = getattr(error, "retry_after_seconds", None)
-            return problem(409, TITLES[409], str(error), headers=None if wait is None else retry_after(wait))
+            advice = Reason("busy", "{why}; try again in a moment.", why=error.reason)
+            return problem(503, error.reason, detail=advice, headers=retry_after(error.retry_after_seconds), trace_id=trace_id)
         case Rejected():
-            return problem(422, TITLES[422], str(error))
+            wait = getattr(error, "retry_after_seconds", None)
+            return problem(_status_of(error), error.reason, headers=None if wait is None else retry_after(wait))
         case _:
-            return problem(500, TITLES[500], "An internal error occurred and was logged. Quote the trace_id when you report it.", trace_id=trace_id)
+            return problem(500, INTERNAL_ERROR, trace_id=trace_id)
+
+
+def _status_of(error: Rejected) -> int:
+    match error:
+        case Missing():
+            return 404
+        case Forbidden():
+            return 403
+        case Conflicting():
+            return 409
+        case _:
+            return 422
 
 
 def _invalid(error: RequestValidationError | ValidationError) -> Response:
@@ -116,11 +154,7 @@ def _invalid(error: RequestValidationError | ValidationError) -> Response:
         {"where": ".".join(map(str, one["loc"]))[:MAX_WHERE_CHARACTERS], "why": str(one["msg"])[:MAX_WHY_CHARACTERS]} for one in found[:MAX_ERRORS]
     ]
     detail = "; ".join(f"{one['where']}: {one['why']}" for one in errors[:SAID_IN_DETAIL])
-    return problem(422, TITLES[422], detail, errors=errors, more_errors=len(found) - len(errors))
-
-
-def service_unavailable(why: str, *, seconds: float, trace_id: str | None = None) -> Response:
-    return problem(503, TITLES[503], why, headers=retry_after(seconds), trace_id=trace_id)
+    return problem(422, INVALID_REQUEST, detail=quote(detail), errors=errors, more_errors=len(found) - len(errors))
 
 
 def retry_after(seconds: float) -> dict[str, str]:

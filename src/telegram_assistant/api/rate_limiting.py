@@ -1,91 +1,25 @@
-"""Rate limits of requests, with or without Redis, and the throttle for unknown keys."""
+"""What the API answers when a limit is exceeded, and the throttle for unknown keys."""
 
-import asyncio
-import ipaddress
 import math
-import time
-from collections.abc import Awaitable, Sequence
 
 from starlette.responses import Response
 
-from telegram_assistant.api.problems import TITLES, problem, retry_after
-from telegram_assistant.errors import Busy
-from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimitDecision, RateLimits
-from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.api.problems import problem, retry_after
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.redis.limiter import Limiter, network_of
+from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimitDecision
 
-log = get_logger()
-
-MAX_LOCAL_BUCKETS = 10_000
-REDIS_SECONDS = 0.5
-WITHOUT_REDIS_SECONDS = 5.0
 FAILED_KEYS_PER_MINUTE = 10
 FAILED_KEYS_AT_ONCE = 20
-IPV6_NETWORK_BITS = 64
 REASONS = {
-    BucketOwner.KEY: "This key has sent too many requests.",
-    BucketOwner.TENANT: "The keys of your tenant together have sent too many requests.",
-    BucketOwner.ADDRESS: "Too many invalid keys were sent from your address.",
+    BucketOwner.KEY: Reason("key_too_many_requests", "This key has sent too many requests. Wait for the time in `Retry-After`."),
+    BucketOwner.TENANT: Reason(
+        "tenant_too_many_requests", "The keys of your tenant together have sent too many requests. Wait for the time in `Retry-After`."
+    ),
+    BucketOwner.ADDRESS: Reason(
+        "address_too_many_invalid_keys", "Too many invalid keys were sent from your address. Wait for the time in `Retry-After`."
+    ),
 }
-
-
-class Limiter:
-    """Counts requests in Redis, for all processes. While Redis is unavailable it counts for this process alone, so no request waits for Redis."""
-
-    def __init__(self, limits: RateLimits) -> None:
-        self._limits = limits
-        self._full_at: dict[str, float] = {}
-        self._away_until = 0.0
-
-    async def take(self, *buckets: Bucket) -> RateLimitDecision:
-        """Takes one token from each bucket, or from none if one of them is empty."""
-        decision = await self._ask_redis(self._limits.take(buckets)) if self._is_redis_available() else None
-        return decision or self._take_locally(buckets)
-
-    async def changes(self) -> int | None:
-        """Returns how often keys have changed so far; None if Redis is unavailable."""
-        return await self._ask_redis(self._limits.changes()) if self._is_redis_available() else None
-
-    def _is_redis_available(self) -> bool:
-        return time.monotonic() >= self._away_until
-
-    async def _ask_redis[T](self, call: Awaitable[T]) -> T | None:
-        try:
-            async with asyncio.timeout(REDIS_SECONDS):
-                answer = await call
-        except (Busy, TimeoutError) as error:
-            if not self._away_until:
-                log.warning("rate_limits_without_redis", why=str(error) or "no answer in time")
-            self._away_until = time.monotonic() + WITHOUT_REDIS_SECONDS
-            return None
-        if self._away_until:
-            log.info("rate_limits_with_redis_again")
-            self._away_until = 0.0
-        return answer
-
-    def _take_locally(self, buckets: Sequence[Bucket]) -> RateLimitDecision:
-        now = time.monotonic()
-        self._forget_full(now)
-        decisions = [self._decide(bucket, now) for bucket in buckets]
-        refused = [one for one in decisions if not one.allowed]
-        if refused:
-            return max(refused, key=lambda one: one.seconds)
-        for one in decisions:
-            self._full_at[one.bucket.redis_key] = now + one.seconds
-        return min(decisions, key=lambda one: one.left)
-
-    def _decide(self, bucket: Bucket, now: float) -> RateLimitDecision:
-        each = 60 / bucket.per_minute
-        full = max(self._full_at.get(bucket.redis_key, 0.0), now) + each
-        over = full - now - bucket.burst * each
-        if over > 0:
-            return RateLimitDecision(allowed=False, bucket=bucket, left=0, seconds=over, changes=None)
-        return RateLimitDecision(allowed=True, bucket=bucket, left=int(-over / each), seconds=full - now, changes=None)
-
-    def _forget_full(self, now: float) -> None:
-        if len(self._full_at) >= MAX_LOCAL_BUCKETS:
-            self._full_at = {name: moment for name, moment in self._full_at.items() if moment > now}
-        if len(self._full_at) >= MAX_LOCAL_BUCKETS:
-            self._full_at.clear()
 
 
 class FailedKeys:
@@ -96,15 +30,14 @@ class FailedKeys:
 
     async def refuse(self, address: str | None, refusal: Response) -> Response:
         """Counts an unknown key and returns the refusal, or 429 if this address has sent too many."""
-        bucket = Bucket(BucketOwner.ADDRESS, _network_of(address), FAILED_KEYS_PER_MINUTE, FAILED_KEYS_AT_ONCE)
+        bucket = Bucket(BucketOwner.ADDRESS, network_of(address), FAILED_KEYS_PER_MINUTE, FAILED_KEYS_AT_ONCE)
         decision = await self._limiter.take(bucket)
         return refusal if decision.allowed else too_many(decision)
 
 
 def too_many(decision: RateLimitDecision) -> Response:
     """Returns the 429 response for a request that exceeds a limit."""
-    detail = f"{REASONS[decision.bucket.counted_by]} Wait for the time in `Retry-After`."
-    return problem(429, TITLES[429], detail, headers={**retry_after(decision.seconds), **rate_headers(decision)})
+    return problem(429, REASONS[decision.bucket.counted_by], headers={**retry_after(decision.seconds), **rate_headers(decision)})
 
 
 def rate_headers(decision: RateLimitDecision) -> dict[str, str]:
@@ -115,14 +48,3 @@ def rate_headers(decision: RateLimitDecision) -> dict[str, str]:
         "RateLimit-Remaining": str(decision.left),
         "RateLimit-Reset": str(math.ceil(decision.seconds)),
     }
-
-
-def _network_of(address: str | None) -> str:
-    """Groups IPv6 addresses by /64: a client with one such address controls all 2^64 of its network."""
-    try:
-        parsed = ipaddress.ip_address(address or "")
-    except ValueError:
-        return "unknown"
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, IPV6_NETWORK_BITS), strict=False))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, overload
 
 from fastapi import Depends
 from starlette.requests import Request
@@ -10,7 +10,9 @@ from starlette.requests import Request
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.posts.post import Facts, Json
 from telegram_assistant.domain.tenants.access import Caller
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.translation import ENGLISH, accepted_language, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,15 @@ class RequestContext:
     stores: TenantStores
     now: datetime
     facts: Facts
+    language: str = ENGLISH
+
+    @overload
+    def say(self, reason: Reason) -> str: ...
+    @overload
+    def say(self, reason: Reason | None) -> str | None: ...
+    def say(self, reason: Reason | None) -> str | None:
+        """The reason as a sentence in the caller's language."""
+        return None if reason is None else say(reason, self.language)
 
     def note(self, **facts: Json) -> None:
         """Adds facts to this change's audit entry, besides caller, time and path. Never pass secrets."""
@@ -31,7 +42,8 @@ class RequestContext:
 async def _build_context(request: Request) -> RequestContext:
     caller: Caller = request.scope["caller"]
     app: ApiApp = request.app.state.app
-    return RequestContext(caller, app, app.tenant(caller.tenant_id), datetime.now(UTC), request.scope["audit_facts"])
+    language = accepted_language(request.headers.get("accept-language", ""))
+    return RequestContext(caller, app, app.tenant(caller.tenant_id), datetime.now(UTC), request.scope["audit_facts"], language)
 
 
 Context = Annotated[RequestContext, Depends(_build_context)]

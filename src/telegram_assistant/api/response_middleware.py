@@ -9,8 +9,9 @@ from contextlib import suppress
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from telegram_assistant.api.problems import problem_from, service_unavailable
+from telegram_assistant.api.problems import problem, problem_from, retry_after
 from telegram_assistant.errors import AssistantError
+from telegram_assistant.reasons import Reason
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import HTTP_ANSWERS, HTTP_SECONDS
 from telegram_assistant.telemetry.tracing import span
@@ -19,6 +20,7 @@ log = get_logger()
 
 TRACEPARENT = re.compile(rb"^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$")
 DOCS = "/docs"
+TOOK_TOO_LONG = Reason("request_took_too_long", "The request took too long. Try again in a moment.")
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -55,9 +57,7 @@ class ResponseMiddleware:
                 self._cut(work)
         if not answer.status:
             log.warning("request_took_too_long", trace_id=scope["trace_id"])
-            await service_unavailable("The request took too long. Try again in a moment.", seconds=1, trace_id=scope["trace_id"])(
-                scope, receive, answer.last
-            )
+            await problem(503, TOOK_TOO_LONG, headers=retry_after(1), trace_id=scope["trace_id"])(scope, receive, answer.last)
         answer.is_over = True
         operation = getattr(scope.get("route"), "operation_id", None) or "none"
         HTTP_ANSWERS.labels(operation, str(answer.status)).inc()

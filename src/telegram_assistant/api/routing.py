@@ -26,6 +26,7 @@ from starlette.requests import Request
 from telegram_assistant.api.problems import MEDIA_TYPE, TITLES
 from telegram_assistant.domain.tenants.access import Caller, KeyScope
 from telegram_assistant.errors import Forbidden
+from telegram_assistant.reasons import Reason
 
 type Endpoint = Callable[..., Awaitable[Any]]
 
@@ -113,6 +114,7 @@ def _requires(scope: KeyScope) -> Callable[[Request], Awaitable[None]]:
     async def check(request: Request) -> None:
         caller: Caller = request.scope["caller"]
         if scope not in caller.scopes:
-            raise Forbidden(f"this needs a key with the scope `{scope}`; yours has: {', '.join(sorted(caller.scopes)) or 'none'}")
+            scopes = ", ".join(sorted(caller.scopes)) or "–"
+            raise Forbidden(Reason("scope_missing", "this needs a key with the scope `{scope}`; yours has: {scopes}", scope=scope, scopes=scopes))
 
     return check

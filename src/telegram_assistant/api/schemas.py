@@ -10,6 +10,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import known_zone
 
 MAX_ID = 2**63 - 1
@@ -82,4 +83,4 @@ def read_cursor[T](text: str | None, kind: TypeAdapter[T]) -> T | None:
     try:
         return kind.validate_json(base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True), strict=False)
     except (ValidationError, binascii.Error) as error:
-        raise Rejected("the cursor is not valid; send `next` of the previous page, or leave it out") from error
+        raise Rejected(Reason("cursor_invalid", "the cursor is not valid; send `next` of the previous page, or leave it out")) from error

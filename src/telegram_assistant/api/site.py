@@ -26,6 +26,7 @@ from telegram_assistant.api.endpoints import (
     graph,
     keys,
     me,
+    members,
     parked,
     posts,
     search,
@@ -35,11 +36,11 @@ from telegram_assistant.api.endpoints import (
     understanding,
 )
 from telegram_assistant.api.problems import Problem, problem_from
-from telegram_assistant.api.rate_limiting import FailedKeys, Limiter
+from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.response_middleware import DOCS, ResponseMiddleware
-from telegram_assistant.api.status import RoleEndpoints
 from telegram_assistant.assembly import ApiApp
 from telegram_assistant.errors import AssistantError
+from telegram_assistant.stores.redis.limiter import Limiter
 from telegram_assistant.stores.redis.rate_limits import RateLimits
 
 AREAS = (
@@ -58,6 +59,7 @@ AREAS = (
     spending.area,
     accounts.area,
     keys.area,
+    members.area,
     audit.area,
     dead_letters.area,
     tenants.area,
@@ -72,11 +74,6 @@ Everything that a tenant can read and change. Send an API key as `Authorization:
 * Too many requests are answered with 429, and requests while a server is unavailable with 503; `Retry-After` says how long to wait.
 * Requests that change something accept an `Idempotency-Key`, and the audit log records them.
 """
-
-
-def api_role_endpoints(app: ApiApp) -> RoleEndpoints:
-    """Builds what the api role serves besides health and metrics."""
-    return RoleEndpoints(site=build_site(app))
 
 
 def build_site(app: ApiApp) -> ASGIApp:

@@ -26,6 +26,8 @@ class RoleEndpoints:
     sections: Mapping[str, Section] = field(default_factory=dict)
     actions: Sequence[Route] = ()
     site: ASGIApp | None = None
+    close: Callable[[], None] = lambda: None
+    """Ends what would otherwise keep its connections open: streams of pages."""
 
 
 @dataclass(frozen=True, slots=True)

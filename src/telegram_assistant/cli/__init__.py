@@ -33,6 +33,7 @@ class Lazy:
 
 COMMANDS = {
     "run": Lazy("operations.run:run", "Run one or more roles until stopped."),
+    "demo": Lazy("operations.demo:demo", "Run everything with simulated channels, without a Telegram account."),
     "accounts": Lazy("commands.accounts:app", "Telegram accounts: log in, list, show risk, pause, resume, make a session key."),
     "channels": Lazy("commands.channels:app", "Followed channels: add, list, import, coverage, poll, verify."),
     "folders": Lazy("commands.folders:app", "Followed Telegram folders: add, list, remove."),
@@ -44,6 +45,7 @@ COMMANDS = {
     "streams": Lazy("operations.streams:app", "Pipeline stages: watch, announce posts again, resume a stopped stage."),
     "dead-letters": Lazy("operations.dead_letters:app", "Events that a stage could not process: list, show, replay, discard."),
     "tenants": Lazy("commands.tenants:app", "Tenants: list, create, suspend, resume, quotas, budgets."),
+    "people": Lazy("commands.people:app", "People who log in to the pages: list, make a one-time link."),
     "keys": Lazy("commands.keys:app", "API keys: create, list, revoke."),
     "ai": Lazy("commands.ai:app", "AI providers: status, usage, budgets, policies, consent."),
     "tags": Lazy("commands.tags:app", "Tags: list, hide, rename, show again."),

@@ -8,15 +8,26 @@ import typer
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.cli.environment import complaints, refuse, settings_or_exit
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.errors import Busy, CannotStart, Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 from telegram_assistant.telemetry.logging import configure_logging
+
+TRY_AGAIN = Reason("try_again", "Try again in a moment; `tga doctor` shows details")
 
 
 async def tenant_named(app: App, name: str) -> Tenant:
     known = await app.system.tenants.by_name(name)
     if known is None:
-        raise Rejected(f"there is no tenant {name!r}; create it with: tga tenants create {shlex.quote(name)}")
+        raise Rejected(
+            Reason(
+                "tenant_to_create",
+                "there is no tenant {tenant!r}; create it with: tga tenants create {quoted}",
+                tenant=name,
+                quoted=shlex.quote(name),
+            )
+        )
     return known
 
 
@@ -37,7 +48,7 @@ def with_app[T](work: Callable[[App], Awaitable[T]], *, needs_redis: bool = True
     except CannotStart as error:
         raise refuse(error.why, error.remedy) from error
     except Rejected as error:
-        complaints.print(f"[red]{error}.[/]")
+        complaints.print(f"[red]{words_of(error.reason)}.[/]")
         raise typer.Exit(1) from error
     except Busy as error:
-        raise refuse(str(error), "Try again in a moment; `tga doctor` shows details") from error
+        raise refuse(error.reason, TRY_AGAIN) from error

@@ -11,7 +11,9 @@ import typer
 from dotenv.parser import parse_stream
 from rich.console import Console
 
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.errors import SettingsError
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings, SettingsGroup, read_group, read_settings, unknown_names
 
 # Output to a file or another program is not cut to the width of a terminal.
@@ -74,7 +76,7 @@ def _errors_in_words() -> Iterator[None]:
         raise typer.Exit(2) from error
 
 
-def refuse(why: str, remedy: str) -> typer.Exit:
+def refuse(why: Reason, remedy: Reason) -> typer.Exit:
     """Prints why a command cannot continue and what to do."""
-    complaints.print(f"[red]{why}.[/]\n{remedy}.")
+    complaints.print(f"[red]{words_of(why)}.[/]\n{words_of(remedy)}.")
     return typer.Exit(1)

@@ -7,6 +7,7 @@ from uuid import UUID
 from telegram_assistant.domain.accounts.account_risk import Allowance, MethodUse, RiskAssessment, assess_risk
 from telegram_assistant.domain.accounts.budget import BUDGETS, HOUR, MethodBudget, meter_of
 from telegram_assistant.errors import Missing
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.accounts.own_accounts import MethodLimit, OwnAccount
 from telegram_assistant.stores.postgres.stores import TenantStores
 
@@ -29,21 +30,21 @@ async def one_account(public_id: UUID, *, stores: TenantStores, now: datetime) -
     """Raises Missing if the tenant has no such account."""
     found = next((one for one in await stores.accounts.all() if one.public_id == public_id), None)
     if found is None:
-        raise Missing("there is no such account")
+        raise Missing(Reason("account_unknown", "there is no such account"))
     return _health(found, now)
 
 
 async def pause_account(public_id: UUID, *, by: str, stores: TenantStores, now: datetime) -> AccountHealth:
     """Pauses an account; the process that uses it stops within 20 seconds. Raises Rejected if it is not in use."""
-    if not await stores.accounts.pause(public_id, why=f"paused by {by}"):
-        raise Missing("there is no such account")
+    if not await stores.accounts.pause(public_id, why=Reason("paused_by", "paused by {by}", by=by)):
+        raise Missing(Reason("account_unknown", "there is no such account"))
     return await one_account(public_id, stores=stores, now=now)
 
 
 async def resume_account(public_id: UUID, *, stores: TenantStores, now: datetime) -> AccountHealth:
     """Resumes an account that was paused or in quarantine."""
     if not await stores.accounts.resume(public_id):
-        raise Missing("there is no such account")
+        raise Missing(Reason("account_unknown", "there is no such account"))
     return await one_account(public_id, stores=stores, now=now)
 
 

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Conflicting, Missing
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.understanding.ai_choices import AiDefaults, ChannelPolicy
 
-NO_CONSENT = "texts may go to a provider only after an owner has consented; record the consent with `tga ai consent` or PUT /api/v1/ai/consent"
+NO_CONSENT = Reason(
+    "consent_needed",
+    "texts may go to a provider only after an owner has consented; record the consent with `tga ai consent` or PUT /api/v1/ai/consent",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ async def choose_policy(channel_ids: Sequence[ChannelId], policy: AiPolicy, *, s
     """Changes all channels or none. Raises Missing if one is not followed, Conflicting for `provider` without consent."""
     await _require_consent(policy, stores)
     if set(channel_ids) - set(await stores.followed.some(set(channel_ids))):
-        raise Missing("you do not follow this channel")
+        raise Missing(Reason("channel_not_followed", "you do not follow this channel"))
     chosen = await stores.ai.choose(channel_ids, policy)
     consented = (await stores.ai.stance()).consent is not None
     return tuple(PolicyInForce(one, _in_force(one, consented=consented)) for one in chosen)

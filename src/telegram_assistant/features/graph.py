@@ -15,6 +15,7 @@ from telegram_assistant.domain.posts.links import link_to, normal_url
 from telegram_assistant.errors import Busy, Missing, Rejected
 from telegram_assistant.graph.questions import GraphQuestions, SharedItem
 from telegram_assistant.graph.store import Graph
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 from telegram_assistant.stores.postgres.posts.forwards import Forwards
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -32,7 +33,7 @@ class AnsweredSource:
     """The store that answered, and why it was not the graph."""
 
     engine: Engine
-    why: str = ""
+    why: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +146,11 @@ class GraphScope:
         try:
             return await ask(await self.questions()), AnsweredSource(Engine.GRAPH)
         except (Busy, Missing) as error:
-            return await ask(self.stores.forwards), AnsweredSource(Engine.POSTGRES, str(error))
+            return await ask(self.stores.forwards), AnsweredSource(Engine.POSTGRES, error.reason)
 
     async def questions(self) -> GraphQuestions:
         if self.graph is None:
-            raise Missing("the graph is off: NEO4J_URI is empty")
+            raise Missing(Reason("graph_off", "the graph is off: NEO4J_URI is empty"))
         return GraphQuestions(self.graph, await self.stores.forwards.visible())
 
     async def places(self) -> "Places":
@@ -197,7 +198,7 @@ async def spread(scope: GraphScope, post_id: PostId, *, limit: int = 200) -> Spr
     original = places.posts_of(await scope.stores.forwards.appearances([origin]))
     forwards = places.posts_of(found)
     if stored is None and not (original or forwards):
-        raise Missing(f"there is no post {post_id} in the channels that you follow")
+        raise Missing(Reason("post_unknown_by_id", "there is no post {post_id} in the channels that you follow", post_id=str(post_id)))
     return Spread(origin, places.of(origin.channel_id), scope.since, by, next(iter(original), None), forwards)
 
 
@@ -212,7 +213,7 @@ async def who_links(scope: GraphScope, url: str, *, limit: int = 200) -> Linking
     """Needs the graph: raises Missing if it is off, Busy if it does not answer."""
     normal = normal_url(url)
     if normal is None:
-        raise Rejected(f"{url!r} is not the URL of a page")
+        raise Rejected(Reason("not_a_page_url", "{url!r} is not the URL of a page", url=url))
     page = page_of(normal)
     found = await (await scope.questions()).links_to(page, since=scope.since)
     sharing = (await scope.places()).posts_of(await scope.stores.forwards.appearances(found))
@@ -229,7 +230,7 @@ async def similar_channels(scope: GraphScope, channel_id: ChannelId, *, limit: i
     """Compares channels by the sources, pages and names that both have. Needs the graph."""
     places = await scope.places()
     if channel_id not in places.followed:
-        raise Missing(f"you do not follow channel {channel_id}")
+        raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))
     found = await (await scope.questions()).similar(channel_id, since=scope.since, limit=limit)
     similar = tuple(Similar(places.of(one.channel_id), one.score, one.shared, tuple(map(places.named, one.examples))) for one in found)
     return SimilarChannels(places.of(channel_id), scope.since, AnsweredSource(Engine.GRAPH), similar)

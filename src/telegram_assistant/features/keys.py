@@ -8,6 +8,7 @@ from uuid import UUID
 from telegram_assistant.domain.ids import UserId
 from telegram_assistant.domain.tenants.access import MAX_KEY_GENERATIONS, KeyScope, new_key
 from telegram_assistant.errors import Busy, Forbidden, Missing, Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.tenants.keys import ApiKey, KeyCursor, Keys, NewKey
 from telegram_assistant.telemetry.logging import get_logger
 
@@ -38,9 +39,9 @@ async def make_key(
     """Creates a key. Raises Forbidden if it would have more scopes than its creator. It cannot outlive the key that creates it."""
     excess = sorted(set(scopes) - set(maker.scopes))
     if excess:
-        raise Forbidden(f"a key cannot have more scopes than its creator; leave out: {', '.join(excess)}")
+        raise Forbidden(Reason("key_scopes_exceed", "a key cannot have more scopes than its creator; leave out: {scopes}", scopes=", ".join(excess)))
     if expires_at is not None and expires_at <= now:
-        raise Rejected("a key cannot expire in the past")
+        raise Rejected(Reason("key_expires_in_past", "a key cannot expire in the past"))
     ancestors: tuple[UUID, ...] = ()
     if maker.key_id is not None:
         parent = await _parent(maker.key_id, keys=keys)
@@ -62,9 +63,15 @@ async def make_key(
 async def _parent(key_id: UUID, *, keys: Keys) -> ApiKey:
     parent = await keys.find(key_id)
     if parent is None:
-        raise Missing("the key that should create this one no longer exists")
+        raise Missing(Reason("key_parent_gone", "the key that should create this one no longer exists"))
     if len(parent.ancestors) >= MAX_KEY_GENERATIONS:
-        raise Forbidden(f"this key is the last in a chain of {MAX_KEY_GENERATIONS + 1} keys, each created with the one before; use an earlier one")
+        raise Forbidden(
+            Reason(
+                "key_chain_too_long",
+                "this key is the last in a chain of {max_keys} keys, each created with the one before; use an earlier one",
+                max_keys=MAX_KEY_GENERATIONS + 1,
+            )
+        )
     return parent
 
 
@@ -72,7 +79,13 @@ def _limit_expiry(parent: ApiKey, expires_at: datetime | None) -> datetime | Non
     if parent.expires_at is None or expires_at is None:
         return expires_at or parent.expires_at
     if expires_at > parent.expires_at:
-        raise Rejected(f"a key cannot outlive the key that creates it: it must expire by {parent.expires_at.isoformat()}")
+        raise Rejected(
+            Reason(
+                "key_outlives_parent",
+                "a key cannot outlive the key that creates it: it must expire by {expires_at}",
+                expires_at=parent.expires_at,
+            )
+        )
     return expires_at
 
 
@@ -93,7 +106,7 @@ async def list_keys(*, keys: Keys, limit: int, before: KeyCursor | None = None) 
 async def revoke_key(key_id: UUID, *, keys: Keys, drop_cached_keys: Callable[[], Awaitable[None]]) -> None:
     """Revokes a key and every key created with it. While Redis is unavailable, other processes may accept it for up to a minute."""
     if not await keys.revoke(key_id):
-        raise Missing("there is no such key, or it is already revoked")
+        raise Missing(Reason("key_unknown", "there is no such key, or it is already revoked"))
     try:
         await drop_cached_keys()
     except Busy as busy:

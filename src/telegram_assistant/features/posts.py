@@ -8,11 +8,12 @@ from telegram_assistant.domain.posts.differences import Piece, pieces_of
 from telegram_assistant.domain.posts.links import link_to
 from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.errors import Missing
+from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.stores.postgres.posts.post_details import PostDetail, PostVersion
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
 
-NO_POST = "there is no such post in the channels that you follow"
+NO_POST = Reason("post_unknown", "there is no such post in the channels that you follow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class ReadPage:
     found_at: str | None
     """The final URL after redirects, if it differs from the link."""
     excerpt: str | None
-    why: str | None
+    why: Reason | None
     """Why it was not read."""
 
 
@@ -88,13 +89,22 @@ def _pages(crawled: Mapping[str, Json]) -> tuple[ReadPage, ...]:
     found = pages if isinstance(pages, list) else []
     return tuple(
         ReadPage(
-            str(one.get("url") or ""),
-            str(one.get("status") or ""),
-            *(_text(one, name) for name in ("title", "author", "published_at", "found_at", "excerpt", "why")),
+            url=str(one.get("url") or ""),
+            status=str(one.get("status") or ""),
+            **{name: _text(one, name) for name in ("title", "author", "published_at", "found_at", "excerpt")},
+            why=_why(one),
         )
         for one in found
         if isinstance(one, Mapping)
     )
+
+
+def _why(page: Mapping[str, Json]) -> Reason | None:
+    """The reason; a page that an earlier release has read has only its sentence."""
+    reason, sentence = page.get("reason"), _text(page, "why")
+    if isinstance(reason, Mapping):
+        return Reason.from_json(reason)
+    return None if sentence is None else quote(sentence)
 
 
 def _text(facts: Mapping[str, Json], name: str) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from telegram_assistant.ai.prices import read_prices
 from telegram_assistant.domain.understanding.spending import MILLION, SpendingBudget, UsageLine
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 MAX_MICRO = 10**15
@@ -53,9 +54,9 @@ def micro_of(money: str) -> int:
     try:
         micro = Decimal(money) * MILLION
     except InvalidOperation as error:
-        raise Rejected(f"{money!r} is not a valid amount; write it like 500 or 12.50") from error
+        raise Rejected(Reason("amount_invalid", "{money!r} is not a valid amount; write it like 500 or 12.50", money=money)) from error
     if not micro.is_finite() or not 0 <= micro <= MAX_MICRO or micro != int(micro):
-        raise Rejected(f"{money!r} is not a valid amount; write it like 500 or 12.50")
+        raise Rejected(Reason("amount_invalid", "{money!r} is not a valid amount; write it like 500 or 12.50", money=money))
     return int(micro)
 
 

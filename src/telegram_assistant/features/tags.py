@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from telegram_assistant.domain.understanding.vocabulary import tag_in
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.feed import FeedPage, page_of
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.posts.feed import Cursor
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.understanding.tag_use import TagCount
@@ -44,10 +45,10 @@ async def choose_tag(tag: str, *, stores: TenantStores, shown_as: str | None = N
     """
     name = None if shown_as is None else tag_in(shown_as)
     if shown_as is not None and name is None:
-        raise Rejected(f"{shown_as!r} is not a valid name for a tag: write one to four words")
+        raise Rejected(Reason("tag_name_invalid", "{shown_as!r} is not a valid name for a tag: write one to four words", shown_as=shown_as))
     known = [one for one in await stores.tag_use.vocabulary() if one.tag == tag.casefold()]
     if not known:
-        raise Missing(f"there is no tag {tag!r}; `tga tags list` shows them")
+        raise Missing(Reason("tag_unknown_in_vocabulary", "there is no tag {tag!r}; `tga tags list` shows them", tag=tag))
     names = {(one.language, one.tag): one.shown_as for one in await stores.tags.choices()} if hidden else {}
     chosen = [TagChoice(one.language, one.tag, name or names.get((one.language, one.tag)), hidden) for one in known]
     for choice in chosen:
@@ -58,7 +59,7 @@ async def choose_tag(tag: str, *, stores: TenantStores, shown_as: str | None = N
 async def most_used(since: datetime, until: datetime, *, stores: TenantStores, limit: int = 50) -> tuple[TagCount, ...]:
     """Counts tags of posts in this period, under the tenant's names and without hidden ones. Raises Rejected for more than 31 days."""
     if not timedelta(0) < until - since <= MAX_WINDOW:
-        raise Rejected(f"the period must be at most {MAX_WINDOW.days} days long and end after it begins")
+        raise Rejected(Reason("period_invalid", "the period must be at most {max_days} days long and end after it begins", max_days=MAX_WINDOW.days))
     names = await _names(stores)
     sums: dict[str, TagCount] = {}
     for one in await stores.tag_use.most_used(since, until, limit=MAX_TAGS):
@@ -76,7 +77,7 @@ async def posts_by_tag(name: str, *, since: datetime, stores: TenantStores, limi
     names |= await _names(stores)
     tags = [tag for tag, shown in names.items() if shown == name.casefold()]
     if not tags:
-        raise Missing(f"there is no tag {name!r}")
+        raise Missing(Reason("tag_unknown", "there is no tag {tag!r}", tag=name))
     posts = await stores.tag_use.posts(tags, since=since, limit=limit + 1, before=before)
     return await page_of(posts, stores=stores, limit=limit)
 

@@ -10,6 +10,7 @@ from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.errors import Busy, Conflicting, Missing, Rejected
 from telegram_assistant.features.accounts import AccountHealth, account_health
 from telegram_assistant.features.spending import MAX_MICRO
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.tenants.tenant_operations import TenantOperations, TenantSummary
 from telegram_assistant.telemetry.logging import get_logger
@@ -44,17 +45,23 @@ async def list_tenants(*, tenants: TenantOperations, limit: int, after: str | No
 async def one_tenant(public_id: UUID, *, tenants: TenantOperations) -> TenantSummary:
     found = await tenants.one(public_id)
     if found is None:
-        raise Missing("there is no such tenant")
+        raise Missing(Reason("tenant_unknown_by_id", "there is no such tenant"))
     return found
 
 
 async def create_tenant(name: str, *, tenants: TenantOperations) -> TenantSummary:
     """Raises Conflicting if the name is taken."""
     if not name.isprintable() or name != name.strip() or not 0 < len(name) <= MAX_NAME_LETTERS:
-        raise Rejected(f"a tenant's name must have 1 to {MAX_NAME_LETTERS} printable characters and no spaces at its ends")
+        raise Rejected(
+            Reason(
+                "tenant_name_invalid",
+                "a tenant's name must have 1 to {max_letters} printable characters and no spaces at its ends",
+                max_letters=MAX_NAME_LETTERS,
+            )
+        )
     created = await tenants.create(name)
     if created is None:
-        raise Conflicting(f"a tenant {name!r} already exists")
+        raise Conflicting(Reason("tenant_exists", "a tenant {tenant!r} already exists", tenant=name))
     return await one_tenant(created, tenants=tenants)
 
 
@@ -64,7 +71,7 @@ async def suspend_tenant(public_id: UUID, *, why: str, tenants: TenantOperations
     `drop_cached_keys` makes all processes look up keys again.
     """
     if (await one_tenant(public_id, tenants=tenants)).is_operator:
-        raise Conflicting("the operator's own tenant cannot be suspended")
+        raise Conflicting(Reason("operator_tenant_not_suspended", "the operator's own tenant cannot be suspended"))
     await tenants.suspend(public_id, why=why)
     await _drop_if_redis_answers(drop_cached_keys)
     return await one_tenant(public_id, tenants=tenants)
@@ -81,16 +88,16 @@ async def resume_tenant(public_id: UUID, *, tenants: TenantOperations, drop_cach
 async def set_media_quota(public_id: UUID, limit_bytes: int | None, *, tenants: TenantOperations) -> TenantSummary:
     """Sets a tenant's media quota; None: MEDIA_QUOTA_BYTES applies. Stored media stay."""
     if not await tenants.set_media_quota(public_id, limit_bytes):
-        raise Missing("there is no such tenant")
+        raise Missing(Reason("tenant_unknown_by_id", "there is no such tenant"))
     return await one_tenant(public_id, tenants=tenants)
 
 
 async def set_budget(public_id: UUID, *, micro: int, tokens: int | None, tenants: TenantOperations) -> TenantSummary:
     """Sets a tenant's monthly budget; the operator pays the providers. What this month has already used still counts."""
     if not 0 <= micro <= MAX_MICRO:
-        raise Rejected("a budget must be between 0 and a billion units")
+        raise Rejected(Reason("budget_out_of_range", "a budget must be between 0 and a billion units"))
     if not await tenants.set_budget(public_id, micro=micro, tokens=tokens):
-        raise Missing("there is no such tenant")
+        raise Missing(Reason("tenant_unknown_by_id", "there is no such tenant"))
     return await one_tenant(public_id, tenants=tenants)
 
 

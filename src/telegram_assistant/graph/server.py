@@ -11,6 +11,7 @@ from neo4j.exceptions import AuthError, ClientError, ConfigurationError, DriverE
 from telegram_assistant.domain.diagnosis import Finding, bad, ok
 from telegram_assistant.errors import Busy, CannotStart
 from telegram_assistant.graph.protocol import Row, RunStatement
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import GraphSettings
 
 SUBJECT = "neo4j"
@@ -34,7 +35,10 @@ class Neo4jServer:
                 notifications_min_severity=NotificationMinimumSeverity.OFF,
             )
         except (ConfigurationError, ValueError) as error:
-            raise CannotStart(f"NEO4J_URI cannot be used ({error})", remedy="Write NEO4J_URI like bolt://host:7687, or leave it empty") from error
+            raise CannotStart(
+                Reason("graph_address_unusable", "NEO4J_URI cannot be used ({error})", error=str(error)),
+                remedy=Reason("correct_graph_address", "Write NEO4J_URI like bolt://host:7687, or leave it empty"),
+            ) from error
 
     async def close(self) -> None:
         await self.driver.close()
@@ -68,11 +72,15 @@ def answered() -> Iterator[None]:
     try:
         yield
     except AuthError as error:
-        raise Busy("Neo4j refuses the login; correct NEO4J_USER and NEO4J_PASSWORD", retry_after_seconds=RETRY_AFTER_SECONDS) from error
+        raise Busy(
+            Reason("graph_refuses_login", "Neo4j refuses the login; correct NEO4J_USER and NEO4J_PASSWORD"), retry_after_seconds=RETRY_AFTER_SECONDS
+        ) from error
     except (Neo4jError, DriverError, OSError, TimeoutError) as error:
         if isinstance(error, ClientError) and str(error.code).startswith(OUR_MISTAKES):
             raise
-        raise Busy(f"Neo4j does not answer ({type(error).__name__})", retry_after_seconds=RETRY_AFTER_SECONDS) from error
+        raise Busy(
+            Reason("graph_silent", "Neo4j does not answer ({error})", error=type(error).__name__), retry_after_seconds=RETRY_AFTER_SECONDS
+        ) from error
 
 
 async def examine(settings: GraphSettings) -> Finding:
@@ -80,7 +88,7 @@ async def examine(settings: GraphSettings) -> Finding:
     try:
         server = Neo4jServer(settings)
     except CannotStart as error:
-        return bad(SUBJECT, error.why, remedy=error.remedy)
+        return bad(SUBJECT, str(error.why), remedy=str(error.remedy))
     try:
         async with server.driver.session() as session:
             components = await session.run("CALL dbms.components() YIELD name, versions, edition RETURN name, versions[0] AS version, edition")

@@ -19,6 +19,7 @@ from telegram_assistant.domain.timestamps import micros
 from telegram_assistant.errors import Busy
 from telegram_assistant.graph.protocol import GraphServer, Row, RunStatement
 from telegram_assistant.graph.writing import COUNTED, FORGET, WRITE, Rows, rows_of, uncounted_days
+from telegram_assistant.reasons import Reason
 
 FORGET_AT_ONCE = 500
 KEYS = {"Channel": "id", "Day": "key", "Page": "url", "Name": "key", "Tag": "name", "Post": "id"}
@@ -106,7 +107,7 @@ class Graph:
             before, shown = shown, (await self.generations()).shown
             if shown == before:
                 return found
-        raise Busy("the graph is being filled", retry_after_seconds=60)
+        raise Busy(Reason("graph_filling", "the graph is being filled"), retry_after_seconds=60)
 
     # --- generations ---
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from telegram_assistant.domain.accounts.account import RENEW_SECONDS, AccountRefused, AccountState, Lease
 from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.errors import Busy, CannotStart, LeaseLost
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.accounts.accounts import AccountSessions, HeldAccount
 from telegram_assistant.stores.postgres.tenants.tenants import Tenants
 from telegram_assistant.supervision import cancel_and_wait, sleep_unless
@@ -22,6 +23,7 @@ LOOK_SECONDS = 2.0
 FINISH_SECONDS = 5.0
 """How long a task may finish the work in hand when the process stops. Meanwhile another process waits for its account."""
 FIRST_TENANT = "default"
+LOGGED_OUT = Reason("logged_out_by_hand", "logged out by hand")
 
 
 class UseAccount(Protocol):
@@ -147,14 +149,14 @@ class Holder:
             session = await self._open_session(held)
             if held.state is AccountState.LOGGING_OUT:
                 await self._leave(held, session, lease)
-                await self._accounts.forget_session(account_id, AccountState.LOGGED_OUT, "logged out by hand")
+                await self._accounts.forget_session(account_id, AccountState.LOGGED_OUT, LOGGED_OUT)
                 log.info("account_logged_out", account_id=account_id)
             else:
                 await self._use(held, session, lease, stopping)
         except AccountRefused as error:
-            await self._park(account_id, error.state, str(error))
+            await self._park(account_id, error.state, error.reason)
         except CannotStart as error:
-            await self._park(account_id, AccountState.QUARANTINED, str(error))
+            await self._park(account_id, AccountState.QUARANTINED, error.reason)
         except LeaseLost:
             log.warning("lease_lost", account_id=account_id)
         except Busy as busy:
@@ -170,9 +172,9 @@ class Holder:
             await self._accounts.save_session(held.account_id, key_id=resealed.key_id, session=resealed.content)
         return session
 
-    async def _park(self, account_id: AccountId, state: AccountState, why: str) -> None:
+    async def _park(self, account_id: AccountId, state: AccountState, why: Reason) -> None:
         """Set a state and a reason for a person to see. Retries until it is saved, because nothing else is tried with the account."""
-        log.warning("account_parked", account_id=account_id, state=state.value, why=why)
+        log.warning("account_parked", account_id=account_id, state=state.value, why=str(why))
         while True:
             try:
                 await self._accounts.set_state(account_id, state, why)

@@ -12,6 +12,7 @@ from telegram_assistant.domain.channels.channel_requests import METHODS, Request
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.ingest.folders import FolderFollower
+from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.stores.postgres.channels.channels import Channels
 from telegram_assistant.stores.postgres.channels.planning import Planning
 from telegram_assistant.stores.postgres.channels.request_queue import ClaimedRequest, RequestQueue
@@ -39,14 +40,18 @@ class Resolved:
     """The channels that a request led to, and a description of what was left out."""
 
     channels: Sequence[Channel]
-    left_out: str = ""
+    left_out: Reason | None = None
 
     @property
     def only_channel_id(self) -> ChannelId | None:
         return self.channels[0].channel_id if len(self.channels) == 1 else None
 
-    def __str__(self) -> str:
-        return (self.channels[0].title if len(self.channels) == 1 else f"{len(self.channels)} channels") + self.left_out
+    @property
+    def words(self) -> Reason:
+        """The outcome for people."""
+        count = len(self.channels)
+        found = quote(self.channels[0].title) if count == 1 else Reason("channels_found", "{count} channel", "{count} channels", count=count)
+        return found if self.left_out is None else Reason("found_and_left_out", "{found}; left out: {left_out}", found=found, left_out=self.left_out)
 
 
 class ChannelResolver:
@@ -108,7 +113,7 @@ class ChannelResolver:
         try:
             resolved = await self._resolve(request)
         except Rejected as error:
-            await self._queue.answer(request.request_id, RequestState.FAILED, str(error))
+            await self._queue.answer(request.request_id, RequestState.FAILED, error.reason)
             return
         except Busy as busy:
             self._block(request.kind, busy.retry_after_seconds)
@@ -117,7 +122,7 @@ class ChannelResolver:
         await self._planning.give_accounts()
         if request.kind is RequestKind.ACCESS:
             await self._planning.read_with(self._account_id, resolved.channels[0].channel_id)
-        await self._queue.answer(request.request_id, RequestState.DONE, str(resolved), channel_id=resolved.only_channel_id)
+        await self._queue.answer(request.request_id, RequestState.DONE, resolved.words, channel_id=resolved.only_channel_id)
         log.info("request_served", request_id=str(request.request_id), kind=request.kind.value, channels=len(resolved.channels))
 
     def _block(self, kind: RequestKind, seconds: float) -> None:
@@ -188,11 +193,18 @@ class ChannelResolver:
             await self._channels.subscribe(request.tenant_id, replace(request.subscription, channel_id=channel_id))
 
 
-def _describe_left_out(found: Listing) -> str:
+def _describe_left_out(found: Listing) -> Reason | None:
     """Describe which chats are not followed."""
-    parts = ((found.groups, "group", ""), (found.closed, "private channel", " that the account has not joined"))
-    words = [f"{count} {name}{'' if count == 1 else 's'}{more}" for count, name, more in parts if count]
-    return f"; left out: {', '.join(words)}" if words else ""
+    groups = Reason("groups_left_out", "{count} group", "{count} groups", count=found.groups)
+    closed = Reason(
+        "private_channels_left_out",
+        "{count} private channel that the account has not joined",
+        "{count} private channels that the account has not joined",
+        count=found.closed,
+    )
+    if found.groups and found.closed:
+        return Reason("groups_and_private_channels", "{groups}, {channels}", groups=groups, channels=closed)
+    return groups if found.groups else closed if found.closed else None
 
 
 def _dump_cursor(cursor: DialogCursor) -> str:

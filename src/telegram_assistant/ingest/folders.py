@@ -7,6 +7,7 @@ from telegram_assistant.domain.channels.channel import FoundChannel
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.channels import Channels
 from telegram_assistant.stores.postgres.channels.folders import FollowedFolder, FollowedFolders
 from telegram_assistant.stores.postgres.channels.planning import Planning
@@ -17,7 +18,7 @@ from telegram_assistant.telemetry.logging import get_logger
 log = get_logger()
 
 LOOK_EVERY = timedelta(hours=1)
-GONE = "there is no such folder at Telegram any more; its channels are still followed"
+GONE = Reason("folder_gone", "there is no such folder at Telegram any more; its channels are still followed")
 
 
 class FolderFollower:
@@ -46,8 +47,16 @@ class FolderFollower:
         title = request.reference.strip()
         folder = next((one for one in listed if one.title.casefold() == title.casefold()), None)
         if folder is None:
-            names = ", ".join(one.title for one in listed) or "none"
-            raise Rejected(f"account {self._account_id} has no folder {title!r} at Telegram; it has: {names}")
+            names = ", ".join(one.title for one in listed) or "–"
+            raise Rejected(
+                Reason(
+                    "folder_unknown_at_telegram",
+                    "account {account_id} has no folder {title!r} at Telegram; it has: {names}",
+                    account_id=self._account_id,
+                    title=title,
+                    names=names,
+                )
+            )
         assert request.tenant_id is not None  # only requests for access have no tenant
         followed = await self._folders.follow(
             request.tenant_id, self._account_id, number=folder.number, title=folder.title, subscription=request.subscription

@@ -9,6 +9,7 @@ from telegram_assistant.domain.accounts.account import AccountRefused, AccountSt
 from telegram_assistant.domain.accounts.login import LoginState, LoginWay
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Busy, CannotStart, Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.accounts.accounts import AccountSessions
 from telegram_assistant.stores.postgres.accounts.logins import ClaimedLogin, Logins, Owner
 from telegram_assistant.supervision import cancel_and_wait, sleep_unless
@@ -27,6 +28,9 @@ SCAN_SECONDS = 1.0
 """How often to check that the person is still there while a QR code waits to be scanned."""
 MAX_WRONG_ANSWERS = 5
 MIN_DIGITS, MAX_DIGITS = 7, 15
+STOPPED = Reason("login_interrupted", "the ingest role was stopped; begin again")
+WENT_WRONG = Reason("login_went_wrong", "something went wrong; the log of the ingest role says more")
+NO_NUMBER = Reason("login_not_a_number", "that is no phone number; write it with + and the country code")
 
 type OpenLogin = Callable[[AccountId], AbstractAsyncContextManager[LoginDialog]]
 
@@ -75,41 +79,41 @@ class LoginWorker:
         try:
             account_id = await log_in(Questions(claimed, logins=self._logins))
         except asyncio.CancelledError:
-            await self._finish(attempt_id, LoginState.FAILED, "the ingest role was stopped; begin again")
+            await self._finish(attempt_id, LoginState.FAILED, STOPPED)
             raise
         except Busy as busy:
-            await self._finish(attempt_id, LoginState.FAILED, f"{busy}; try again later")
+            await self._finish(attempt_id, LoginState.FAILED, Reason("login_try_later", "{why}; try again later", why=busy.reason))
         except (Rejected, AccountRefused, CannotStart) as error:
-            await self._finish(attempt_id, LoginState.FAILED, str(error))
+            await self._finish(attempt_id, LoginState.FAILED, error.reason)
         except Exception:
             log.exception("login_failed")
-            await self._finish(attempt_id, LoginState.FAILED, "something went wrong; the log of the ingest role says more")
+            await self._finish(attempt_id, LoginState.FAILED, WENT_WRONG)
         else:
             log.info("account_logged_in", account_id=account_id)
             await self._finish(attempt_id, LoginState.DONE, None)
 
-    async def _finish(self, attempt_id: UUID, state: LoginState, error: str | None) -> None:
+    async def _finish(self, attempt_id: UUID, state: LoginState, error: Reason | None) -> None:
         try:
             await self._logins.finish(attempt_id, state, error=error)
         except Busy:
             log.warning("login_not_finished", why="the database is away; the login will expire")
 
     async def _by_phone(self, questions: "Questions") -> AccountId:
-        mistake: str | None = None
+        mistake: Reason | None = None
         for _ in range(MAX_WRONG_ANSWERS):
             phone = await questions.ask(LoginState.PHONE_WANTED, mistake)
             if not MIN_DIGITS <= sum(character.isdecimal() for character in phone) <= MAX_DIGITS:
-                mistake = "that is no phone number; write it with + and the country code"
+                mistake = NO_NUMBER
                 continue
             prints = self._vault.prints(phone)
             account_id = await self._logins.account_for(questions.attempt_id, prints=prints, phone_masked=mask_phone(phone))
             try:
                 await self._log_in_to(account_id, phone, prints[0], questions)
             except WrongAnswer as error:
-                mistake = str(error)
+                mistake = error.reason
             else:
                 return account_id
-        raise Rejected("there were too many wrong answers; begin again")
+        raise Rejected(Reason("login_too_many_wrong_answers", "there were too many wrong answers; begin again"))
 
     async def _log_in_to(self, account_id: AccountId, phone: str, phone_print: bytes, questions: "Questions") -> None:
         try:
@@ -120,7 +124,7 @@ class LoginWorker:
                     me = await questions.ask_until_right(LoginState.PASSWORD_WANTED, login.submit_password)
                 await self._save_session(account_id, login, Owner(me.user_id, mask_phone(phone), phone_print))
         except AccountRefused as error:
-            await self._accounts.set_state(account_id, error.state, str(error))
+            await self._accounts.set_state(account_id, error.state, error.reason)
             raise
         # Only now that this connection is closed: the process that takes the account uses the same key.
         await self._accounts.set_state(account_id, AccountState.ACTIVE)
@@ -184,7 +188,7 @@ class Questions:
     async def show(self, link: str) -> None:
         """Publish a link to scan, sealed for the program that shows it. Raises Rejected if the login is over."""
         if self._door_key is None:
-            raise Rejected("the login was started without a key to seal the code with; begin again")
+            raise Rejected(Reason("login_without_sealing_key", "the login was started without a key to seal the code with; begin again"))
         self._codes_shown += 1
         sealed = seal(link, self._door_key, question=f"{self.attempt_id}/{self._codes_shown}/shown")
         await self._logins.show(self.attempt_id, self._codes_shown, sealed)
@@ -193,7 +197,7 @@ class Questions:
         """Raise Rejected if the person has left or the time is over."""
         await self._logins.take_answer(self.attempt_id)
 
-    async def ask(self, wanted: LoginState, mistake: str | None = None) -> str:
+    async def ask(self, wanted: LoginState, mistake: Reason | None = None) -> str:
         """Ask and wait for the answer. Raises Rejected if the login ends first."""
         number = await self._logins.ask(self.attempt_id, wanted, public_key=self._receiver.public_key, error=mistake)
         while (sealed := await self._logins.take_answer(self.attempt_id)) is None:  # noqa: ASYNC110 -- another process answers
@@ -201,10 +205,10 @@ class Questions:
         return self._receiver.open(sealed, question=f"{self.attempt_id}/{number}").strip()
 
     async def ask_until_right[T](self, wanted: LoginState, give: Callable[[str], Awaitable[T]]) -> T:
-        mistake: str | None = None
+        mistake: Reason | None = None
         for _ in range(MAX_WRONG_ANSWERS):
             try:
                 return await give(await self.ask(wanted, mistake))
             except WrongAnswer as error:
-                mistake = str(error)
-        raise Rejected("there were too many wrong answers; begin again")
+                mistake = error.reason
+        raise Rejected(Reason("login_too_many_wrong_answers", "there were too many wrong answers; begin again"))

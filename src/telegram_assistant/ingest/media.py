@@ -19,6 +19,7 @@ from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.errors import Busy, Flooded, LeaseLost, Rejected
 from telegram_assistant.ingest.spool import Spool, Spooled
+from telegram_assistant.reasons import Reason, describe_bug
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.media.files import MediaJob, MediaQueue
 from telegram_assistant.supervision import sleep_unless
@@ -37,6 +38,9 @@ RETRY_AFTER_SECONDS = 10.0
 """How long an unreachable data centre is skipped while files of others are downloaded."""
 MAX_RENEWALS = 3
 """How often a reference may expire within one file."""
+
+DATA_CENTER_SILENT = Reason("data_center_silent", "the data centre that has it does not answer")
+STORE_AWAY = Reason("file_store_away", "fetched; the store for files is away")
 
 type Locations = Mapping[tuple[int, int], LocatedFile]
 
@@ -96,7 +100,7 @@ class MediaFetcher:
             locations = await self._locate([job for job in jobs if not self._is_complete(job)])
         except Rejected as error:
             for job in jobs:
-                await self._fail(job, str(error))
+                await self._fail(job, error.reason)
             return
         for job in jobs:
             if self._stopping.is_set():
@@ -106,13 +110,13 @@ class MediaFetcher:
                 done.add((job.media_id, job.is_photo))
         waiting = [job for job in jobs if _dc_of(job, locations) in unreachable]
         if waiting:
-            await self._media.postpone(waiting, "the data centre that has it does not answer", seconds=RETRY_AFTER_SECONDS)
+            await self._media.postpone(waiting, DATA_CENTER_SILENT, seconds=RETRY_AFTER_SECONDS)
 
     async def _fetch_or_postpone(self, job: MediaJob, locations: Locations, unreachable: set[int]) -> None:
         try:
             await self._fetch(job, locations)
         except Rejected as error:
-            await self._fail(job, str(error))
+            await self._fail(job, error.reason)
         except (Flooded, LeaseLost, AccountRefused):
             raise
         except Busy as busy:
@@ -123,7 +127,7 @@ class MediaFetcher:
             log.info("files_elsewhere_wait", account_id=self._account_id, dc_id=dc_id, why=str(busy))
         except Exception as error:
             log.exception("media_failed", channel_id=job.channel_id, message_id=job.message_id)
-            await self._fail(job, f"{type(error).__name__}: {error}")
+            await self._fail(job, describe_bug(error))
 
     def _is_complete(self, job: MediaJob) -> bool:
         return self._spool.size_of(job.media_id, is_photo=job.is_photo) == job.size_bytes
@@ -152,20 +156,20 @@ class MediaFetcher:
             except ReferenceExpired as error:
                 renewals += 1
                 if renewals > MAX_RENEWALS:
-                    raise Rejected("the reference to the file expires at once, again and again") from error
+                    raise Rejected(Reason("file_reference_expires", "the reference to the file expires at once, again and again")) from error
                 location = _location_of(job, await self._locate([job]))
                 continue
             MEDIA_BYTES.inc(len(part))
             if len(part) != min(part_size, location.size_bytes - spooled.size_bytes):
                 spooled.truncate(0)
-                raise Rejected("Telegram gives another number of bytes than it says")
+                raise Rejected(Reason("file_other_size", "Telegram gives another number of bytes than it says"))
             spooled.append(part)
         return job
 
     async def _store(self, job: MediaJob, spooled: Spooled) -> None:
         """Write the row before the file, so that the file is not taken for an orphan, and mark the job as stored after it."""
         if time.monotonic() < self._store_retry_at:
-            await self._media.postpone([job], "fetched; the store for files is away", seconds=self._store_retry_at - time.monotonic())
+            await self._media.postpone([job], STORE_AWAY, seconds=self._store_retry_at - time.monotonic())
             return
         sha256 = await asyncio.to_thread(spooled.sha256)
         await self._media.reserve(sha256, job.size_bytes, job.mime)
@@ -174,7 +178,7 @@ class MediaFetcher:
         except Busy as busy:
             self._store_retry_at = time.monotonic() + busy.retry_after_seconds
             log.warning("store_away", why=str(busy), seconds=busy.retry_after_seconds)
-            await self._media.postpone([job], f"fetched; {busy}", seconds=busy.retry_after_seconds)
+            await self._media.postpone([job], Reason("file_fetched_but", "fetched; {why}", why=busy.reason), seconds=busy.retry_after_seconds)
             return
         await self._media.stored(job, sha256, job.size_bytes)
         self._spool.remove(job.media_id, is_photo=job.is_photo)
@@ -183,11 +187,11 @@ class MediaFetcher:
         if await self._files.size_of(sha256) != size_bytes:
             await self._files.put(sha256, path)
 
-    async def _fail(self, job: MediaJob, why: str) -> None:
+    async def _fail(self, job: MediaJob, why: Reason) -> None:
         if await self._media.fail(job, why):
             self._spool.remove(job.media_id, is_photo=job.is_photo)
             log.warning(
-                "media_given_up", channel_id=job.channel_id, message_id=job.message_id, why=why, what_to_do="`tga media status` shows such files"
+                "media_given_up", channel_id=job.channel_id, message_id=job.message_id, why=str(why), what_to_do="`tga media status` shows such files"
             )
 
 
@@ -199,9 +203,9 @@ def _dc_of(job: MediaJob, locations: Locations) -> int | None:
 def _location_of(job: MediaJob, locations: Locations) -> LocatedFile:
     location = locations.get((job.message_id, job.ordinal))
     if location is None:
-        raise Rejected("the message is gone, or shows no file any more")
+        raise Rejected(Reason("file_gone", "the message is gone, or shows no file any more"))
     if location.media_id != job.media_id:
-        raise Rejected("the post shows another file by now")
+        raise Rejected(Reason("file_replaced", "the post shows another file by now"))
     if location.size_bytes > job.size_bytes:
-        raise Rejected("the file is larger than it was said to be")
+        raise Rejected(Reason("file_larger_than_said", "the file is larger than it was said to be"))
     return location

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from telegram_assistant.errors import Busy
+from telegram_assistant.reasons import Reason
 
 MAX_BYTES = 1024 * 1024 * 1024
 """How much is downloaded ahead while the store is unreachable."""
@@ -63,9 +64,12 @@ class Spool:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 yield Spooled(file, path)
         except BlockingIOError as error:
-            raise Busy("another process fetches this file", retry_after_seconds=FULL_SECONDS) from error
+            raise Busy(Reason("file_fetched_elsewhere", "another process fetches this file"), retry_after_seconds=FULL_SECONDS) from error
         except OSError as error:
-            raise Busy(f"the folder {self._folder} cannot be used ({error.strerror})", retry_after_seconds=FULL_SECONDS) from error
+            raise Busy(
+                Reason("folder_unusable", "the folder {folder} cannot be used ({error})", folder=str(self._folder), error=error.strerror or ""),
+                retry_after_seconds=FULL_SECONDS,
+            ) from error
 
     def size_of(self, media_id: int, *, is_photo: bool) -> int:
         """Return how many bytes are downloaded so far."""
@@ -81,7 +85,7 @@ class Spool:
         """Raise Busy if the folder would hold more than it may."""
         held = sum(size for _, size, _ in self._files())
         if held + size_bytes > self._max_bytes and held:
-            raise Busy("the spool is full until the store answers", retry_after_seconds=FULL_SECONDS)
+            raise Busy(Reason("spool_full", "the spool is full until the store answers"), retry_after_seconds=FULL_SECONDS)
 
     def tidy(self) -> int:
         """Remove files that nobody has touched for two days. Returns their number."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.proxy import FilteringProxy, filtering_proxy
+from telegram_assistant.reasons import Reason
 from telegram_assistant.sandbox.launching import probe, start
 from telegram_assistant.sandbox.rules import DEVICES, NOBODY, SYSTEM_LIBRARIES, TIME_ZONES, Rules, SandboxedProgram
 
@@ -64,7 +65,10 @@ async def running_browser(guard: Guard, program: str, *extra_arguments: str) -> 
     """Start the browser with its proxy and a temporary profile. Raises CannotStart if it does not start."""
     path = shutil.which(program)
     if path is None:
-        raise CannotStart(f"the browser {program} cannot be started (there is no such program)", remedy="Install Chromium or correct BROWSER_PATH")
+        raise CannotStart(
+            Reason("browser_missing", "the browser {program} cannot be started (there is no such program)", program=program),
+            remedy=Reason("install_browser", "Install Chromium or correct BROWSER_PATH"),
+        )
     async with filtering_proxy(guard) as proxy:
         for has_own_sandbox in (True, False):
             with _profile() as profile:
@@ -89,7 +93,10 @@ async def running_browser(guard: Guard, program: str, *extra_arguments: str) -> 
                         return
                 finally:
                     await _stop(process)
-    raise CannotStart(f"the browser {program} ended or did not begin to listen", remedy="Start it by hand to see why, or correct BROWSER_PATH")
+    raise CannotStart(
+        Reason("browser_ended", "the browser {program} ended or did not begin to listen", program=program),
+        remedy=Reason("start_browser_by_hand", "Start it by hand to see why, or correct BROWSER_PATH"),
+    )
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from telegram_assistant.errors import CannotStart, SettingsError
 from telegram_assistant.pages.browser import running_browser
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.pages.rendering import serving
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import CrawlSettings, read_group
 
 DEFAULT_ADDRESS = "127.0.0.1:8013"
@@ -53,7 +54,10 @@ async def _with_one_browser(settings: CrawlSettings, guard: Guard, stopping: asy
                     if pages >= MAX_PAGES:
                         is_worn_out.set()
                 if not result.html:  # Crawl4AI calls small pages unsuccessful too; the caller judges their content
-                    raise Unreadable(PageStatus.FAILED, f"the browser could not open it: {str(result.error_message)[:MAX_REASON_LENGTH]}")
+                    raise Unreadable(
+                        PageStatus.FAILED,
+                        Reason("page_browser_failed", "the browser could not open it: {error}", error=str(result.error_message)[:MAX_REASON_LENGTH]),
+                    )
                 return result.redirected_url or url, result.html
 
             async with serving(

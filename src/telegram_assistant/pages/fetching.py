@@ -14,6 +14,7 @@ import httpcore
 from telegram_assistant import __version__
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.pages.guard import Guard, Target
+from telegram_assistant.reasons import Reason
 
 NAME = "telegram-assistant"
 """Our name in robots.txt."""
@@ -74,7 +75,9 @@ class PageFetcher:
             if isinstance(found, FetchedResponse):
                 return found
             url = found.url
-        raise Unreadable(PageStatus.FAILED, f"it redirects more than {MAX_REDIRECTS} times")
+        raise Unreadable(
+            PageStatus.FAILED, Reason("page_redirects_too_often", "it redirects more than {max_redirects} times", max_redirects=MAX_REDIRECTS)
+        )
 
     async def close(self) -> None:
         await self._pool.aclose()
@@ -88,11 +91,13 @@ class PageFetcher:
             if response.status >= HTTPStatus.BAD_REQUEST:
                 return FetchedResponse(target, response.status, content_type, None, b"")
             if content_type.strip() not in kinds:
-                raise Unreadable(PageStatus.NOT_A_PAGE, f"it is {content_type.strip()[:80] or 'of no content type'}")
+                raise Unreadable(
+                    PageStatus.NOT_A_PAGE, Reason("not_a_page", "its content type is {content_type!r}", content_type=content_type.strip()[:80])
+                )
             max_bytes = self._max_bytes if first_bytes is None else first_bytes
             body = await _body(response.aiter_stream(), headers.get("content-encoding", ""), max_bytes)
             if len(body) > max_bytes and first_bytes is None:
-                raise Unreadable(PageStatus.TOO_LARGE, f"it is larger than {max_bytes} bytes")
+                raise Unreadable(PageStatus.TOO_LARGE, Reason("page_too_large", "it is larger than {max_bytes} bytes", max_bytes=max_bytes))
             body = body[:max_bytes]
             return FetchedResponse(target, response.status, content_type.strip(), _charset(parameters), body)
 
@@ -105,9 +110,11 @@ class PageFetcher:
             async with self._pool.stream("GET", url, headers=list(headers.items()), extensions={"timeout": timeouts}) as response:
                 yield response
         except httpcore.TimeoutException as error:
-            raise Unreadable(PageStatus.TOO_SLOW, "the server is silent") from error
+            raise Unreadable(PageStatus.TOO_SLOW, Reason("page_server_silent", "the server is silent")) from error
         except (httpcore.NetworkError, httpcore.ProtocolError, ssl.SSLError, zlib.error, OSError) as error:
-            raise Unreadable(PageStatus.FAILED, f"the connection failed ({type(error).__name__})") from error
+            raise Unreadable(
+                PageStatus.FAILED, Reason("page_connection_failed", "the connection failed ({error})", error=type(error).__name__)
+            ) from error
 
 
 class _GuardedNetwork(httpcore.AsyncNetworkBackend):
@@ -137,7 +144,7 @@ class _GuardedNetwork(httpcore.AsyncNetworkBackend):
         timeout: float | None = None,  # noqa: ARG002, ASYNC109 -- as above
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002 -- as above
     ) -> httpcore.AsyncNetworkStream:
-        raise Unreadable(PageStatus.BLOCKED, "a Unix socket is not a page")
+        raise Unreadable(PageStatus.BLOCKED, Reason("page_is_socket", "a Unix socket is not a page"))
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -150,7 +157,7 @@ async def _body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> 
     that a response that decompresses to nothing ends as well. Nothing is read after the end of the compressed data.
     """
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
-        raise Unreadable(PageStatus.FAILED, f"it is encoded as {encoding[:40]}, which was not requested")
+        raise Unreadable(PageStatus.FAILED, Reason("page_encoded", "it is encoded as {encoding}, which was not requested", encoding=encoding[:40]))
     decompressor = zlib.decompressobj(wbits=31) if "gzip" in encoding else None
     body, compressed_bytes = bytearray(), 0
     async for chunk in chunks:
@@ -159,7 +166,9 @@ async def _body(chunks: AsyncIterable[bytes], encoding: str, max_bytes: int) -> 
         if len(body) > max_bytes or (decompressor and decompressor.eof):
             break
         if compressed_bytes > max_bytes:
-            raise Unreadable(PageStatus.TOO_LARGE, f"it is larger than {max_bytes} bytes, compressed")
+            raise Unreadable(
+                PageStatus.TOO_LARGE, Reason("page_too_large_compressed", "it is larger than {max_bytes} bytes, compressed", max_bytes=max_bytes)
+            )
     return bytes(body)
 
 
@@ -167,7 +176,7 @@ def _join_url(url: str, location: str) -> str:
     try:
         return urldefrag(urljoin(url, location)).url
     except ValueError as error:
-        raise Unreadable(PageStatus.BLOCKED, "it redirects to an invalid URL") from error
+        raise Unreadable(PageStatus.BLOCKED, Reason("page_redirects_to_invalid", "it redirects to an invalid URL")) from error
 
 
 def _charset(parameters: str) -> str | None:

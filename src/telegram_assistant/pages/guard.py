@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from telegram_assistant.domain.posts.links import MAX_URL_LENGTH
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
+from telegram_assistant.reasons import Reason
 
 type Address = IPv4Address | IPv6Address
 type Network = IPv4Network | IPv6Network
@@ -131,16 +132,16 @@ class Guard:
     def target(self, url: str) -> Target:
         """Parse a URL. Raises Unreadable unless it is http or https without a user, odd characters or other ports."""
         if len(url) > MAX_URL_LENGTH or _ODD.search(url):
-            raise _blocked("the URL is too long or contains invalid characters")
+            raise _blocked(Reason("page_url_characters", "the URL is too long or contains invalid characters"))
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise _blocked("the URL is invalid") from error
+            raise _blocked(Reason("page_url_invalid", "the URL is invalid")) from error
         if parts.scheme not in PORTS:
-            raise _blocked(f"only http and https are supported, not {parts.scheme[:20] or 'this'}")
+            raise _blocked(Reason("page_scheme_not_supported", "only http and https are supported, not {scheme!r}", scheme=parts.scheme[:20]))
         if "@" in parts.netloc:
-            raise _blocked("the URL contains a user name")
+            raise _blocked(Reason("page_url_has_user", "the URL contains a user name"))
         target = Target(
             parts.scheme,
             canonical_host(parts.hostname or ""),
@@ -168,18 +169,18 @@ class Guard:
             async with asyncio.timeout(RESOLVE_SECONDS):
                 found = tuple(ip_address(answer) for answer in await self.resolve(host))
         except (OSError, TimeoutError, UnicodeError, ValueError) as error:
-            raise Unreadable(PageStatus.FAILED, f"the host {host} cannot be resolved") from error
+            raise Unreadable(PageStatus.FAILED, Reason("page_host_not_resolved", "the host {host} cannot be resolved", host=host)) from error
         if not found:
-            raise Unreadable(PageStatus.FAILED, f"the host {host} has no IP address")
+            raise Unreadable(PageStatus.FAILED, Reason("page_host_without_address", "the host {host} has no IP address", host=host))
         return found
 
     def _check_port(self, port: int) -> None:
         if port not in self.ports:
-            raise _blocked(f"port {port} is not allowed")
+            raise _blocked(Reason("page_port_not_allowed", "port {port} is not allowed", port=port))
 
     def _check_address(self, address: Address) -> None:
         if not is_public(address) and not any(address in network for network in self.although_private):
-            raise _blocked("it leads to an address that is not public")
+            raise _blocked(Reason("page_address_not_public", "it leads to an address that is not public"))
 
 
 def canonical_host(host: str) -> str:
@@ -188,17 +189,17 @@ def canonical_host(host: str) -> str:
         try:
             return str(IPv6Address(host))
         except ValueError as error:
-            raise _blocked("the host is invalid") from error
+            raise _blocked(Reason("page_host_invalid", "the host is invalid")) from error
     try:
         name = host.encode("idna").decode("ascii").lower().removesuffix(".")
     except UnicodeError as error:
-        raise _blocked("the host is invalid") from error
+        raise _blocked(Reason("page_host_invalid", "the host is invalid")) from error
     if len(name) > MAX_HOST_LENGTH or not _HOST.fullmatch(name):
-        raise _blocked("the host is not on the public web")
+        raise _blocked(Reason("page_host_not_public", "the host is not on the public web"))
     if _NUMBER.fullmatch(name.rpartition(".")[2]) and _as_address(name) is None:
-        raise _blocked("the host is an IP address in an unusual form")
+        raise _blocked(Reason("page_host_unusual_address", "the host is an IP address in an unusual form"))
     if any(name == local or name.endswith(f".{local}") for local in LOCAL_NAMES):
-        raise _blocked("the host name belongs to private networks")
+        raise _blocked(Reason("page_host_private_name", "the host name belongs to private networks"))
     return name
 
 
@@ -209,5 +210,5 @@ def _as_address(host: str) -> Address | None:
         return None
 
 
-def _blocked(why: str) -> Unreadable:
-    return Unreadable(PageStatus.BLOCKED, why)
+def _blocked(reason: Reason) -> Unreadable:
+    return Unreadable(PageStatus.BLOCKED, reason)

@@ -12,6 +12,7 @@ from telegram_assistant.pages.fetching import FetchedResponse, PageFetcher
 from telegram_assistant.pages.guard import Target
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.robots import Robots
+from telegram_assistant.reasons import Reason
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import PAGES_READ
 
@@ -20,6 +21,7 @@ log = get_logger()
 MAX_INTERVAL_SECONDS = 60.0
 """Upper limit for the interval that a site may demand between two requests."""
 TRANSIENT_STATUSES = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
+EMPTY = Reason("page_empty", "nothing on it could be read")
 
 type Render = Callable[[FetchedResponse], Awaitable[FetchedResponse]]
 """Renders the same page in a browser. Raises Unreadable if the browser is unreachable or cannot render the page."""
@@ -59,9 +61,9 @@ class PageReader:
             async with asyncio.timeout(self.max_seconds) as limit:
                 page = await self._read(url, limit)
         except Unreadable as error:
-            page = LinkedPage(url=url, status=error.status, why=str(error))
+            page = LinkedPage(url=url, status=error.status, why=error.reason)
         except TimeoutError:
-            page = LinkedPage(url=url, status=PageStatus.TOO_SLOW, why=f"it took longer than {self.max_seconds:g} s")
+            page = LinkedPage(url=url, status=PageStatus.TOO_SLOW, why=_too_slow(self.max_seconds))
         PAGES_READ.labels(page.status.value).inc()
         return page
 
@@ -71,7 +73,7 @@ class PageReader:
             every_seconds = min(max(self._every_seconds, demanded_seconds), MAX_INTERVAL_SECONDS)
             wait_seconds = await self._turn(target.host, every_seconds=every_seconds, max_seconds=_seconds_left(limit) / 2)
             if wait_seconds is None:
-                raise Unreadable(PageStatus.WAITING, "many pages of its site wait to be read")
+                raise Unreadable(PageStatus.WAITING, Reason("page_waits_for_site", "many pages of its site wait to be read"))
             await asyncio.sleep(wait_seconds)
 
         answer = await self._fetcher.get(url, before=before)
@@ -84,7 +86,11 @@ class PageReader:
             return replace(_page(rendered, await self._readers.extract(rendered)), by_browser=True)
         except Unreadable as error:
             log.info("browser_could_not_read", why=str(error))
-            return replace(_page(answer, found), why=str(error))
+            return replace(_page(answer, found), why=error.reason)
+
+
+def _too_slow(max_seconds: float) -> Reason:
+    return Reason("page_too_slow", "it took longer than {max_seconds:g} s", max_seconds=max_seconds)
 
 
 def _seconds_left(limit: asyncio.Timeout) -> float:
@@ -95,9 +101,9 @@ def _seconds_left(limit: asyncio.Timeout) -> float:
 
 def _refuse_errors(answer: FetchedResponse) -> None:
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status in TRANSIENT_STATUSES:
-        raise Unreadable(PageStatus.FAILED, f"its server answers {answer.status}")
+        raise Unreadable(PageStatus.FAILED, Reason("page_server_answers", "its server answers {status}", status=answer.status))
     if answer.status >= HTTPStatus.BAD_REQUEST:
-        raise Unreadable(PageStatus.GONE, f"its server answers {answer.status}")
+        raise Unreadable(PageStatus.GONE, Reason("page_server_answers", "its server answers {status}", status=answer.status))
 
 
 def _page(answer: FetchedResponse, found: Extracted) -> LinkedPage:
@@ -111,5 +117,5 @@ def _page(answer: FetchedResponse, found: Extracted) -> LinkedPage:
         text=found.text,
         image_url=found.image_url,
         canonical_url=found.canonical_url,
-        why="" if found.text else "nothing on it could be read",
+        why=None if found.text else EMPTY,
     )

@@ -5,6 +5,7 @@ import json
 from telegram_assistant.domain.understanding.pages import Extracted, PageStatus, Unreadable
 from telegram_assistant.isolation import IsolatedProcesses
 from telegram_assistant.pages.fetching import FetchedResponse
+from telegram_assistant.reasons import Reason
 
 AT_ONCE = 2
 MAX_SECONDS = 5.0
@@ -24,11 +25,13 @@ class Readers:
         try:
             found, _ = await self._isolated.ask(json.dumps(request), answer.body)
         except TimeoutError as error:
-            raise Unreadable(PageStatus.FAILED, f"parsing it takes longer than {self._max_seconds:g} s") from error
+            raise Unreadable(
+                PageStatus.FAILED, Reason("page_parsing_slow", "parsing it takes longer than {max_seconds:g} s", max_seconds=self._max_seconds)
+            ) from error
         except (OSError, EOFError, ValueError) as error:
-            raise Unreadable(PageStatus.FAILED, "parsing it killed the process") from error
+            raise Unreadable(PageStatus.FAILED, Reason("page_parsing_killed", "parsing it killed the process")) from error
         if found is None:
-            raise Unreadable(PageStatus.FAILED, "it cannot be parsed")
+            raise Unreadable(PageStatus.FAILED, Reason("page_not_parsed", "it cannot be parsed"))
         return Extracted(**found)
 
     async def close(self) -> None:

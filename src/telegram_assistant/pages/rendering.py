@@ -9,11 +9,13 @@ from http import HTTPStatus
 from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.pages.fetching import FetchedResponse
 from telegram_assistant.pages.guard import Guard
+from telegram_assistant.reasons import Reason
 
 AT_ONCE = 2
 MAX_SECONDS = 30.0
 CONNECT_SECONDS = 3.0
 MAX_QUESTION_BYTES = 16_384
+MAX_WHY = 300
 PROTECTION_QUESTION = {"question": "protection"}
 
 type Load = Callable[[str], Awaitable[tuple[str, str]]]
@@ -35,9 +37,13 @@ class Renderer:
             async with asyncio.timeout(MAX_SECONDS):
                 reply = await self._ask({"url": answer.target.url})
         except (OSError, TimeoutError, ValueError) as error:
-            raise Unreadable(PageStatus.FAILED, f"the browser is unreachable ({type(error).__name__})") from error
+            raise Unreadable(
+                PageStatus.FAILED, Reason("page_browser_unreachable", "the browser is unreachable ({error})", error=type(error).__name__)
+            ) from error
         if "html" not in reply:
-            raise Unreadable(PageStatus.FAILED, reply.get("why", "the browser could not read it"))
+            raise Unreadable(
+                PageStatus.FAILED, Reason("page_not_rendered", "the browser could not read it: {why}", why=reply.get("why", "")[:MAX_WHY])
+            )
         return FetchedResponse(self._guard.target(reply["url"]), HTTPStatus.OK, "text/html", "utf-8", reply["html"].encode("utf-8", "replace"))
 
     async def ask_protection(self) -> str:
@@ -46,7 +52,9 @@ class Renderer:
             async with asyncio.timeout(CONNECT_SECONDS):
                 return (await self._ask(PROTECTION_QUESTION))["protection"]
         except (OSError, TimeoutError, ValueError, KeyError) as error:
-            raise Unreadable(PageStatus.FAILED, f"the browser is unreachable ({type(error).__name__})") from error
+            raise Unreadable(
+                PageStatus.FAILED, Reason("page_browser_unreachable", "the browser is unreachable ({error})", error=type(error).__name__)
+            ) from error
 
     async def _ask(self, question: dict[str, str]) -> dict[str, str]:
         async with asyncio.timeout(CONNECT_SECONDS):

@@ -15,6 +15,7 @@ from telegram_assistant.domain.understanding.pages import PageStatus, Unreadable
 from telegram_assistant.isolation import IsolatedProcesses
 from telegram_assistant.pages.fetching import NAME, PageFetcher
 from telegram_assistant.pages.guard import Target
+from telegram_assistant.reasons import Reason
 
 TTL_SECONDS = 86_400.0
 TTL_AFTER_FAILURE_SECONDS = 600.0
@@ -62,7 +63,7 @@ class Robots:
         """Return how many seconds the site wants between two requests. Raises Unreadable if it forbids this one."""
         site = await self._site_of(target)
         if site.file is None:
-            raise Unreadable(PageStatus.FAILED, "the robots.txt of its site cannot be fetched")
+            raise Unreadable(PageStatus.FAILED, Reason("robots_not_fetched", "the robots.txt of its site cannot be fetched"))
         if site.file == NOTHING_FORBIDDEN:
             return 0.0
         request = {"url": target.url, "name": NAME, "size": len(site.file)}
@@ -70,9 +71,9 @@ class Robots:
             found, _ = await self._parser.ask(json.dumps(request), site.file)
         except (OSError, EOFError, ValueError) as error:  # TimeoutError is an OSError
             site.file, site.until = None, self._clock() + TTL_AFTER_FAILURE_SECONDS
-            raise Unreadable(PageStatus.FAILED, "the robots.txt of its site cannot be parsed") from error
+            raise Unreadable(PageStatus.FAILED, Reason("robots_not_parsed", "the robots.txt of its site cannot be parsed")) from error
         if not found["allowed"]:
-            raise Unreadable(PageStatus.ROBOTS, "its site forbids it to programs (robots.txt)")
+            raise Unreadable(PageStatus.ROBOTS, Reason("robots_forbid", "its site forbids it to programs (robots.txt)"))
         return float(found["delay"])
 
     async def close(self) -> None:

@@ -12,6 +12,7 @@ from telegram_assistant.errors import UnknownMarkup
 from telegram_assistant.previews.media import PreviewMedia, first_media_in, media_of, poll_in, web_page_in
 from telegram_assistant.previews.text import PreviewText, text_of
 from telegram_assistant.previews.tree import Node
+from telegram_assistant.reasons import Reason
 
 QUOTED = frozenset({"tgme_widget_message_reply", "tgme_widget_message_link_preview"})
 """Boxes that use the classes of a message for content that is not its own."""
@@ -72,7 +73,7 @@ def posts_in(node: Node, channel_id: ChannelId) -> list[Post]:
     """Return all posts of a bubble, by id. Raises UnknownMarkup if it has no post id or date."""
     own = address_of(node.get("data-post"), POST)
     if own is None:
-        raise UnknownMarkup("a post has no number")
+        raise UnknownMarkup(Reason("markup_without_number", "a post has no number"))
     reply_to, facts = _reply_and_forward(node, own)
     bubble = _Bubble(channel_id, _posted_at(node), reply_to, _text_in(node, "tgme_widget_message_from_author"), facts)
     text = node.first("js-message_text", leave_out=QUOTED)
@@ -115,8 +116,8 @@ def _posted_at(node: Node) -> datetime:
         if moment.tzinfo is not None:
             return moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise UnknownMarkup("a post has no date") from error
-    raise UnknownMarkup("a post has a date without its zone")
+        raise UnknownMarkup(Reason("markup_without_date", "a post has no date")) from error
+    raise UnknownMarkup(Reason("markup_without_zone", "a post has a date without its zone"))
 
 
 def _reply_and_forward(node: Node, own: PreviewLink) -> tuple[MessageId | None, Facts]:

@@ -12,6 +12,7 @@ from telegram_assistant.domain.posts.history import HistoryPage, Readable
 from telegram_assistant.errors import AccessLost, Rejected, UnknownMarkup
 from telegram_assistant.previews.pages import PreviewPage, read_page
 from telegram_assistant.previews.site import Site
+from telegram_assistant.reasons import Reason
 
 USUAL_PAGE = 20
 
@@ -48,7 +49,7 @@ class PreviewReader:
         if not page.has_newer:
             under = await self.below(channel, posts[-1].message_id)
             if any(post.message_id > message_id for post in under.posts):
-                raise UnknownMarkup("it does not lead to the posts after another one")
+                raise UnknownMarkup(Reason("markup_without_next", "it does not lead to the posts after another one"))
         return HistoryPage(posts, IdRange(MessageId(message_id + 1), posts[0].message_id))
 
     async def last_before(self, channel: Readable, moment: datetime) -> MessageId:
@@ -74,20 +75,20 @@ class PreviewReader:
         """Return the channel of that name. Raises Rejected if its preview does not say which it is."""
         page = await self._read(username)
         if page.channel_id is None:
-            raise Rejected(f"@{username} has no post that would say which channel it is")
+            raise Rejected(Reason("preview_without_post", "@{username} has no post that would say which channel it is", username=username))
         return Channel(channel_id=page.channel_id, title=page.title, username=username)
 
     async def _page(self, channel: Readable, **query: int) -> PreviewPage:
         if channel.username is None:
-            raise AccessLost("the channel has no public name")
+            raise AccessLost(Reason("channel_without_name", "the channel has no public name"))
         page = await self._read(channel.username, **query)
         if page.channel_id not in {None, channel.channel_id}:
-            raise AccessLost(f"@{channel.username} is another channel now")
+            raise AccessLost(Reason("name_of_another_channel", "@{username} is another channel now", username=channel.username))
         return page
 
     async def _read(self, username: str, **query: int) -> PreviewPage:
         if not USERNAME.match(username):
-            raise Rejected(f"{username[:40]!r} is no public name")
+            raise Rejected(Reason("not_a_public_name", "{username!r} is no public name", username=username[:40]))
         return read_page(await self._site.page(username, **query), username)
 
 

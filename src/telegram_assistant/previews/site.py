@@ -10,6 +10,7 @@ import httpx
 
 from telegram_assistant import __version__
 from telegram_assistant.errors import AccessLost, Flooded, NoAnswer, Unanswered, UnknownMarkup
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import PreviewSettings
 from telegram_assistant.telemetry.metrics import PREVIEW_REQUESTS
 from telegram_assistant.telemetry.waits import note_wait
@@ -53,8 +54,8 @@ class Site:
                 html = await _body(answer)
         except (httpx.HTTPError, TimeoutError) as error:
             PREVIEW_REQUESTS.labels("failed").inc()
-            why = f"{self._client.base_url.host} does not answer ({type(error).__name__})"
-            raise Unanswered(why, reason=_reason(error), retry_after_seconds=10) from error
+            why = Reason("previews_silent", "{host} does not answer ({error})", host=self._client.base_url.host, error=type(error).__name__)
+            raise Unanswered(why, kind=_kind_of(error), retry_after_seconds=10) from error
         PREVIEW_REQUESTS.labels("ok").inc()
         return html
 
@@ -67,12 +68,25 @@ class Site:
             wait = _seconds(answer.headers.get("Retry-After", ""))
             await self._turns.rest(wait)
             note_wait(wait)
-            raise Flooded(f"{self._client.base_url.host} asks to leave previews alone for {wait:.0f} s", retry_after_seconds=wait)
+            raise Flooded(
+                Reason("previews_flooded", "{host} asks to leave previews alone for {seconds:.0f} s", host=self._client.base_url.host, seconds=wait),
+                retry_after_seconds=wait,
+            )
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             PREVIEW_REQUESTS.labels("failed").inc()
-            raise Unanswered(f"{self._client.base_url.host} answers {status}", reason=NoAnswer.NETWORK, retry_after_seconds=60)
+            raise Unanswered(
+                Reason("previews_answer_with", "{host} answers {status}", host=self._client.base_url.host, status=status),
+                kind=NoAnswer.NETWORK,
+                retry_after_seconds=60,
+            )
         PREVIEW_REQUESTS.labels("refused").inc()
-        raise AccessLost(f"@{username} shows no public preview: it is private, renamed, or its owner has switched the preview off")
+        raise AccessLost(
+            Reason(
+                "preview_not_public",
+                "@{username} shows no public preview: it is private, renamed, or its owner has switched the preview off",
+                username=username,
+            )
+        )
 
 
 @asynccontextmanager
@@ -84,16 +98,16 @@ async def open_site(settings: PreviewSettings, turns: Turns) -> AsyncIterator[Si
 
 async def _body(answer: httpx.Response) -> str:
     if answer.headers.get("Content-Encoding", "identity") != "identity" or not answer.headers.get("Content-Type", "").startswith("text/html"):
-        raise UnknownMarkup("the answer is no plain page")
+        raise UnknownMarkup(Reason("markup_not_plain", "the answer is no plain page"))
     body = bytearray()
     async for piece in answer.aiter_raw():
         body += piece
         if len(body) > MAX_BYTES:
-            raise UnknownMarkup("the page is larger than any preview")
+            raise UnknownMarkup(Reason("markup_too_large", "the page is larger than any preview"))
     return body.decode("utf-8", "replace")
 
 
-def _reason(error: Exception) -> NoAnswer:
+def _kind_of(error: Exception) -> NoAnswer:
     if isinstance(error, (TimeoutError, httpx.TimeoutException)):
         return NoAnswer.TIMEOUT
     return NoAnswer.CONNECTION if isinstance(error, httpx.ConnectError) else NoAnswer.NETWORK

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 from typing import override
 
 from telegram_assistant.errors import UnknownMarkup
+from telegram_assistant.reasons import Reason
 
 MAX_NODES = 60_000
 MAX_DEPTH = 100
@@ -64,7 +65,7 @@ def tree_of(html: str) -> Node:
         builder.feed(html)
         builder.close()
     except (AssertionError, ValueError) as error:  # raised by the standard library's parser
-        raise UnknownMarkup("the page is no HTML") from error
+        raise UnknownMarkup(Reason("markup_not_html", "the page is no HTML")) from error
     return builder.root
 
 
@@ -97,7 +98,7 @@ class _Builder(HTMLParser):
     def _add(self, tag: str, attrs: list[tuple[str, str | None]], *, stays_open: bool) -> None:
         self._nodes += 1
         if self._nodes > MAX_NODES or len(self._open) > MAX_DEPTH:
-            raise UnknownMarkup("the page is larger or deeper than any preview")
+            raise UnknownMarkup(Reason("markup_too_deep", "the page is larger or deeper than any preview"))
         node = Node(tag, {name: value or "" for name, value in attrs})
         self._open[-1].children.append(node)
         if stays_open:

@@ -9,6 +9,7 @@ from telegram_assistant.domain.understanding.pages import LinkedPage, PageStatus
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostCrawlRequested, PostEnriched, Trigger
 from telegram_assistant.pages.page_reader import PageReader
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.understanding.pages import LinkedPages, PageClaim
 from telegram_assistant.streams.stage import stage
 from telegram_assistant.telemetry.logging import get_logger
@@ -17,6 +18,7 @@ log = get_logger()
 
 LOOK_AGAIN_SECONDS = 0.25
 LEASE_MARGIN_SECONDS = 30.0
+READ_ELSEWHERE = Reason("page_read_elsewhere", "it is being read for another post")
 
 
 @stage(consumes=PostCrawlRequested, emits=PostEnriched, concurrency=32, timeout_seconds=150)
@@ -45,7 +47,7 @@ async def _read_all(urls: Sequence[str], *, pages: LinkedPages, page_reader: Pag
         if len(found) == len(set(urls)):
             return {url: found[url] for url in urls}
         if asyncio.get_running_loop().time() >= deadline:
-            return {url: found.get(url) or LinkedPage(url=url, status=PageStatus.WAITING, why="it is being read for another post") for url in urls}
+            return {url: found.get(url) or LinkedPage(url=url, status=PageStatus.WAITING, why=READ_ELSEWHERE) for url in urls}
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 

@@ -1,4 +1,8 @@
-"""The media store, in S3 or in a folder on disk. Files are named by their SHA-256, so the same bytes are never stored twice."""
+"""The media store, in S3 or in a folder on disk. Files are named by their SHA-256, so the same bytes are never stored twice.
+
+media/xx/yy/SHA256              a file
+thumbs/xx/yy/SHA256-SIZE.jpg   its thumbnail of that size, which can always be made again
+"""
 
 import asyncio
 import re
@@ -14,7 +18,9 @@ from obstore.exceptions import BaseError, NotFoundError, PermissionDeniedError, 
 from obstore.store import LocalStore, S3Store
 
 from telegram_assistant.domain.diagnosis import Finding, bad, off, ok
+from telegram_assistant.domain.media.showing import ThumbnailKey, ThumbnailSize
 from telegram_assistant.errors import Busy, Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import FilesSettings
 
 SUBJECT = "files"
@@ -22,7 +28,10 @@ TIMEOUT_SECONDS = 8.0
 RETRY_AFTER_SECONDS = 15.0
 AT_ONCE_BYTES = 32 * 1024 * 1024
 """Larger files are uploaded in parts; a server keeps the parts of an aborted upload until its own rules remove them."""
+PIECE_BYTES = 1024 * 1024
 OURS = re.compile(r"media/([0-9a-f]{2})/([0-9a-f]{2})/(\1\2[0-9a-f]{60})")
+OUR_THUMBNAILS = re.compile(rf"thumbs/([0-9a-f]{{2}})/([0-9a-f]{{2}})/(\1\2[0-9a-f]{{60}})-({'|'.join(ThumbnailSize)})\.jpg")
+NOT_STORED = Reason("file_not_stored", "this file is not in the store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +70,35 @@ class Files:
             try:
                 found = await self._store.get_async(_path(sha256))
             except (NotFoundError, FileNotFoundError) as error:
-                raise Rejected("this file is not in the store") from error
+                raise Rejected(NOT_STORED) from error
             async for piece in found.stream():
                 yield bytes(piece)
 
+    async def first_bytes(self, sha256: bytes, count: int) -> tuple[bytes, int]:
+        """The first bytes of a file, and the size of all of it. Raises Rejected if it is not in the store."""
+        with _busy(self.where):
+            try:
+                found = await self._store.get_async(_path(sha256), options={"range": (0, count)})
+            except (NotFoundError, FileNotFoundError) as error:
+                raise Rejected(NOT_STORED) from error
+            return bytes(await found.bytes_async()), int(found.meta["size"])
+
+    async def read_range(self, sha256: bytes, first: int, last: int) -> AsyncIterator[bytes]:
+        """Reads the bytes from `first` to `last`, both included. Raises Rejected if the file is not in the store.
+
+        Every piece is a request of its own, so that a reader may take its time: the store's time limits count for one piece.
+        """
+        for start in range(first, last + 1, PIECE_BYTES):
+            with _busy(self.where):
+                try:
+                    piece = await self._store.get_range_async(_path(sha256), start=start, end=min(start + PIECE_BYTES, last + 1))
+                except (NotFoundError, FileNotFoundError) as error:
+                    raise Rejected(NOT_STORED) from error
+            yield bytes(piece)
+
     async def delete(self, files: Sequence[bytes]) -> None:
         """Deletes files; a missing file is no error."""
-        with _busy(self.where):
-            for sha256 in files:
-                try:
-                    await self._store.delete_async(_path(sha256))
-                except (NotFoundError, FileNotFoundError):
-                    continue
+        await self._delete([_path(sha256) for sha256 in files])
 
     async def listed(self, first_byte: int) -> AsyncIterator[ListedFile]:
         """All files whose hash begins with this byte, in no particular order. Ignores objects with other names."""
@@ -82,10 +108,48 @@ class Files:
                     if named := OURS.fullmatch(one["path"]):
                         yield ListedFile(bytes.fromhex(named[3]), int(one["size"]), one["last_modified"])
 
+    async def put_thumbnail(self, key: ThumbnailKey, data: bytes) -> None:
+        with _busy(self.where):
+            await self._store.put_async(_thumbnail_path(key), data)
+
+    async def thumbnail(self, key: ThumbnailKey) -> bytes | None:
+        """Returns None if it has not been made yet."""
+        with _busy(self.where):
+            try:
+                found = await self._store.get_async(_thumbnail_path(key))
+            except (NotFoundError, FileNotFoundError):
+                return None
+            return bytes(await found.bytes_async())
+
+    async def delete_thumbnails(self, keys: Sequence[ThumbnailKey]) -> None:
+        """Deletes thumbnails; a missing one is no error."""
+        await self._delete([_thumbnail_path(key) for key in keys])
+
+    async def listed_thumbnails(self, first_byte: int) -> AsyncIterator[ThumbnailKey]:
+        """All thumbnails of files whose hash begins with this byte, in no particular order. Ignores objects with other names."""
+        with _busy(self.where):
+            async for some in self._store.list(f"thumbs/{first_byte:02x}/"):
+                for one in some:
+                    if named := OUR_THUMBNAILS.fullmatch(one["path"]):
+                        yield ThumbnailKey(bytes.fromhex(named[3]), ThumbnailSize(named[4]))
+
+    async def _delete(self, paths: Sequence[str]) -> None:
+        with _busy(self.where):
+            for path in paths:
+                try:
+                    await self._store.delete_async(path)
+                except (NotFoundError, FileNotFoundError):
+                    continue
+
 
 def _path(sha256: bytes) -> str:
     name = sha256.hex()
     return f"media/{name[:2]}/{name[2:4]}/{name}"
+
+
+def _thumbnail_path(key: ThumbnailKey) -> str:
+    name = key.sha256.hex()
+    return f"thumbs/{name[:2]}/{name[2:4]}/{name}-{key.size}.jpg"
 
 
 @contextmanager
@@ -93,7 +157,9 @@ def _busy(where: str) -> Iterator[None]:
     try:
         yield
     except (BaseError, OSError, TimeoutError) as error:
-        raise Busy(f"{where} cannot be used ({_reason(error)})", retry_after_seconds=RETRY_AFTER_SECONDS) from error
+        raise Busy(
+            Reason("files_unusable", "{where} cannot be used ({error})", where=where, error=_reason(error)), retry_after_seconds=RETRY_AFTER_SECONDS
+        ) from error
 
 
 def open_files(settings: FilesSettings) -> Files | None:

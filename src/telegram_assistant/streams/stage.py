@@ -7,6 +7,7 @@ from typing import Any, Protocol, get_type_hints
 
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.events import Event
+from telegram_assistant.reasons import Reason
 
 type Emitted = Event | Sequence[Event] | None
 """What a handler returns: the events to publish, if any."""
@@ -92,10 +93,20 @@ def bind(declared: AnyStage, collaborators: Mapping[str, object]) -> dict[str, A
     bound: dict[str, Any] = {}
     for name, required in declared.needs.items():
         if name not in collaborators:
-            raise CannotStart(f"the stage {declared.name} needs {name!r} and the App has none", remedy="Add it to assembly.py")
+            raise CannotStart(
+                Reason("stage_lacks", "the stage {stage} needs {name!r} and the App has none", stage=declared.name, name=name),
+                remedy=Reason("add_to_assembly", "Add it to assembly.py"),
+            )
         if isinstance(required, type) and not isinstance(collaborators[name], required):
-            why = f"the stage {declared.name} needs {name!r} to be {required.__name__}, and it is {type(collaborators[name]).__name__}"
-            raise CannotStart(why, remedy="Correct assembly.py or the stage's signature")
+            why = Reason(
+                "stage_needs_another",
+                "the stage {stage} needs {name!r} to be {required}, and it is {found}",
+                stage=declared.name,
+                name=name,
+                required=required.__name__,
+                found=type(collaborators[name]).__name__,
+            )
+            raise CannotStart(why, remedy=Reason("correct_assembly", "Correct assembly.py or the stage's signature"))
         bound[name] = collaborators[name]
     return bound
 

@@ -20,6 +20,7 @@ from telegram_assistant.domain.accounts.account import AccountRefused, AccountSt
 from telegram_assistant.domain.accounts.budget import CONNECT, Cost, Meter, MethodBudget, SavedMeter, budget_of, meter_of
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Busy, Flooded
+from telegram_assistant.reasons import Reason
 from telegram_assistant.telegram.connection import Connection, WaitRequired
 from telegram_assistant.telegram.data_centers import DataCenterConnections
 from telegram_assistant.telemetry.logging import get_logger
@@ -137,7 +138,9 @@ class AccountClient:
             if isinstance(refused, AccountRefused) and refused.state != AccountState.LOGGED_OUT:
                 raise
             await self._data_centers.forget(dc_id)  # the login did not reach it; only the home data centre says whether the account is logged out
-            raise Busy(f"data centre {dc_id} does not know the account", retry_after_seconds=PATIENCE_SECONDS) from refused
+            raise Busy(
+                Reason("data_center_unknown", "data centre {dc_id} does not know the account", dc_id=dc_id), retry_after_seconds=PATIENCE_SECONDS
+            ) from refused
 
     async def close(self) -> None:
         """Disconnect from all data centres except the account's own."""
@@ -181,11 +184,14 @@ class AccountClient:
             raise _flooded(budget, blocked)
         wait = meter.seconds_until(now, *costs)
         if wait > PATIENCE_SECONDS:
-            raise Busy(f"the budget of {budget.method} is used up for {wait:.0f} s", retry_after_seconds=wait)
+            raise Busy(
+                Reason("budget_used_up", "the budget of {method} is used up for {seconds:.0f} s", method=budget.method, seconds=wait),
+                retry_after_seconds=wait,
+            )
 
     def _require_accepted(self) -> None:
         if self._connection.refused is not None:
-            raise AccountRefused(str(self._connection.refused), state=self._connection.refused.state)
+            raise AccountRefused(self._connection.refused.reason, state=self._connection.refused.state)
 
     async def _until_allowed(self, budget: MethodBudget, cost: Cost) -> None:
         self._check(budget, cost)
@@ -240,7 +246,10 @@ class AccountClient:
 
 
 def _flooded(budget: MethodBudget, seconds: float) -> Flooded:
-    return Flooded(f"Telegram asks to leave {budget.method} alone for {seconds:.0f} s", retry_after_seconds=seconds)
+    return Flooded(
+        Reason("telegram_flooded", "Telegram asks to leave {method} alone for {seconds:.0f} s", method=budget.method, seconds=seconds),
+        retry_after_seconds=seconds,
+    )
 
 
 FUNCTIONS = "telethon.tl.functions"

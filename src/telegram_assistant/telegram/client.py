@@ -13,6 +13,7 @@ from telegram_assistant import __version__
 from telegram_assistant.domain.accounts.account import Lease
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.supervision import cancel_and_wait
 from telegram_assistant.telegram.account_client import AccountClient, Clock, LimitStore
@@ -85,14 +86,20 @@ async def open_session_client(
 def prepare_session(session: LoginSession, settings: TelegramSettings) -> None:
     """Set the data centre's address and public key as the settings say. Raises CannotStart if they do not allow a connection."""
     if not (settings.api_id and settings.api_hash.get_secret_value()):
-        raise CannotStart("no Telegram application is configured", remedy="Set TELEGRAM_API_ID and TELEGRAM_API_HASH, from my.telegram.org")
+        raise CannotStart(
+            Reason("application_missing", "no Telegram application is configured"),
+            remedy=Reason("set_application", "Set TELEGRAM_API_ID and TELEGRAM_API_HASH, from my.telegram.org"),
+        )
     if settings.dc_addr and session.dc_id in {0, FIRST_DC}:  # for an account of another data centre, the session has the address
         session.set_dc(FIRST_DC, settings.dc_addr, settings.dc_port)
     if settings.dc_public_key:
         try:
             rsa.add_key(settings.dc_public_key, old=False)
         except ValueError as error:
-            raise CannotStart("TELEGRAM_DC_PUBLIC_KEY is not a valid key", remedy="Set it to what the simulator answers at /key") from error
+            raise CannotStart(
+                Reason("data_center_key_invalid", "TELEGRAM_DC_PUBLIC_KEY is not a valid key"),
+                remedy=Reason("set_data_center_key", "Set it to what the simulator answers at /key"),
+            ) from error
 
 
 def make_client(session: LoginSession, settings: TelegramSettings, receiver: UpdateReceiver | None = None) -> "TelethonClient":
@@ -173,7 +180,13 @@ class TelethonClient(TelegramClient):  # type: ignore[misc]  # Telethon ships no
         address = self.session.server_address
         if self._only_address and (address != self._only_address or ":" in address):
             raise CannotStart(
-                f"the connection would go to {address} instead of {self._only_address}", remedy="Set TELEGRAM_DC_ADDR to the simulator's IPv4 address"
+                Reason(
+                    "connection_elsewhere",
+                    "the connection would go to {address} instead of {wanted}",
+                    address=address,
+                    wanted=self._only_address,
+                ),
+                remedy=Reason("set_data_center_address", "Set TELEGRAM_DC_ADDR to the simulator's IPv4 address"),
             )
 
 

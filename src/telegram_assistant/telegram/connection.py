@@ -12,6 +12,7 @@ from telethon import TelegramClient, errors
 
 from telegram_assistant.domain.accounts.account import AccountRefused, Lease
 from telegram_assistant.errors import NoAnswer, Unanswered
+from telegram_assistant.reasons import Reason
 from telegram_assistant.supervision import cancel_and_wait
 from telegram_assistant.telegram.error_mapping import demanded_wait_seconds, map_error
 from telegram_assistant.telegram.history import HistoryRequest
@@ -62,7 +63,7 @@ class Connection:
     async def call(self, request: Any) -> Any:  # noqa: ANN401 -- Telethon's requests and answers have no types
         self._lease.check()
         if self._client is None:
-            raise Unanswered("the connection to Telegram was closed", reason=NoAnswer.CONNECTION)
+            raise Unanswered(Reason("telegram_closed", "the connection to Telegram was closed"), kind=NoAnswer.CONNECTION)
         ask = self._client.send_history_request if isinstance(request, HistoryRequest) else self._client
         return await self._answer(ask(request))
 
@@ -70,7 +71,7 @@ class Connection:
         """Connect to another data centre, with a new key."""
         self._lease.check()
         if self._client is None:
-            raise Unanswered("the connection to Telegram was closed", reason=NoAnswer.CONNECTION)
+            raise Unanswered(Reason("telegram_closed", "the connection to Telegram was closed"), kind=NoAnswer.CONNECTION)
         await self._answer(self._client.move_to(dc_id))
 
     async def disconnect(self) -> None:
@@ -106,7 +107,7 @@ class Connection:
             if task is not None and task.cancelling():
                 raise
             self._lease.check()  # this task was not cancelled: Telethon cancels unanswered requests when it disconnects
-            raise Unanswered("the connection to Telegram was closed", reason=NoAnswer.CONNECTION) from None
+            raise Unanswered(Reason("telegram_closed", "the connection to Telegram was closed"), kind=NoAnswer.CONNECTION) from None
         except Exception as error:
             await self.disconnect()
             self._raise_mapped(error)

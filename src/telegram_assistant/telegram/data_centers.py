@@ -16,6 +16,7 @@ from telethon.tl import functions
 from telethon.tl.alltlobjects import LAYER
 
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.reasons import Reason
 from telegram_assistant.supervision import cancel_and_wait
 from telegram_assistant.telegram.connection import Connection
 
@@ -98,7 +99,10 @@ class DataCenterConnections:
         config = await ask(functions.help.GetConfigRequest())
         options = [one for one in config.dc_options if one.id == dc_id and not (one.ipv6 or one.cdn or one.tcpo_only)]
         if not options or (self._only_address and options[0].ip_address != self._only_address):
-            raise CannotStart(f"there is no way to data centre {dc_id}", remedy="Set TELEGRAM_DC_ADDR to the simulator's IPv4 address")
+            raise CannotStart(
+                Reason("data_center_unreachable", "there is no way to data centre {dc_id}", dc_id=dc_id),
+                remedy=Reason("set_data_center_address", "Set TELEGRAM_DC_ADDR to the simulator's IPv4 address"),
+            )
         token = await ask(functions.auth.ExportAuthorizationRequest(dc_id))
         return DataCenter(dc_id, options[0].ip_address, options[0].port, token)
 

@@ -10,6 +10,7 @@ from telethon.tl import functions, types
 from telegram_assistant.domain.ids import MessageId
 from telegram_assistant.domain.posts.history import Readable
 from telegram_assistant.errors import AccessLost, AssistantError, Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.reader import CLOSED
 from telegram_assistant.telegram.translation.files import max_size, size_in_bytes
@@ -47,7 +48,13 @@ async def locate(client: AccountClient, channel: Readable, message_ids: Sequence
     try:
         answer = await client.ask(functions.channels.GetMessagesRequest(peer, [types.InputMessageID(one) for one in ids]))
     except CLOSED as error:
-        raise AccessLost(f"Telegram does not let this account read the channel ({type(error).__name__.removesuffix('Error')})") from error
+        raise AccessLost(
+            Reason(
+                "channel_access_lost",
+                "Telegram does not let this account read the channel ({error})",
+                error=type(error).__name__.removesuffix("Error"),
+            )
+        ) from error
     return {
         (message.id, ordinal): found
         for message in answer.messages
@@ -70,9 +77,11 @@ async def read_part(client: AccountClient, file: LocatedFile, offset: int) -> by
     except errors.RPCError as error:
         if str(error.message or "").startswith(REFERENCE) or type(error).__name__.startswith("FileReference"):
             raise ReferenceExpired("the reference to the file has expired") from error
-        raise Rejected(f"Telegram does not give the file ({type(error).__name__.removesuffix('Error')})") from error
+        raise Rejected(
+            Reason("file_not_given", "Telegram does not give the file ({error})", error=type(error).__name__.removesuffix("Error"))
+        ) from error
     if not isinstance(answer, types.upload.File):
-        raise Rejected("Telegram offers the file on a CDN only")
+        raise Rejected(Reason("file_on_cdn", "Telegram offers the file on a CDN only"))
     return bytes(answer.bytes)
 
 

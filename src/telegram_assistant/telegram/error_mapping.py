@@ -7,6 +7,7 @@ from telethon import errors
 
 from telegram_assistant.domain.accounts.account import AccountRefused, AccountState
 from telegram_assistant.errors import NoAnswer, Unanswered
+from telegram_assistant.reasons import Reason
 
 DEFAULT_WAIT_SECONDS = 60.0
 """Used when Telegram demands a wait without a length."""
@@ -23,11 +24,6 @@ _PARKED: Mapping[type[Exception], AccountState] = {
     errors.AuthKeyNotFound: AccountState.LOGGED_OUT,
     errors.FrozenMethodInvalidError: AccountState.QUARANTINED,
     errors.FrozenParticipantMissingError: AccountState.QUARANTINED,
-}
-_WHY = {
-    AccountState.BANNED: "Telegram has banned or deleted this account",
-    AccountState.LOGGED_OUT: "Telegram does not accept this login any more; log in again",
-    AccountState.QUARANTINED: "Telegram has frozen this account",
 }
 
 
@@ -46,14 +42,28 @@ def map_error(error: Exception) -> AccountRefused | Unanswered | None:
     """Return our error, or None if the error concerns the request: no such channel, no such name, a wrong code."""
     state = _account_state_after(error)
     if state is not None:
-        return AccountRefused(f"{_WHY[state]} ({_name(error)})", state=state)
+        return AccountRefused(_why_parked(state, _name(error)), state=state)
     is_transient = isinstance(error, (*LOST, errors.ServerError, errors.TimedOutError))
     if is_transient or (isinstance(error, errors.RPCError) and abs(error.code or 0) >= errors.ServerError.code):
-        return Unanswered(f"Telegram does not answer ({_name(error)})", reason=_reason(error), retry_after_seconds=AGAIN_SECONDS)
+        return Unanswered(
+            Reason("telegram_silent", "Telegram does not answer ({error})", error=_name(error)),
+            kind=_kind_of(error),
+            retry_after_seconds=AGAIN_SECONDS,
+        )
     return None
 
 
-def _reason(error: Exception) -> NoAnswer:
+def _why_parked(state: AccountState, error: str) -> Reason:
+    match state:
+        case AccountState.BANNED:
+            return Reason("account_banned", "Telegram has banned or deleted this account ({error})", error=error)
+        case AccountState.QUARANTINED:
+            return Reason("account_frozen", "Telegram has frozen this account ({error})", error=error)
+        case _:
+            return Reason("account_login_ended", "Telegram does not accept this login any more; log in again ({error})", error=error)
+
+
+def _kind_of(error: Exception) -> NoAnswer:
     if isinstance(error, (TimeoutError, errors.TimedOutError)):
         return NoAnswer.TIMEOUT
     return NoAnswer.CONNECTION if isinstance(error, ConnectionError) else NoAnswer.NETWORK

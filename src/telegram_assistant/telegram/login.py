@@ -15,6 +15,7 @@ from telethon.tl import functions, types
 from telegram_assistant.domain.accounts.account import AccountRefused, Lease
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.telegram.account_client import AccountClient, Clock, LimitStore
 from telegram_assistant.telegram.client import open_session_client
@@ -73,11 +74,11 @@ class LoginDialog:
             except errors.InvalidDCError:  # the account lives in another data centre, and Telethon has switched to it
                 sent = await self._client.ask(request)
         except errors.PhoneNumberInvalidError as error:
-            raise WrongAnswer("Telegram does not know this number; write it with + and the country code") from error
+            raise WrongAnswer(Reason("login_number_unknown", "Telegram does not know this number; write it with + and the country code")) from error
         except errors.RPCError as error:
             raise _refusal(error) from error
         if not isinstance(sent, types.auth.SentCode):
-            raise Rejected("Telegram sends no code to this number")
+            raise Rejected(Reason("login_no_code", "Telegram sends no code to this number"))
         self._phone, self._code_hash = phone, sent.phone_code_hash
 
     async def submit_code(self, code: str) -> AccountProfile | None:
@@ -87,13 +88,13 @@ class LoginDialog:
         except errors.SessionPasswordNeededError:
             return None
         except (errors.PhoneCodeInvalidError, errors.PhoneCodeEmptyError) as error:
-            raise WrongAnswer("that code is wrong") from error
+            raise WrongAnswer(Reason("login_code_wrong", "that code is wrong")) from error
         except errors.PhoneCodeExpiredError as error:
-            raise Rejected("that code is too old; begin again") from error
+            raise Rejected(Reason("login_code_expired", "that code is too old; begin again")) from error
         except errors.RPCError as error:
             raise _refusal(error) from error
         if isinstance(answer, types.auth.AuthorizationSignUpRequired):
-            raise Rejected("nobody has a Telegram account with this number")
+            raise Rejected(Reason("login_no_such_person", "nobody has a Telegram account with this number"))
         return _profile_of(answer.user)
 
     async def qr_code(self) -> QrCode | AccountProfile | None:
@@ -137,7 +138,7 @@ class LoginDialog:
             proof = await asyncio.to_thread(compute_check, challenge, password)
             answer = await self._client.ask(functions.auth.CheckPasswordRequest(proof))
         except errors.PasswordHashInvalidError as error:
-            raise WrongAnswer("that password is wrong") from error
+            raise WrongAnswer(Reason("login_password_wrong", "that password is wrong")) from error
         except errors.RPCError as error:
             raise _refusal(error) from error
         return _profile_of(answer.user)
@@ -193,5 +194,5 @@ def _profile_of(user: Any) -> AccountProfile:  # noqa: ANN401 -- Telethon ships 
 
 def _refusal(error: errors.RPCError) -> Rejected:
     if isinstance(error, NO_APPLICATION):
-        return Rejected("Telegram refuses the application; check TELEGRAM_API_ID and TELEGRAM_API_HASH")
-    return Rejected(f"Telegram refuses the login ({type(error).__name__})")
+        return Rejected(Reason("application_refused", "Telegram refuses the application; check TELEGRAM_API_ID and TELEGRAM_API_HASH"))
+    return Rejected(Reason("login_refused", "Telegram refuses the login ({error})", error=type(error).__name__))

@@ -14,6 +14,7 @@ from telegram_assistant.domain.channels.coverage import IdRange, proven_by
 from telegram_assistant.domain.ids import ChannelId, MessageId
 from telegram_assistant.domain.posts.history import HistoryPage, Readable
 from telegram_assistant.errors import AccessLost, Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.telegram.account_client import AccountClient
 from telegram_assistant.telegram.history import HistoryRequest
 from telegram_assistant.telegram.translation.raw_messages import pack_answer, pack_messages
@@ -31,7 +32,7 @@ CLOSED = (
     errors.UserBannedInChannelError,
 )
 NO_SUCH_NAME = (errors.UsernameNotOccupiedError, errors.UsernameInvalidError)
-FULL = "the account has joined as many channels as Telegram allows"
+FULL = Reason("too_many_channels_joined", "the account has joined as many channels as Telegram allows")
 NO_SUCH_INVITE = (errors.InviteHashExpiredError, errors.InviteHashInvalidError, errors.InviteHashEmptyError)
 
 
@@ -96,10 +97,10 @@ class ChannelReader:
         try:
             answer = await self.client.ask(functions.contacts.ResolveUsernameRequest(username))
         except NO_SUCH_NAME as error:
-            raise Rejected(f"there is no @{username} on Telegram") from error
+            raise Rejected(Reason("name_unknown", "there is no @{username} on Telegram", username=username)) from error
         found = [_found(chat) for chat in answer.chats if _is_channel(chat)]
         if not found:
-            raise Rejected(f"@{username} is not a channel")
+            raise Rejected(Reason("name_not_a_channel", "@{username} is not a channel", username=username))
         return found[0]
 
     async def join(self, invite: str) -> FoundChannel:
@@ -108,15 +109,17 @@ class ChannelReader:
             checked = await self.client.ask(functions.messages.CheckChatInviteRequest(invite))
             if isinstance(checked, types.ChatInvite):
                 if not checked.broadcast:
-                    raise Rejected("the invitation leads to a group, not to a channel")
+                    raise Rejected(Reason("invitation_to_group", "the invitation leads to a group, not to a channel"))
                 answer = await self.client.ask(functions.messages.ImportChatInviteRequest(invite))
                 chats = answer.chats
             else:
                 chats = [checked.chat]
         except NO_SUCH_INVITE as error:
-            raise Rejected("the invitation is not valid any more") from error
+            raise Rejected(Reason("invitation_invalid", "the invitation is not valid any more")) from error
         except errors.InviteRequestSentError as error:
-            raise Rejected("the channel's owner has to approve the account first; ask again when that is done") from error
+            raise Rejected(
+                Reason("approval_needed_ask_again", "the channel's owner has to approve the account first; ask again when that is done")
+            ) from error
         except errors.ChannelsTooMuchError as error:
             raise TooManyChannels(FULL) from error
         return _found(chats[0])
@@ -130,9 +133,11 @@ class ChannelReader:
         except errors.ChannelsTooMuchError as error:
             raise TooManyChannels(FULL) from error
         except errors.InviteRequestSentError as error:
-            raise Rejected("the channel's owner has to approve the account first") from error
+            raise Rejected(Reason("approval_needed", "the channel's owner has to approve the account first")) from error
         except CLOSED as error:
-            raise Rejected(f"Telegram does not let this account join ({type(error).__name__.removesuffix('Error')})") from error
+            raise Rejected(
+                Reason("join_refused", "Telegram does not let this account join ({error})", error=type(error).__name__.removesuffix("Error"))
+            ) from error
 
     async def joined(self, after: "DialogCursor | None" = None) -> "tuple[tuple[FoundChannel, ...], DialogCursor | None]":
         """Return one page of the channels that the account has joined, and where the next page begins."""
@@ -153,7 +158,7 @@ class ChannelReader:
         except errors.BadRequestError as error:  # Telethon has no class for these
             if not str(error.message).startswith("INVITE_SLUG_"):
                 raise
-            raise Rejected("the link to the folder is not valid any more") from error
+            raise Rejected(Reason("folder_link_invalid", "the link to the folder is not valid any more")) from error
         return _listing(answer.chats)
 
     async def folders(self) -> tuple[TelegramFolder, ...]:
@@ -189,7 +194,13 @@ class ChannelReader:
         try:
             return await self.client.ask(request), request.answer
         except CLOSED as error:
-            raise AccessLost(f"Telegram does not let this account read the channel ({type(error).__name__.removesuffix('Error')})") from error
+            raise AccessLost(
+                Reason(
+                    "channel_access_lost",
+                    "Telegram does not let this account read the channel ({error})",
+                    error=type(error).__name__.removesuffix("Error"),
+                )
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)

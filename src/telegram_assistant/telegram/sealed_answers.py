@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 
 KEY_BYTES = 32
 NONCE = bytes(12)
@@ -34,7 +35,7 @@ class AnswerReceiver:
             peer_key = X25519PublicKey.from_public_bytes(sealed[:KEY_BYTES])
             return _cipher(self._private, peer_key).decrypt(NONCE, sealed[KEY_BYTES:], question.encode()).decode()
         except (InvalidTag, ValueError) as error:
-            raise Rejected("the answer was not sealed for this question") from error
+            raise Rejected(Reason("login_answer_not_sealed", "the answer was not sealed for this question")) from error
 
 
 def seal(answer: str, public_key: bytes, *, question: str) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 from telethon.sessions import StringSession
 
 from telegram_assistant.domain.accounts.account import AccountRefused, AccountState
+from telegram_assistant.reasons import Reason
 
 FIRST_DC = 2
 
@@ -30,5 +31,5 @@ def session_of(login: str) -> LoginSession:
     try:
         return LoginSession(login)
     except (ValueError, struct.error) as error:
-        why = "the session is not in Telethon's format; a login prints it as one long line"
+        why = Reason("session_malformed", "the session is not in Telethon's format; a login prints it as one long line")
         raise AccountRefused(why, state=AccountState.LOGGED_OUT) from error

@@ -14,10 +14,11 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import SESSION_KEY_BYTES, session_keys
 
 NONCE_BYTES = 12
-REMEDY = "Set SESSION_ENCRYPTION_KEY to what `tga accounts key` prints, and keep a copy of it"
+REMEDY = Reason("set_session_key", "Set SESSION_ENCRYPTION_KEY to what `tga accounts key` prints, and keep a copy of it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,23 @@ class Vault:
         """Open a session. Raises CannotStart if its key is not set or the content was changed."""
         key = self._keys.get(sealed.key_id)
         if key is None:
-            raise CannotStart(f"account {account_id} was sealed with the key {sealed.key_id}, which is not set", remedy=REMEDY)
+            raise CannotStart(
+                Reason(
+                    "session_key_missing",
+                    "account {account_id} was sealed with the key {key_id}, which is not set",
+                    account_id=account_id,
+                    key_id=sealed.key_id,
+                ),
+                remedy=REMEDY,
+            )
         nonce, content = sealed.content[:NONCE_BYTES], sealed.content[NONCE_BYTES:]
         try:
             return AESGCM(key).decrypt(nonce, content, _bound_to(account_id)).decode()
         except InvalidTag as error:
-            raise CannotStart(f"the session of account {account_id} was changed outside of this program", remedy="Log in again") from error
+            raise CannotStart(
+                Reason("session_changed", "the session of account {account_id} was changed outside of this program", account_id=account_id),
+                remedy=Reason("log_in_again", "Log in again"),
+            ) from error
 
     def is_outdated(self, sealed: Sealed) -> bool:
         return sealed.key_id != self._current
@@ -66,9 +78,9 @@ def vault_of(text: str) -> Vault:
     try:
         keys = session_keys(text)
     except ValueError as error:
-        raise CannotStart("SESSION_ENCRYPTION_KEY is no key", remedy=REMEDY) from error
+        raise CannotStart(Reason("session_key_invalid", "SESSION_ENCRYPTION_KEY is no key"), remedy=REMEDY) from error
     if not keys:
-        raise CannotStart("sessions cannot be kept without a key", remedy=REMEDY)
+        raise CannotStart(Reason("session_key_not_set", "sessions cannot be kept without a key"), remedy=REMEDY)
     return Vault({_name(key): key for key in keys}, _name(keys[0]))
 
 

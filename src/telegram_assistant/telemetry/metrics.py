@@ -80,12 +80,13 @@ MEDIA_BYTES = Counter("media_bytes_total", "Bytes of files downloaded from Teleg
 MEDIA_QUEUE = Gauge("media_queue", "Files that an account of this process has still to download.", ["account_id"], registry=REGISTRY)
 MEDIA_SWEPT = Counter(
     "media_swept_total",
-    "Repairs of the media store (orphan: a file without a row, unused: a file without a post, missing: a row without a file).",
+    "Repairs of the media store (orphan: a file without a row, unused: a file without a post, missing: a row without a file, thumbnail: one "
+    "without a file).",
     ["what"],
     registry=REGISTRY,
 )
 _from_zero(MEDIA_FILES, ("stored", "failed", "given_up"))
-_from_zero(MEDIA_SWEPT, ("orphan", "unused", "missing"))
+_from_zero(MEDIA_SWEPT, ("orphan", "unused", "missing", "thumbnail"))
 
 PAGES_READ = Counter("pages_read_total", "Requests for linked pages, by status (PageStatus).", ["status"], registry=REGISTRY)
 

@@ -14,6 +14,7 @@ from telegram_assistant.domain.media.vision import MAX_BYTES, VisionDecision, Vi
 from telegram_assistant.domain.media.vision_results import FileVision, Seen, summarize_post
 from telegram_assistant.domain.understanding.policy import FallbackReason, ProviderFailed, Tier, Urgency, VisionModel
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.media.vision_results import FileResult, MediaResults
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
@@ -23,8 +24,9 @@ from telegram_assistant.stores.postgres.understanding.enrichments import Enrichm
 MAX_SECONDS = 120.0
 HISTORY = "history"
 """No new call is paid for; answers paid for before are used."""
-NO_READER = "nothing here can read it: tesseract or its data for a language is not installed"
-NOT_READ = "nobody could read it now"
+NO_READER = Reason("vision_no_reader", "nothing here can read it: tesseract or its data for a language is not installed")
+NOT_READ = Reason("vision_not_read", "nobody could read it now")
+FAILED = Reason("vision_failed", "looking at it failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class PictureAnalyzer:
         return sights
 
     async def save_failure(self, stored: StoredPost) -> None:
-        await self.enrichments.save(_rows(stored, [FileVision(0, "looking at it failed", is_failed=True)], None))
+        await self.enrichments.save(_rows(stored, [FileVision(0, FAILED, is_failed=True)], None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +84,15 @@ class _Look:
         self, file: VisionFile, verdict: VisionDecision, known: Mapping[Tier, FileResult]
     ) -> tuple[FileVision, VisionModel | None]:
         """Analyses one file; a file that fails does not affect the others."""
-        sight = FileVision(file.ordinal, verdict.value, file.sha256, is_document=verdict is VisionDecision.PAPER)
+        sight = FileVision(file.ordinal, verdict.words, file.sha256, is_document=verdict is VisionDecision.PAPER)
         if not verdict.is_seen or file.sha256 is None:
             return sight, None
         try:
             return await self._look(file.sha256, sight, may_leave=verdict is VisionDecision.LOOK, known=known)
-        except (ProviderFailed, Rejected) as error:
-            return replace(sight, why=str(error), is_failed=True), None
+        except ProviderFailed as error:
+            return replace(sight, why=Reason("vision_not_opened", "it cannot be opened ({error})", error=str(error)), is_failed=True), None
+        except Rejected as error:
+            return replace(sight, why=error.reason, is_failed=True), None
 
     async def _look(
         self, sha256: bytes, sight: FileVision, *, may_leave: bool, known: Mapping[Tier, FileResult]
@@ -101,7 +105,7 @@ class _Look:
         if local is None or (provider is None and may_leave):
             opened = await self.by.picture_readers.open(await _bytes(sha256, self.by.files))
             if is_too_small(opened.width, opened.height):
-                return replace(sight, why=VisionDecision.TOO_SMALL.value), None
+                return replace(sight, why=VisionDecision.TOO_SMALL.words), None
             await results.remember_look(sha256, opened.look)
             if local is None:
                 read = await gate.text_in(opened.picture, channel_id=self.stored.post.channel_id)
@@ -144,7 +148,7 @@ async def _bytes(sha256: bytes, files: Files | None) -> bytes:
     async for piece in files.read(sha256):
         size += len(piece)
         if size > MAX_BYTES:
-            raise Rejected(VisionDecision.TOO_LARGE.value)
+            raise Rejected(VisionDecision.TOO_LARGE.words)
         pieces.append(piece)
     return b"".join(pieces)
 

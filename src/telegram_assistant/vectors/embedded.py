@@ -15,6 +15,7 @@ from typing import TextIO
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import CannotStart, InUse
+from telegram_assistant.reasons import Reason
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.vectors.protocol import PREFIX, Hit, Point, Space, VectorQuery
 from telegram_assistant.vectors.shard import AT_ONCE, Shard, index_in
@@ -161,8 +162,11 @@ class EmbeddedVectors:
             try:
                 self._shards[collection] = await Shard.load(self._folder / name)
             except Exception as error:
-                remedy = f"Remove the folder {self._folder} and run `tga rebuild vectors`"
-                raise CannotStart(f"the vectors in {self._folder / name} cannot be read ({error})", remedy=remedy) from error
+                why = Reason(
+                    "vectors_unreadable", "the vectors in {folder} cannot be read ({error})", folder=str(self._folder / name), error=str(error)
+                )
+                remedy = Reason("rebuild_vectors", "Remove the folder {folder} and run `tga rebuild vectors`", folder=str(self._folder))
+                raise CannotStart(why, remedy=remedy) from error
         self._shown = {name: collection for name, collection in state["shown"].items() if collection in self._shards}
 
     def _save(self) -> None:
@@ -183,11 +187,16 @@ def _locked(folder: Path) -> TextIO:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = (folder / "lock").open("a", encoding="utf-8")
     except OSError as error:
-        raise CannotStart(f"the folder {folder} cannot be used ({error.strerror})", remedy="Make it writable, or correct VECTORS_DIR") from error
+        raise CannotStart(
+            Reason("folder_unusable", "the folder {folder} cannot be used ({error})", folder=str(folder), error=error.strerror or ""),
+            remedy=Reason("correct_vectors_folder", "Make it writable, or correct VECTORS_DIR"),
+        ) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         lock.close()
-        remedy = "Run worker and api in one process (`tga run`), or start a Qdrant server and set QDRANT_URL"
-        raise InUse(f"another process has the vectors in {folder}, and only one can", remedy=remedy) from error
+        raise InUse(
+            Reason("vectors_in_use", "another process has the vectors in {folder}, and only one can", folder=str(folder)),
+            remedy=Reason("share_vectors", "Run worker and api in one process (`tga run`), or start a Qdrant server and set QDRANT_URL"),
+        ) from error
     return lock

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from telegram_assistant.domain.diagnosis import Finding, bad, off, ok, warning
 from telegram_assistant.errors import Busy, CannotStart, InUse
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import VectorSettings
 from telegram_assistant.vectors.protocol import Searchable, Vectors
 from telegram_assistant.vectors.sharing import SharedVectors, shared_search
@@ -25,8 +26,14 @@ class Used(StrEnum):
 
 
 NEEDS = {
-    Used.EMBEDDED: ("qdrant_edge", "Install it: pip install 'telegram-assistant[vectors]', or empty VECTORS_DIR"),
-    Used.SERVER: ("qdrant_client", "Install it: pip install 'telegram-assistant[qdrant]', or empty QDRANT_URL"),
+    Used.EMBEDDED: (
+        "qdrant_edge",
+        Reason("install_embedded_vectors", "Install it: pip install 'telegram-assistant[vectors]', or empty VECTORS_DIR"),
+    ),
+    Used.SERVER: (
+        "qdrant_client",
+        Reason("install_vector_client", "Install it: pip install 'telegram-assistant[qdrant]', or empty QDRANT_URL"),
+    ),
 }
 
 
@@ -43,7 +50,7 @@ async def open_vectors(settings: VectorSettings) -> AsyncIterator[Vectors | None
         return
     library, remedy = NEEDS[used]
     if find_spec(library) is None:
-        raise CannotStart(f"vectors need {library}, and it is not installed", remedy=remedy)
+        raise CannotStart(Reason("vector_library_missing", "vectors need {library}, and it is not installed", library=library), remedy=remedy)
     module = import_module(f"telegram_assistant.vectors.{used.value}")
     async with AsyncExitStack() as stack:
         if used is Used.SERVER:
@@ -79,7 +86,7 @@ async def examine(settings: VectorSettings, model: str) -> list[Finding]:
     except InUse:
         return [ok(SUBJECT, f"embedded, in the folder {settings.folder}, used by a process that runs now; for more processes set QDRANT_URL")]
     except CannotStart as error:
-        return [bad(SUBJECT, error.why, remedy=error.remedy)]
+        return [bad(SUBJECT, str(error.why), remedy=str(error.remedy))]
     except Busy as error:
         remedy = "start Qdrant, or correct QDRANT_URL and QDRANT_API_KEY; until then posts wait to be indexed, and words find them"
         return [bad(SUBJECT, str(error), remedy=remedy)]

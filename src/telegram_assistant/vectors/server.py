@@ -13,6 +13,7 @@ from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import VectorSettings
 from telegram_assistant.vectors.filters import AnyOf, Between, PointFilter, filter_for
 from telegram_assistant.vectors.protocol import FIELDS, OVERSAMPLING, PREFIX, FieldType, Hit, Point, Space, VectorQuery, post_id_in
@@ -115,9 +116,15 @@ def _busy(where: str, *, unless: HTTPStatus | None = None) -> Iterator[None]:
             return
         if error.status_code == HTTPStatus.BAD_REQUEST:
             raise
-        raise Busy(f"{where} refuses ({error.status_code} {error.reason_phrase})", retry_after_seconds=RETRY_AFTER_SECONDS) from error
+        raise Busy(
+            Reason("vectors_refuse", "{where} refuses ({status} {reason})", where=where, status=error.status_code or 0, reason=error.reason_phrase),
+            retry_after_seconds=RETRY_AFTER_SECONDS,
+        ) from error
     except (ApiException, QdrantException, OSError, TimeoutError) as error:
-        raise Busy(f"{where} does not answer ({type(error).__name__})", retry_after_seconds=RETRY_AFTER_SECONDS) from error
+        raise Busy(
+            Reason("vectors_silent", "{where} does not answer ({error})", where=where, error=type(error).__name__),
+            retry_after_seconds=RETRY_AFTER_SECONDS,
+        ) from error
 
 
 def _filter(wanted: PointFilter | None) -> models.Filter | None:

@@ -35,6 +35,7 @@ from qdrant_edge import Point as EdgePoint
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Busy
+from telegram_assistant.reasons import Reason
 from telegram_assistant.vectors.filters import AnyOf, Between, PointFilter, filter_for
 from telegram_assistant.vectors.protocol import FIELDS, OVERSAMPLING, FieldType, Hit, Point, VectorQuery, post_id_in
 
@@ -135,7 +136,7 @@ async def index_in(folder: Path) -> None:
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", INDEX_ONE, str(folder), stdin=asyncio.subprocess.DEVNULL)
     try:
         if await process.wait():
-            raise Busy("the process that builds the index has failed")
+            raise Busy(Reason("vectors_builder_failed", "the process that builds the index has failed"))
     finally:
         if process.returncode is None:
             process.kill()
@@ -148,7 +149,10 @@ async def _call[**P, T](function: Callable[P, T], *args: P.args, **kwargs: P.kwa
         return await asyncio.to_thread(function, *args, **kwargs)
     except Exception as error:
         if str(error).startswith("Service"):
-            raise Busy(f"the embedded vectors cannot be used ({str(error)[:160]})", retry_after_seconds=RETRY_AFTER_SECONDS) from error
+            raise Busy(
+                Reason("vectors_unusable", "the embedded vectors cannot be used ({error})", error=str(error)[:160]),
+                retry_after_seconds=RETRY_AFTER_SECONDS,
+            ) from error
         raise
 
 

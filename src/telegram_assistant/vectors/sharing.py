@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from telegram_assistant.errors import AssistantError, Busy
+from telegram_assistant.reasons import Reason
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.vectors.protocol import Hit, Searchable, Space, VectorQuery
 
@@ -83,4 +84,7 @@ class SharedVectors:
                 finally:
                     writer.close()
         except (OSError, TimeoutError, ValueError) as error:
-            raise Busy(f"the process that has the vectors does not answer ({type(error).__name__})", retry_after_seconds=5.0) from error
+            raise Busy(
+                Reason("vectors_process_silent", "the process that has the vectors does not answer ({error})", error=type(error).__name__),
+                retry_after_seconds=5.0,
+            ) from error

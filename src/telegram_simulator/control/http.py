@@ -44,6 +44,7 @@ HELP = """This is not Telegram. It is a simulator on your own machine, for tests
 GET    /                         this text
 GET    /state                    counters: calls by account and method, errors, connections, waits, keys used twice
 GET    /trace?limit=100          the last calls
+GET    /channels                 every channel: its id, title and name
 GET    /truth?channel=ID&files=1 every post with all its texts, and in the demo what it truly is, JSON lines
 GET    /truth/stories            demo: every story with its posts, and what was planted in it, JSON lines
 GET    /truth/pages              demo: every page that posts link to, with its kind, title, author, date and text, JSON lines
@@ -125,6 +126,7 @@ def _questions(simulator: Simulator) -> list[Route]:
         Route("/", asked(lambda _: PlainTextResponse(HELP))),
         Route("/state", asked(lambda _: JSONResponse(seeing.state(simulator)))),
         Route("/trace", asked(lambda request: JSONResponse(seeing.trace(simulator, int(request.query_params.get("limit", "100")))))),
+        Route("/channels", asked(lambda _: JSONResponse(seeing.channels(simulator.world)))),
         Route("/truth", asked(truth)),
         Route("/truth/stories", asked(lambda _: _told(simulator.world.stories()))),
         Route("/truth/pages", asked(lambda _: _told(simulator.world.press.told()))),

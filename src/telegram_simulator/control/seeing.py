@@ -45,6 +45,11 @@ def trace(simulator: Simulator, limit: int = 100) -> list[dict[str, Any]]:
     return [asdict(one) for one in list(simulator.counters.trace)[-limit:]]
 
 
+def channels(world: World) -> list[dict[str, Any]]:
+    found = (world.channel(number) for number in world.channel_ids())
+    return [{"channel_id": one.channel_id, "title": one.title, "username": one.username} for one in found if one is not None]
+
+
 def truth(world: World, channel_id: int | None = None, *, with_files: bool = False) -> Iterator[dict[str, Any]]:
     """Every post that ever was, with every text it had, and when it was deleted."""
     for number in [channel_id] if channel_id is not None else world.channel_ids():

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import cryptg
 import rsa
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 KEY_BYTES = 256
-RSA_BITS = 2048
+RSA_BITS, RSA_EXPONENT = 2048, 65537
 
 DH_G = 3
 DH_PRIME = int(
@@ -86,13 +88,14 @@ class RsaKey:
 
 
 def load_or_make_key(path: Path) -> RsaKey:
-    """The key in the file; made, and kept for the next start, when there is none (it takes a few seconds)."""
+    """The key in the file; made, and kept for the next start, when there is none."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        _, made = rsa.newkeys(RSA_BITS)
+        # The rsa library would take seconds, on a slow machine minutes.
+        made = generate_private_key(RSA_EXPONENT, RSA_BITS).private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
         temporary = path.with_suffix(f".{secrets.token_hex(4)}")
         temporary.touch(mode=0o600)
-        temporary.write_bytes(made.save_pkcs1())
+        temporary.write_bytes(made)
         temporary.rename(path)
     private = rsa.PrivateKey.load_pkcs1(path.read_bytes())
     return RsaKey(private, _fingerprint(private))

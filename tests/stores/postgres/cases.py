@@ -15,6 +15,7 @@ from telegram_assistant.stores.postgres.understanding.enrichments import Kind
 from testkit.factories import World
 from tests.conftest import Admin
 from tests.stores.postgres.more_cases import MORE_METHODS, settle_in
+from tests.stores.postgres.people_cases import PEOPLE_METHODS, invite_people
 
 type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
 
@@ -68,6 +69,10 @@ async def _changes_since(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 async def _media_of(stores: TenantStores, world: World) -> set[ChannelId]:
     return {file.post_id.channel_id for file in await stores.media.of([PostId(channel_id, MessageId(1)) for channel_id in world.channels])}
+
+
+async def _media_showable(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {channel_id for channel_id in world.channels if await stores.media.showable(PostId(channel_id, MessageId(1)), 0)}
 
 
 async def _enrichments_of(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -186,6 +191,7 @@ METHODS: dict[str, Case] = {
     "words.marked": _words_marked,
     "changes.since": _changes_since,
     "media.of": _media_of,
+    "media.showable": _media_showable,
     "enrichments.of": _enrichments_of,
     "forwards.visible": _forwards_visible,
     "forwards.forwardings": _forwards_forwardings,
@@ -194,6 +200,7 @@ METHODS: dict[str, Case] = {
     "tags.choices": _tags_choices,
     "tags.choose": _tags_choose,
     **MORE_METHODS,
+    **PEOPLE_METHODS,
 }
 
 
@@ -219,6 +226,7 @@ async def prepare(admin: Admin, world: World) -> None:
     await admin.execute("INSERT INTO forwards SELECT c, 1, $2, 1, now() FROM unnest($1::bigint[]) c", list(world.channels), world.a)
     for tenant_id, own in ((world.a, world.of_a), (world.b, world.of_b)):
         await settle_in(admin, tenant_id, own)
+        await invite_people(admin, tenant_id, own)
         await admin.execute("INSERT INTO tenant_tags SELECT $1, 'ru', c::text, NULL, true FROM unnest($2::bigint[]) c", tenant_id, list(own))
         await admin.execute(
             """

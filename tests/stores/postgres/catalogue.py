@@ -11,7 +11,7 @@ from asyncpg import Range
 
 from tests.conftest import Admin
 
-CLASSES = {"tenant", "subscribed", "system"}
+CLASSES = {"tenant", "person", "subscribed", "system"}
 DEFINER_FUNCTIONS = {
     "search_words": "tenant",
     "reading_of_channels": "tenant",
@@ -24,11 +24,30 @@ DEFINER_FUNCTIONS = {
     "poll_followed_channel": "tenant",
     "accounts_for_requests": "tenant",
     "beside_requests": "tenant",
+    "members_of_tenant": "tenant",
+    "set_member_role": "tenant",
+    "remove_member": "tenant",
+    "make_invitation": "tenant",
+    "open_invitations": "tenant",
+    "withdraw_invitation": "tenant",
     "refresh_tiers": "tenant system",
     "vectors_are_complete": "tenant",
     "revisions_before": "tenant",
     "find_caller": "api",
     "find_operator": "api",
+    "find_session": "api",
+    "begin_session": "api",
+    "end_sessions": "api",
+    "sessions_of_person": "api",
+    "password_of_person": "api",
+    "set_password": "api",
+    "set_preferences": "api",
+    "has_people": "api",
+    "create_first_owner": "api",
+    "find_link": "api",
+    "use_login_link": "api",
+    "create_person_by_link": "api",
+    "accept_invitation": "api",
     "reserve_for_question": "api",
     "settle_question": "api",
     "schema_revision": "api system",
@@ -151,14 +170,19 @@ def about_table(table: Table) -> list[str]:
         if table.tenant_may or table.tenant_policies:
             found.append(f"system table {table.name} is open to tga_tenant")
         return found
-    key = "tenant_id" if table.table_class == "tenant" else "channel_id"
-    if key not in table.columns:
-        found.append(f"{table.table_class} table {table.name} has no {key}")
+    keys = {"tenant": {"tenant_id"}, "person": {"tenant_id", "user_id"}, "subscribed": {"channel_id"}}[table.table_class]
+    found += [f"{table.table_class} table {table.name} has no {key}" for key in sorted(keys - table.columns)]
+    if table.table_class == "person" and any("current_person()" not in policy for policy in table.tenant_policies):
+        found.append(f"person table {table.name} has a policy that does not ask for the person")
     if not table.tenant_policies:
         found.append(f"{table.table_class} table {table.name} has no policy for tga_tenant")
     if any("current_tenant()" not in policy and not AS_ITS_POST.search(policy) for policy in table.tenant_policies):
         found.append(f"{table.table_class} table {table.name} has a policy that does not ask for the tenant")
-    if "message_id" in table.columns and not any("visible_from" in policy or AS_ITS_POST.search(policy) for policy in table.tenant_policies):
+    if (
+        "message_id" in table.columns
+        and table.table_class != "person"
+        and not any("visible_from" in policy or AS_ITS_POST.search(policy) for policy in table.tenant_policies)
+    ):
         found.append(f"{table.table_class} table {table.name} tells of posts from before a tenant's window")
     return found
 
@@ -196,6 +220,7 @@ def value_of(column_type: str) -> Any:
         "uuid": UUID(int=number),
         "timestamp with time zone": datetime(2026, 11, 1, tzinfo=UTC),
         "int8multirange": [Range(1, 5)],
+        "int8multirange[]": [],
         "bigint[]": [number],
         "text[]": ["text"],
     }[column_type]

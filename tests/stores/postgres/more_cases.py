@@ -7,6 +7,7 @@ from uuid import UUID
 from telegram_assistant.domain.channels.channel_requests import RequestKind
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.channels.channel_requests import NewRequest
 from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -126,7 +127,7 @@ async def _accounts_all(stores: TenantStores, _world: World) -> set[ChannelId]:
 
 
 async def _accounts_pause(stores: TenantStores, world: World) -> set[ChannelId]:
-    return await _channels_of(stores, [one for one in await _all_accounts(world) if await stores.accounts.pause(one, why="test")])
+    return await _channels_of(stores, [one for one in await _all_accounts(world) if await stores.accounts.pause(one, why=quote("test"))])
 
 
 async def _accounts_resume(stores: TenantStores, world: World) -> set[ChannelId]:

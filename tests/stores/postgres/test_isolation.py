@@ -10,9 +10,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.ids import ChannelId, TenantId, UserId
 from telegram_assistant.settings import Settings
-from telegram_assistant.stores.postgres.database import Pool, SystemTransactions, TenantTransactions
+from telegram_assistant.stores.postgres.database import PersonTransactions, Pool, SystemTransactions, TenantTransactions
 from testkit.factories import World
 from tests.conftest import Admin
 from tests.stores.postgres.cases import METHODS, prepare
@@ -96,7 +96,7 @@ async def row_for(admin: Admin, table: Table, tenant_id: TenantId, channel_id: C
 async def test_every_table_shows_each_tenant_its_own_rows_and_nobody_none(admin: Admin, pool: Pool, world: World) -> None:
     seen_tables = 0
     for table in await tables(admin):
-        if table.table_class == "system":
+        if table.table_class in {"system", "person"}:
             continue
         seen_tables += 1
         await row_for(admin, table, world.a, world.only_a[0])
@@ -113,6 +113,21 @@ async def test_every_table_shows_each_tenant_its_own_rows_and_nobody_none(admin:
             await connection.execute("SET LOCAL ROLE tga_tenant")  # and no tenant is named at all
             assert await connection.fetchval(f"SELECT count(*) FROM {table.name}") == 0, table.name
     assert seen_tables >= 9
+
+
+async def test_every_table_of_people_shows_each_person_their_own_rows_in_one_tenant(admin: Admin, pool: Pool, world: World) -> None:
+    anna, boris = [await admin.fetchval("INSERT INTO users (name) VALUES ($1) RETURNING user_id", f"{name} {world.a}") for name in ("anna", "boris")]
+    known = {"channel_id": world.shared[0], "message_id": 7, "word": ""}
+    of_people = [table for table in await tables(admin) if table.table_class == "person"]
+    for table in of_people:
+        for tenant_id, user_id in ((world.a, anna), (world.a, boris), (world.b, anna)):
+            values = {name: value for name, value in known.items() if name in table.columns}
+            await insert_row(admin, table.name, tenant_id=tenant_id, user_id=user_id, **values)
+        for tenant_id, user_id, rows in ((world.a, anna, 1), (world.a, boris, 1), (world.b, anna, 1), (world.b, boris, 0)):
+            async with PersonTransactions(pool, tenant_id, UserId(user_id)).begin() as connection:
+                assert await connection.fetchval(f"SELECT count(*) FROM {table.name}") == rows, table.name
+        assert await in_tenant(pool, world.a, f"SELECT count(*) FROM {table.name}") == 0, table.name
+    assert len(of_people) >= 5
 
 
 def test_security_md_lists_every_function_with_the_owners_rights_and_its_callers() -> None:

@@ -1,5 +1,7 @@
 """The due-queue, and the plan behind it."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +12,7 @@ from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import AccountId, ChannelId, TenantId
+from telegram_assistant.reasons import load_reason, quote
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.channels.schedule import Empty
 from telegram_assistant.stores.postgres.database import Pool
@@ -88,7 +91,7 @@ async def test_an_owner_of_the_past_completes_nothing(crew: Crew, admin: Admin) 
     await admin.execute("UPDATE poll_schedule SET next_poll_at = now() WHERE channel_id = $1", channel_id)
     await crew.claimed(epoch=2)
     await crew.system.schedule.complete(crew.account_id, 1, [Empty(channel_id, NOW)], polled_at=NOW)
-    await crew.system.schedule.fail(channel_id, 1, failures_before=0, why="late", now=NOW)
+    await crew.system.schedule.fail(channel_id, 1, failures_before=0, why=quote("late"), now=NOW)
     assert await admin.fetchval("SELECT last_polled_at IS NULL AND fail_count = 0 FROM poll_schedule WHERE channel_id = $1", channel_id)
 
 
@@ -125,10 +128,10 @@ async def test_five_failures_in_a_row_park_a_channel_and_a_success_releases_it(c
         await crew.system.schedule.ask(channel_id, mode=None, first=False)
         (claimed,) = await crew.system.schedule.claim(crew.account_id, 1, most=1)
         assert claimed.fail_count == failures
-        again = await crew.system.schedule.fail(channel_id, 1, failures_before=failures, why="no way in", now=NOW)
+        again = await crew.system.schedule.fail(channel_id, 1, failures_before=failures, why=quote("no way in"), now=NOW)
         pauses.append((again - NOW).total_seconds())
     assert pauses == [60, 120, 240, 480, 3600, 7200, 14400]
-    assert [(one.channel_id, one.reason, one.failures) for one in await crew.system.schedule.parked() if one.channel_id == channel_id] == [
+    assert [(one.channel_id, str(one.reason), one.failures) for one in await crew.system.schedule.parked() if one.channel_id == channel_id] == [
         (channel_id, "no way in", 7)
     ]
     await crew.system.schedule.complete(crew.account_id, 1, [Empty(channel_id, NOW, was_parked=True)], polled_at=NOW)
@@ -138,7 +141,7 @@ async def test_five_failures_in_a_row_park_a_channel_and_a_success_releases_it(c
 async def test_a_parked_channel_is_released_when_somebody_asks_for_it(crew: Crew) -> None:
     (channel_id,) = await crew.follow()
     await crew.claimed()
-    await crew.system.schedule.fail(channel_id, 1, failures_before=4, why="no way in", now=datetime.now(UTC))
+    await crew.system.schedule.fail(channel_id, 1, failures_before=4, why=quote("no way in"), now=datetime.now(UTC))
     assert channel_id in {one.channel_id for one in await crew.system.schedule.parked()}
     assert await crew.claimed() == set()
     assert await crew.system.schedule.ask(channel_id, mode=None, first=False)
@@ -186,7 +189,7 @@ async def test_a_reader_is_kept_through_a_flood_and_changed_when_it_loses_access
     await system.planning.give_accounts()
     assert await reader_of(admin, channel_id) == first
     assert first is not None
-    await system.schedule.lose_access(first, channel_id, "private now")
+    await system.schedule.lose_access(first, channel_id, quote("private now"))
     await system.planning.give_accounts()
     assert await reader_of(admin, channel_id) == ({one, two} - {first}).pop()
 
@@ -204,6 +207,38 @@ async def test_channels_are_spread_over_accounts_and_stay_where_they_are(system:
     assert [await reader_of(admin, channel_id) for channel_id in channels] == readers
 
 
+async def give_accounts(crew: Crew, _channels: list[ChannelId]) -> None:
+    await crew.system.planning.give_accounts()
+
+
+async def follow_folder(crew: Crew, channels: list[ChannelId]) -> None:
+    wanted = Subscription(channel_id=channels[0])
+    folder = await crew.system.folders.follow(crew.tenant_id, crew.account_id, number=2, title="News", subscription=wanted)
+    await crew.system.folders.change(folder, put_in=channels, readable=channels, taken_out=[])
+
+
+@pytest.mark.parametrize("change", [give_accounts, follow_folder])
+async def test_changes_of_many_channels_lock_them_in_one_order_and_never_each_other(
+    crew: Crew, admin: Admin, change: Callable[[Crew, list[ChannelId]], Awaitable[None]]
+) -> None:
+    low, high = [ChannelId(fresh_number()) for _ in range(2)]
+    for channel_id in (high, low):  # stored in this order
+        await crew.system.channels.open_to(crew.account_id, Channel(channel_id=channel_id, title="A"), 77, joined=True, read_at=NOW)
+        if change is give_accounts:
+            await crew.system.channels.subscribe(crew.tenant_id, Subscription(channel_id=channel_id))
+    lock = "SELECT 1 FROM poll_schedule WHERE channel_id = $1 FOR UPDATE NOWAIT"
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    async with admin.transaction():
+        await admin.execute(lock, low)
+        changing = asyncio.ensure_future(change(crew, [high, low]))
+        async with asyncio.timeout(10):
+            while not await admin.fetchval(waiting):
+                await admin.execute("SELECT pg_stat_clear_snapshot()")
+                await asyncio.sleep(0.01)
+        await admin.execute(lock, high)
+    await changing
+
+
 async def test_a_private_channel_that_no_own_account_reads_is_suspended_with_the_reason(crew: Crew, admin: Admin) -> None:
     channel_id = await open_channel(crew.system, crew.account_id, is_private=True)
     await crew.system.channels.subscribe(crew.tenant_id, Subscription(channel_id=channel_id))
@@ -213,5 +248,5 @@ async def test_a_private_channel_that_no_own_account_reads_is_suspended_with_the
     assert channel_id in await crew.system.planning.suspend_unread()
     row = await admin.fetchrow("SELECT active, suspended_reason FROM subscriptions WHERE channel_id = $1", channel_id)
     assert row is not None
-    assert (row["active"], row["suspended_reason"]) == (False, "none of your accounts has read this private channel for 7 days")
+    assert (row["active"], str(load_reason(row["suspended_reason"]))) == (False, "none of your accounts has read this private channel for 7 days")
     assert not await admin.fetchval("SELECT is_active FROM channels WHERE channel_id = $1", channel_id)

@@ -94,6 +94,7 @@ async def test_a_past_that_others_asked_for_is_not_there(system: SystemStores, p
     assert [one.message_id for one in posts if await stores.post_details.of(one)] == [5, 6, 7]
     assert [one.message_id for one in posts if await stores.post_details.versions(one)] == [5, 6, 7]
     assert {one.post_id.message_id for one in await stores.media.of(posts)} == {5, 6, 7}
+    assert [one.message_id for one in posts if await stores.media.showable(one, 0)] == [5, 6, 7]
     assert {one.message_id for one in await stores.enrichments.of(posts, Kind.TAGS)} == {5, 6, 7}
     assert [one.message_id for one in posts if await stores.enrichments.all_of(one)] == [5, 6, 7]
     assert {one.message_id for one in (await stores.words.load(posts)).posts} == {5, 6, 7}

@@ -11,6 +11,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 
 BLOCK_BYTES = 1 << 20
 MAX_BYTES = 4_000_000_000
@@ -18,7 +19,11 @@ ANSWER_SECONDS = 60
 
 
 class ModelUnavailable(Exception):
-    """A model file cannot be downloaded; the message names the file and the reason."""
+    """A model file cannot be downloaded."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
@@ -31,15 +36,17 @@ def fetch(url: str, file: Path, tell: Callable[[str, int], None]) -> str:
             while block := answer.read(BLOCK_BYTES):
                 size += len(block)
                 if size > MAX_BYTES:
-                    raise Rejected(f"{url} is larger than any model that this program can use")
+                    raise Rejected(Reason("model_file_too_large", "{url} is larger than any model that this program can use", url=url))
                 summed.update(block)
                 kept.write(block)
                 tell(file.name, size)
     except (OSError, HTTPException) as error:
-        why = f"the hub answered {error.code}" if isinstance(error, urllib.error.HTTPError) else str(getattr(error, "reason", type(error).__name__))
-        raise ModelUnavailable(f"{url} cannot be fetched ({why})") from error
+        why = f"HTTP {error.code}" if isinstance(error, urllib.error.HTTPError) else str(getattr(error, "reason", type(error).__name__))
+        raise ModelUnavailable(Reason("model_file_not_fetched", "{url} cannot be fetched ({error})", url=url, error=why)) from error
     if promised and size != promised:
-        raise ModelUnavailable(f"{url} broke off after {size:,} of {promised:,} bytes")
+        raise ModelUnavailable(
+            Reason("model_file_broke_off", "{url} broke off after {size:,} of {promised:,} bytes", url=url, size=size, promised=promised)
+        )
     return summed.hexdigest()
 
 
@@ -47,7 +54,7 @@ def check_address(url: str) -> None:
     """Raises Rejected for anything but https, or plain http on this machine."""
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_this_machine(parts.hostname or "")):
-        raise Rejected(f"models are fetched over https only, not from {url}")
+        raise Rejected(Reason("model_not_over_https", "models are fetched over https only, not from {url}", url=url))
 
 
 def _is_this_machine(host: str) -> bool:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from telegram_assistant.ai.local.fetching import ModelUnavailable, fetch
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 
 DEFAULT_MODEL = "intfloat/multilingual-e5-small"
 CARD = "model.json"
@@ -71,7 +72,9 @@ def read_card(folder: Path) -> ModelCard:
     try:
         return ModelCard.model_validate_json((folder / CARD).read_bytes())
     except (OSError, ValidationError) as error:
-        raise Rejected(f"there is no sentence model in {folder}; fetch one with `tga models pull`") from error
+        raise Rejected(
+            Reason("model_not_installed", "there is no sentence model in {folder}; fetch one with `tga models pull`", folder=str(folder))
+        ) from error
 
 
 def write_card(folder: Path, card: ModelCard) -> None:
@@ -101,7 +104,15 @@ def pull(name: str, *, models: Path, hub: str, tell: Callable[[str, int], None],
     try:
         card = card_of(name, revision)
     except ValidationError as error:
-        raise Rejected(f"a model is named like {DEFAULT_MODEL} and its revision is 40 hexadecimal digits; not {name!r} {revision or ''}") from error
+        raise Rejected(
+            Reason(
+                "model_name_invalid",
+                "a model is named like {example} and its revision is 40 hexadecimal digits; not {model!r} {revision}",
+                example=DEFAULT_MODEL,
+                model=name,
+                revision=revision or "",
+            )
+        ) from error
     folder = folder_of(models, name)
     if not (folder / CARD).exists():
         if all((folder / file).is_file() for file in FILES):
@@ -113,7 +124,11 @@ def pull(name: str, *, models: Path, hub: str, tell: Callable[[str, int], None],
 
 def _fetch_all(card: ModelCard, folder: Path, hub: str, tell: Callable[[str, int], None]) -> None:
     if not card.revision:
-        raise Rejected(f"which {card.name}? Name the revision (the commit at the hub): what a branch holds can change")
+        raise Rejected(
+            Reason(
+                "model_revision_needed", "which {model}? Name the revision (the commit at the hub): what a branch holds can change", model=card.name
+            )
+        )
     urls = {file: f"{hub.rstrip('/')}/{card.name}/resolve/{card.revision}/{where}" for file, where in FILES.items()}
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".pull-") as temporary:
@@ -123,7 +138,15 @@ def _fetch_all(card: ModelCard, folder: Path, hub: str, tell: Callable[[str, int
             sums = {file: fetch(url, half / file, tell) for file, url in urls.items()}
         except ModelUnavailable as error:
             by_hand = "; ".join(f"{file} ({FORMATS[file]}) from {url}" for file, url in urls.items())
-            raise Rejected(f"{error}. Try again, or bring it by hand: put into {folder} {by_hand}; then pull again, which checks them") from error
+            raise Rejected(
+                Reason(
+                    "model_not_fetched",
+                    "{error}. Try again, or bring it by hand: put into {folder} {by_hand}; then pull again, which checks them",
+                    error=error.reason,
+                    folder=str(folder),
+                    by_hand=by_hand,
+                )
+            ) from error
         write_card(half, card.model_copy(update={"sha256": _checked(sums, card)}))
         shutil.rmtree(folder, ignore_errors=True)
         half.rename(folder)
@@ -134,7 +157,17 @@ def _checked(sums: dict[str, str], card: ModelCard) -> dict[str, str]:
     pin = PINNED.get(card.name)
     for file, wanted in pin.sha256.items() if pin is not None and pin.revision == card.revision else ():
         if sums[file] != wanted:
-            raise Rejected(f"{file} is not that of {card.name} at {card.revision}: its SHA-256 is {sums[file]}, not {wanted}")
+            raise Rejected(
+                Reason(
+                    "model_file_differs",
+                    "{file} is not that of {model} at {revision}: its SHA-256 is {found}, not {wanted}",
+                    file=file,
+                    model=card.name,
+                    revision=card.revision,
+                    found=sums[file],
+                    wanted=wanted,
+                )
+            )
     return sums
 
 

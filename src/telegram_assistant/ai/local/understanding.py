@@ -21,6 +21,7 @@ from telegram_assistant.domain.understanding.policy import Failure, ProviderFail
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 
 INSTALL = "pip install 'telegram-assistant[local-ai]'"
 SUBJECT = "local understanding"
@@ -86,7 +87,7 @@ def _load_tagger() -> LocalTagger:
 
 def _load_model(models: Path, name: str) -> Embedder:
     if not is_there("onnxruntime", "tokenizers"):
-        raise Rejected(f"vectors need onnxruntime and tokenizers: {INSTALL}")
+        raise Rejected(Reason("vectors_need_libraries", "vectors need onnxruntime and tokenizers: {install}", install=INSTALL))
     folder = folder_of(models, name)
     read_card(folder)
     loaded: Embedder = import_module("telegram_assistant.ai.local.sentence_model").SentenceModel(folder).embed

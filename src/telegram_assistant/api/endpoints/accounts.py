@@ -97,13 +97,13 @@ class AccountsResponse(ResponseModel):
 @area.get("/accounts", scope=KeyScope.READ, example={"items": [EXAMPLE]})
 async def list_accounts(context: Context) -> AccountsResponse:
     """List accounts with their limits and risk."""
-    return AccountsResponse(items=[account_response(one) for one in await account_health(stores=context.stores, now=context.now)])
+    return AccountsResponse(items=[account_response(one, context) for one in await account_health(stores=context.stores, now=context.now)])
 
 
 @area.get("/accounts/{account_id}", scope=KeyScope.READ, example=EXAMPLE)
 async def get_account(context: Context, account_id: AccountId) -> AccountResponse:
     """Get an account."""
-    return account_response(await one_account(account_id, stores=context.stores, now=context.now))
+    return account_response(await one_account(account_id, stores=context.stores, now=context.now), context)
 
 
 @area.post("/accounts/{account_id}/pause", scope=KeyScope.ADMIN, example={**EXAMPLE, "state": "paused", "state_reason": "paused by anna"})
@@ -112,22 +112,22 @@ async def pause_own_account(context: Context, account_id: AccountId) -> AccountR
 
     The process that uses it stops within 20 seconds. Another account reads its channels, if one can open them.
     """
-    return account_response(await pause_account(account_id, by=context.caller.actor, stores=context.stores, now=context.now))
+    return account_response(await pause_account(account_id, by=context.caller.actor, stores=context.stores, now=context.now), context)
 
 
 @area.post("/accounts/{account_id}/resume", scope=KeyScope.ADMIN, example=EXAMPLE)
 async def resume_own_account(context: Context, account_id: AccountId) -> AccountResponse:
     """Resume a paused or quarantined account."""
-    return account_response(await resume_account(account_id, stores=context.stores, now=context.now))
+    return account_response(await resume_account(account_id, stores=context.stores, now=context.now), context)
 
 
-def account_response(health: AccountHealth) -> AccountResponse:
+def account_response(health: AccountHealth, context: Context) -> AccountResponse:
     one = health.account
     return AccountResponse(
         account_id=one.public_id,
         phone=one.phone_masked,
         state=one.state,
-        state_reason=one.state_reason,
+        state_reason=context.say(one.state_reason),
         used_by=one.lease_owner,
         used_until=one.lease_until,
         created_at=one.created_at,
@@ -137,6 +137,6 @@ def account_response(health: AccountHealth) -> AccountResponse:
         open_backfills=one.open_backfills,
         requests_per_second=one.requests_per_second,
         risk=health.verdict.risk,
-        reasons=[ReasonResponse(risk=reason.risk, why=reason.why) for reason in health.verdict.reasons],
+        reasons=[ReasonResponse(risk=reason.risk, why=context.say(reason.why)) for reason in health.verdict.reasons],
         methods=[MethodUsageResponse.model_validate(use, from_attributes=True) for use in health.methods],
     )

@@ -70,23 +70,23 @@ async def list_channel_requests(
     own limits and do not wait for name look-ups. Answered requests are deleted after 30 days.
     """
     page = await list_requests(state, requests=context.stores.requests, now=context.now, limit=limit, before=_read_cursor(cursor))
-    return ChannelRequestsResponse(items=[_response(one) for one in page.requests], next=_write_cursor(page.next) if page.next else None)
+    return ChannelRequestsResponse(items=[_response(one, context) for one in page.requests], next=_write_cursor(page.next) if page.next else None)
 
 
 @area.get("/channels/requests/{request_id}", scope=KeyScope.READ, example=REQUEST_EXAMPLE)
 async def get_channel_request(context: Context, request_id: RequestId) -> ChannelRequestResponse:
     """Get a request to follow a channel."""
-    return _response(await get_request(request_id, requests=context.stores.requests, now=context.now))
+    return _response(await get_request(request_id, requests=context.stores.requests, now=context.now), context)
 
 
-def _response(status: RequestStatus) -> ChannelRequestResponse:
+def _response(status: RequestStatus, context: Context) -> ChannelRequestResponse:
     request, expected = status.request, status.expected
     return ChannelRequestResponse(
         request_id=request.request_id,
-        reference=request.shown,
+        reference=context.say(request.shown),
         kind=request.kind,
         state=request.state,
-        reason=status.reason,
+        reason=context.say(status.reason),
         next_try_at=expected.next_try_at if expected else None,
         estimated_end=expected.estimated_end if expected else None,
         channel_id=request.channel_id,

@@ -1,5 +1,6 @@
 """Followed channels."""
 
+from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
@@ -170,7 +171,7 @@ async def list_channels(
     filters = ChannelFilter(words=q, folder=folder, priority=priority, active=active)
     read = read_cursor(cursor, CURSOR)
     page = await list_followed(filters, followed=context.stores.followed, limit=limit, after=ChannelId(read[0]) if read else None)
-    return ChannelsResponse(items=[_channel_response(one) for one in page.channels], next=write_cursor(page.next) if page.next else None)
+    return ChannelsResponse(items=[_channel_response(one, context) for one in page.channels], next=write_cursor(page.next) if page.next else None)
 
 
 @area.post("/channels", scope=KeyScope.WRITE, example={"items": [FOLLOW_EXAMPLE]}, status=202)
@@ -185,14 +186,14 @@ async def follow_channels(context: Context, body: FollowRequest) -> FollowRespon
         Subscription(channel_id=NOT_KNOWN_YET, **body.model_dump(exclude={"references"})),
         stores=context.stores,
     )
-    context.note(references=[one.written for one in requested if one.refused is None])
-    return FollowResponse(items=[_result_response(one) for one in requested])
+    context.note(references=[str(one.written) for one in requested if one.refused is None])
+    return FollowResponse(items=[_result_response(one, context) for one in requested])
 
 
 @area.get("/channels/{channel_id}", scope=KeyScope.READ, example=CHANNEL_EXAMPLE)
 async def get_channel(context: Context, channel_id: ChannelNumber) -> ChannelResponse:
     """Get a followed channel."""
-    return _channel_response(await get_followed(ChannelId(channel_id), followed=context.stores.followed))
+    return _channel_response(await get_followed(ChannelId(channel_id), followed=context.stores.followed), context)
 
 
 @area.patch("/channels/{channel_id}", scope=KeyScope.WRITE, example=CHANNEL_EXAMPLE)
@@ -203,7 +204,7 @@ async def change_channel(context: Context, channel_id: ChannelNumber, body: Chan
     """
     context.note(**body.model_dump(mode="json", exclude_unset=True))
     update = SubscriptionUpdate(leaves_folder="folder" in body.model_fields_set and body.folder is None, **body.model_dump())
-    return _channel_response(await change_followed(ChannelId(channel_id), update, followed=context.stores.followed))
+    return _channel_response(await change_followed(ChannelId(channel_id), update, followed=context.stores.followed), context)
 
 
 @area.delete("/channels/{channel_id}", scope=KeyScope.WRITE)
@@ -232,16 +233,16 @@ async def poll_channel(context: Context, channel_id: ChannelNumber, body: PollRe
     return PollResponse(channel_id=channel_id, status="scheduled")
 
 
-def _channel_response(channel: FollowedChannel) -> ChannelResponse:
-    return ChannelResponse.model_validate(channel, from_attributes=True)
+def _channel_response(channel: FollowedChannel, context: Context) -> ChannelResponse:
+    return ChannelResponse.model_validate({**asdict(channel), "suspended_reason": context.say(channel.suspended_reason)})
 
 
-def _result_response(requested: RequestedChannel) -> FollowResultResponse:
+def _result_response(requested: RequestedChannel, context: Context) -> FollowResultResponse:
     accepted = FollowStatus.ALREADY_FOLLOWED if requested.followed else FollowStatus.ACCEPTED
     return FollowResultResponse(
-        reference=requested.written,
+        reference=context.say(requested.written),
         status=FollowStatus.REFUSED if requested.refused else accepted,
         request_id=requested.request_id,
         channel_id=requested.followed.channel_id if requested.followed else None,
-        why=requested.refused,
+        why=context.say(requested.refused),
     )

@@ -12,7 +12,7 @@ from telegram_assistant.api.schemas import ChannelNumber, CursorText, Id, Limit,
 from telegram_assistant.domain.channels.coverage import CoverageState, IdRange
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.channels.coverage import CoveragePlace, FullCoverage, coverage_of, coverage_of_all, in_words
+from telegram_assistant.features.channels.coverage import CoveragePlace, FullCoverage, coverage_of, coverage_of_all, describe_coverage
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage, Coverage
 
 area = Area("Coverage", "Which message ids are verified as read, which are missing, and why.")
@@ -108,7 +108,7 @@ async def list_coverage(
     after = CoveragePlace(read[0], ChannelId(read[1])) if read else None
     page = await coverage_of_all(stores=context.stores, states=state or (), limit=limit, after=after)
     return CoverageResponse(
-        items=[_line(one) for one in page.channels],
+        items=[_line(one, context) for one in page.channels],
         next=write_cursor(page.next.title, page.next.channel_id) if page.next else None,
         complete=page.complete,
         states=dict(page.states),
@@ -132,26 +132,26 @@ async def list_coverage(
 )
 async def get_channel_coverage(context: Context, channel_id: ChannelNumber) -> ChannelCoverageResponse:
     """Get the verified and the missing message ids of a channel."""
-    return _in_full(await coverage_of(ChannelId(channel_id), stores=context.stores))
+    return _in_full(await coverage_of(ChannelId(channel_id), stores=context.stores), context)
 
 
-def _in_full(found: FullCoverage) -> ChannelCoverageResponse:
-    return ChannelCoverageResponse(channel=_line(found.channel), ledger=_ledger(found.ledger) if found.ledger else None)
+def _in_full(found: FullCoverage, context: Context) -> ChannelCoverageResponse:
+    return ChannelCoverageResponse(channel=_line(found.channel, context), ledger=_ledger(found.ledger) if found.ledger else None)
 
 
-def _line(one: ChannelCoverage) -> CoverageSummaryResponse:
+def _line(one: ChannelCoverage, context: Context) -> CoverageSummaryResponse:
     return CoverageSummaryResponse(
         channel_id=one.channel_id,
         title=one.title,
         state=one.status.state,
         complete=one.status.state is CoverageState.COMPLETE,
-        why=one.status.why,
+        why=context.say(one.status.why) or "",
         until=one.status.until,
         floor_at=one.floor_at,
         newest_posted_at=one.newest_posted_at,
         checked_at=one.last_polled_at,
         missing_ids=one.missing_ids,
-        summary=in_words(one),
+        summary=context.say(describe_coverage(one)),
     )
 
 

@@ -137,7 +137,7 @@ async def list_forwards(
     """List which channels forward which."""
     found = await who_forwards(_graph_scope(context, days), channel_id=ChannelId(channel_id) if channel_id else None, limit=limit)
     return ForwardsResponse(
-        items=[_edge_response(one) for one in found.forwarded], since=found.since, answered_by=found.by.engine, notice=found.by.why
+        items=[_edge_response(one) for one in found.forwarded], since=found.since, answered_by=found.by.engine, notice=context.say(found.by.why) or ""
     )
 
 
@@ -159,7 +159,7 @@ async def get_spread(context: Context, channel_id: ChannelNumber, message_id: Me
         forwards=[_post_response(one) for one in found.forwards],
         since=found.since,
         answered_by=found.by.engine,
-        notice=found.by.why,
+        notice=context.say(found.by.why) or "",
     )
 
 
@@ -183,7 +183,7 @@ async def list_similar_channels(context: Context, channel_id: ChannelNumber, day
         items=[_similar_response(one) for one in found.similar],
         since=found.since,
         answered_by=found.by.engine,
-        notice=found.by.why,
+        notice=context.say(found.by.why) or "",
     )
 
 
@@ -202,7 +202,11 @@ async def list_linking_posts(
     """
     found = await who_links(_graph_scope(context, days), url, limit=limit)
     return LinkingPostsResponse(
-        url=found.url, items=[_post_response(one) for one in found.posts], since=found.since, answered_by=found.by.engine, notice=found.by.why
+        url=found.url,
+        items=[_post_response(one) for one in found.posts],
+        since=found.since,
+        answered_by=found.by.engine,
+        notice=context.say(found.by.why) or "",
     )
 
 

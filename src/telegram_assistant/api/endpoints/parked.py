@@ -8,6 +8,7 @@ from telegram_assistant.api.schemas import ChannelNumber, ResponseModel
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.channels.parked import parked_channels, release
+from telegram_assistant.stores.postgres.channels.schedule import Parked
 
 area = Area("Parked channels", "Followed channels that failed several times in a row and are not read for a while.")
 
@@ -41,9 +42,7 @@ EXAMPLE = {"channel_id": 1234567890, "title": "City news", "reason": "it cannot 
 @area.get("/parked-channels", scope=KeyScope.READ, example={"items": [EXAMPLE]})
 async def list_parked_channels(context: Context) -> ParkedChannelsResponse:
     """List parked channels."""
-    return ParkedChannelsResponse(
-        items=[ParkedItemResponse.model_validate(one, from_attributes=True) for one in await parked_channels(stores=context.stores)]
-    )
+    return ParkedChannelsResponse(items=[_item(one, context) for one in await parked_channels(stores=context.stores)])
 
 
 @area.post("/parked-channels/{channel_id}/release", scope=KeyScope.WRITE, example={"channel_id": 1234567890, "status": "released"}, status=202)
@@ -54,3 +53,7 @@ async def release_parked_channel(context: Context, channel_id: ChannelNumber) ->
     """
     await release(ChannelId(channel_id), stores=context.stores)
     return ReleaseResponse(channel_id=channel_id, status="released")
+
+
+def _item(one: Parked, context: Context) -> ParkedItemResponse:
+    return ParkedItemResponse(channel_id=one.channel_id, title=one.title, reason=context.say(one.reason), until=one.until, failures=one.failures)

@@ -1,5 +1,6 @@
 """Posts with their details and versions."""
 
+from dataclasses import asdict
 from datetime import datetime
 
 from pydantic import Field, JsonValue, TypeAdapter
@@ -13,7 +14,8 @@ from telegram_assistant.domain.media.files import MediaKind, MediaState
 from telegram_assistant.domain.posts.differences import PieceChange
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.policy import Tier
-from telegram_assistant.features.posts import DescribedVersion, FullPost, post_in_full, versions_of
+from telegram_assistant.features.posts import DescribedVersion, FullPost, ReadPage, post_in_full, versions_of
+from telegram_assistant.stores.postgres.posts.post_details import PostMediaDetails
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment
 
 area = Area("Posts", "One post: its versions, view counts, media, linked pages and analysis.")
@@ -43,7 +45,8 @@ class MediaResponse(ResponseModel):
     height: int | None
     duration_seconds: float | None
     state: MediaState
-    reason: str | None
+    reason: str | None = Field(description="Why the file is not stored here: the code of a skipped file, or a sentence.")
+    why: str | None = Field(description="The same as a sentence.")
     sha256: str | None
 
 
@@ -159,7 +162,7 @@ DETAILS_EXAMPLE = {
 @area.get("/posts/{channel_id}/{message_id}", scope=KeyScope.READ, example=DETAILS_EXAMPLE)
 async def get_post(context: Context, channel_id: ChannelNumber, message_id: MessageNumber) -> PostDetailsResponse:
     """Get a post with all its details."""
-    return _details_response(await post_in_full(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores))
+    return _details_response(await post_in_full(PostId(ChannelId(channel_id), MessageId(message_id)), stores=context.stores), context)
 
 
 @area.get("/posts/{channel_id}/{message_id}/versions", scope=KeyScope.READ, example={"items": [VERSION_EXAMPLE]})
@@ -169,14 +172,14 @@ async def get_post_versions(context: Context, channel_id: ChannelNumber, message
     return PostVersionsResponse(items=[_version_response(one) for one in versions])
 
 
-def _details_response(full: FullPost) -> PostDetailsResponse:
+def _details_response(full: FullPost, context: Context) -> PostDetailsResponse:
     detail = full.detail
     return PostDetailsResponse(
         post=post_response(detail.stored, channel=detail.title, link=full.link),
         counts=[CountsResponse.model_validate(one, from_attributes=True) for one in detail.counts],
-        media=[MediaResponse.model_validate(one, from_attributes=True) for one in detail.media],
+        media=[_media_response(one, context) for one in detail.media],
         links=list(detail.links),
-        pages=[LinkedPageResponse.model_validate(one, from_attributes=True) for one in full.pages],
+        pages=[_page_response(one, context) for one in full.pages],
         tags=_analysis_response(full.tags),
         pictures=_analysis_response(full.pictures),
         album=_analysis_response(full.album),
@@ -186,6 +189,15 @@ def _details_response(full: FullPost) -> PostDetailsResponse:
         earlier_versions=detail.earlier_versions,
         facts=FACTS.validate_python(detail.stored.post.facts),
     )
+
+
+def _media_response(one: PostMediaDetails, context: Context) -> MediaResponse:
+    why = context.say(one.why)
+    return MediaResponse.model_validate({**asdict(one), "reason": one.skipped or why, "why": why})
+
+
+def _page_response(one: ReadPage, context: Context) -> LinkedPageResponse:
+    return LinkedPageResponse.model_validate({**asdict(one), "why": context.say(one.why)})
 
 
 def _analysis_response(result: Enrichment | None) -> AnalysisResponse | None:

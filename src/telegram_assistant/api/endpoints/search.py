@@ -1,5 +1,6 @@
 """Search."""
 
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -14,6 +15,7 @@ from telegram_assistant.domain.search.facets import Facet, Facets
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.search.meaning import WordsOnly
 from telegram_assistant.features.search.search import MAX_FOUND, SearchPage, SearchResult, search
+from telegram_assistant.reasons import Reason
 
 area = Area("Search", "Search posts by words and by meaning.")
 
@@ -148,17 +150,17 @@ async def search_posts(
         limit=limit,
         cursor=cursor,
     )
-    return search_response(answer)
+    return search_response(answer, context.say)
 
 
-def search_response(answer: SearchPage) -> SearchResponse:
+def search_response(answer: SearchPage, say: Callable[[Reason], str]) -> SearchResponse:
     return SearchResponse(
         query=answer.query,
         items=[_found(one) for one in answer.found],
         facets=_facets(answer.facets),
         searched_back_to=answer.searched_back_to,
         words_only=answer.words_only,
-        notice=answer.words_only.words if answer.words_only else None,
+        notice=say(answer.words_only.words) if answer.words_only else None,
         next=answer.cursor,
     )
 

@@ -144,7 +144,8 @@ async def list_all_accounts(
 ) -> TenantAccountsResponse:
     """List accounts of all tenants, those at the greatest risk first."""
     operations = context.app.api.tenant_operations
-    return tenant_accounts_response(await tenants.all_accounts(tenants=operations, stores_of=context.app.tenant, now=context.now, min_risk=min_risk))
+    found = await tenants.all_accounts(tenants=operations, stores_of=context.app.tenant, now=context.now, min_risk=min_risk)
+    return tenant_accounts_response(found, context)
 
 
 @area.get("/tenants/{tenant_id}", scope=KeyScope.OPERATE, example=EXAMPLE)
@@ -224,10 +225,10 @@ def tenant_response(tenant: TenantSummary, *, settings: Settings) -> TenantRespo
     )
 
 
-def tenant_accounts_response(found: tuple[TenantAccount, ...]) -> TenantAccountsResponse:
+def tenant_accounts_response(found: tuple[TenantAccount, ...], context: Context) -> TenantAccountsResponse:
     return TenantAccountsResponse(
         items=[
-            TenantAccountResponse(**account_response(one.health).model_dump(), tenant_id=one.tenant.public_id, tenant_name=one.tenant.name)
+            TenantAccountResponse(**account_response(one.health, context).model_dump(), tenant_id=one.tenant.public_id, tenant_name=one.tenant.name)
             for one in found
         ]
     )

@@ -17,12 +17,14 @@ from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.account_risk import Risk
 from telegram_assistant.domain.accounts.login import LoginWay
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.features.accounts import AccountHealth, account_health
 from telegram_assistant.features.tenants import all_accounts
+from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.accounts.accounts import Account
 from telegram_assistant.stores.postgres.accounts.limits import Block
 from telegram_assistant.telegram.vault import make_key
@@ -74,7 +76,7 @@ def show_list(as_json: AsJson = False) -> None:
     for one in accounts:
         state = f"[green]{one.state}[/]" if one.state is AccountState.ACTIVE else f"[yellow]{one.state}[/]"
         waits = "\n".join(_describe_block(block, zone) for block in blocks if block.account_id == one.account_id)
-        why = escape(one.state_reason or "")
+        why = words_of(one.state_reason)
         table.add_row(str(one.account_id), one.tenant, one.phone_masked or "–", state, one.lease_owner or "–", waits or "–", why)
     console.print(table)
 
@@ -106,7 +108,7 @@ def risk(
         about = f"account {one.account.number}{whose} ({one.account.phone_masked or 'no phone'}), reads {one.account.channels} channels"
         console.print(f"{about}: [{COLOURS[one.verdict.risk]}]{one.verdict.risk}[/]")
         for reason in one.verdict.reasons:
-            console.print(f"  - {escape(reason.why)}")
+            console.print(f"  - {words_of(reason.why)}")
         for use in one.methods:
             left = [f"{allowance.left:.0f} of {allowance.at_once:.0f}" for allowance in use.allowances if allowance.left is not None]
             if left:
@@ -151,7 +153,7 @@ def key() -> None:
 
 def _change(account: int, state: AccountState, outcome: str, why: str | None = None) -> None:
     async def work(assembled: App) -> None:
-        await assembled.system.accounts.change(AccountId(account), state, why)
+        await assembled.system.accounts.change(AccountId(account), state, None if why is None else quote(why))
         await record_operation(assembled, "change_account", f"/accounts/{account}", state=state, why=why)
 
     with_app(work)

@@ -19,6 +19,7 @@ from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.channels.channel_requests import FASTER, LOOK_UPS_PER_DAY, RequestKind, RequestState
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.features.channels.channel_lists import ListedChannel
@@ -31,6 +32,7 @@ from telegram_assistant.features.channels.channel_requests import (
     waiting_requests,
 )
 from telegram_assistant.features.channels.channels import RequestedChannel, follow
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 
 BATCH = 500
@@ -59,7 +61,7 @@ class RequestReport:
     def status(self, one: RequestedChannel) -> RequestStatus | None:
         return None if one.request_id is None else self.statuses.get(one.request_id)
 
-    def failure(self, one: RequestedChannel) -> str | None:
+    def failure(self, one: RequestedChannel) -> Reason | None:
         """Returns why a reference was refused or its request failed; None otherwise."""
         status = self.status(one)
         return status.reason if status and status.request.state is RequestState.FAILED else one.refused
@@ -115,9 +117,9 @@ def print_waiting(waiting: Sequence[WaitingKind], zone: ZoneInfo) -> None:
         count = f"1 {thing} waits" if one.requests == 1 else f"{one.requests:,} {things} wait"
         end = one.last.estimated_end
         until = f" Estimated end: {_when(end, zone)}{_in_days(end)}." if end else ""
-        console.print(f"[yellow]{count}[/]: {escape(one.first.reason)}.{until}")
+        console.print(f"[yellow]{count}[/]: {words_of(one.first.reason)}.{until}")
     if any(one.kind is RequestKind.USERNAME and _is_far(one.last.estimated_end) for one in waiting):
-        console.print(f"Telegram allows an account about {LOOK_UPS_PER_DAY} name look-ups per day; {FASTER}.")
+        console.print(f"Telegram allows an account about {LOOK_UPS_PER_DAY} name look-ups per day; {words_of(FASTER)}.")
 
 
 def show_requests(
@@ -146,23 +148,23 @@ def show_requests(
         request, expected = one.request, one.expected
         times = (expected.next_try_at, expected.estimated_end) if expected else (None, None)
         state_word = f"[{COLOURS[request.state]}]{request.state}[/]"
-        table.add_row(escape(request.shown), state_word, escape(one.reason or ""), *(_when(at, zone) for at in (*times, request.created_at)))
+        table.add_row(words_of(request.shown), state_word, words_of(one.reason), *(_when(at, zone) for at in (*times, request.created_at)))
     console.print(table)
     print_waiting(waiting, zone)
 
 
 def _print_outcome(one: RequestedChannel, report: RequestReport) -> None:
-    status, failure, written = report.status(one), report.failure(one), escape(one.written)
+    status, failure, written = report.status(one), report.failure(one), words_of(one.written)
     if failure is not None:
-        complaints.print(f"[red]{written}[/]: {escape(failure)}")
+        complaints.print(f"[red]{written}[/]: {words_of(failure)}")
     elif one.followed is not None:
         console.print(f"[green]{written}[/]: already followed ({escape(one.followed.title)})")
     elif status is not None and status.expected is None:
-        console.print(f"[green]{written}[/]: follows {escape(status.reason or '')}")
+        console.print(f"[green]{written}[/]: follows {words_of(status.reason)}")
     elif status is not None and status.expected is not None:
         end = status.expected.estimated_end
         until = f"; estimated end: {_when(end, report.zone)}{_in_days(end)}" if end else ""
-        console.print(f"[yellow]{written}[/]: waits: {escape(status.expected.reason)}{until}")
+        console.print(f"[yellow]{written}[/]: waits: {words_of(status.expected.reason)}{until}")
 
 
 def _print_summary(report: RequestReport) -> None:
@@ -175,7 +177,7 @@ def _print_summary(report: RequestReport) -> None:
         console.print(f"[green]{found:,} found so far[/]; they are followed.")
     for what, some in (("refused", refused), ("failed", failed)):
         for one in some[:MAX_REASONS]:
-            complaints.print(f"[red]{what}[/] {escape(one.written)}: {escape(report.failure(one) or '')}")
+            complaints.print(f"[red]{what}[/] {words_of(one.written)}: {words_of(report.failure(one))}")
         if len(some) > MAX_REASONS:
             complaints.print(f"[red]{what}[/] and {len(some) - MAX_REASONS:,} more")
     print_waiting(report.waiting, report.zone)

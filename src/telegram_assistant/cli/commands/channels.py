@@ -22,6 +22,7 @@ from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import ALL, print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.understanding.policy import AiPolicy
@@ -30,6 +31,7 @@ from telegram_assistant.features.channels.channel_lists import ListedChannel, as
 from telegram_assistant.features.channels.channel_requests import WaitingKind, waiting_requests
 from telegram_assistant.features.channels.channels import follow_joined, pick, unfollow
 from telegram_assistant.features.channels.coverage import coverage_of, coverage_of_all
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
@@ -122,7 +124,7 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
 def _channel_table(followed: Sequence[FollowedChannel]) -> Table:
     table = _table("id", "channel", "name", "folder", "priority", "newest post", "state")
     for one in followed:
-        state = "[green]active[/]" if one.active else f"[yellow]suspended: {escape(one.suspended_reason or '')}[/]"
+        state = "[green]active[/]" if one.active else f"[yellow]suspended: {words_of(one.suspended_reason)}[/]"
         newest = f"{one.newest_posted_at:%Y-%m-%d %H:%M}" if one.newest_posted_at else "–"
         table.add_row(
             str(one.channel_id), escape(one.title), f"@{one.username}" if one.username else "–", one.folder or "–", one.priority, newest, state
@@ -181,7 +183,7 @@ def poll(
         known, one = await _known(assembled, tenant, which)
         asked_at = datetime.now(UTC)
         if not await assembled.system.schedule.ask(one.channel_id, mode=mode, first=first):
-            raise Rejected(f"{one.title} is not followed by any tenant at the moment")
+            raise Rejected(Reason("followed_by_no_tenant", "{title} is not followed by any tenant at the moment", title=one.title))
         await record_change(assembled, known.tenant_id, "poll_channel", f"/channels/{one.channel_id}/poll", mode=mode, first=first)
         for _ in range(wait * 2):
             now = await coverage_of(one.channel_id, stores=assembled.tenant(known.tenant_id))
@@ -229,7 +231,7 @@ async def _request(assembled: App, tenant: str, listed: Sequence[ListedChannel],
     requested = await request_channels(assembled, known.tenant_id, listed, wanted)
     if joined:
         requested.append(await follow_joined(wanted, requests=assembled.tenant(known.tenant_id).requests))
-    accepted = [one.written for one in requested if one.refused is None]
+    accepted = [str(one.written) for one in requested if one.refused is None]
     await record_change(assembled, known.tenant_id, "follow_channels", "/channels", references=accepted[:MAX_RECORDED], count=len(accepted))
     return await wait_for(assembled, known.tenant_id, requested, wait)
 

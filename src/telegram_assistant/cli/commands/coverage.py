@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from telegram_assistant.cli.wording import say_here
 from telegram_assistant.domain.channels.coverage import CoverageState
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 
@@ -32,7 +33,7 @@ def draw_coverage(channels: Sequence[ChannelCoverage], *, console: Console, zone
     table = Table("channel", "state", "since", "newest post", "last read", "why", pad_edge=False)
     for one in channels:
         table.add_row(
-            Text(one.title), _state(one), _since(one, zone), _when(one.newest_posted_at, zone), _when(one.last_polled_at, zone), _why(one, zone)
+            Text(one.title), _state(one), _since(one, zone), _when(one.newest_posted_at, zone), _when(one.last_polled_at, zone), Text(_why(one, zone))
         )
     console.print(table, soft_wrap=False)
 
@@ -55,9 +56,10 @@ def _since(one: ChannelCoverage, zone: ZoneInfo) -> str:
 
 def _why(one: ChannelCoverage, zone: ZoneInfo) -> str:
     status = one.status
+    why = say_here(status.why, zone=zone)
     if status.until is None:
-        return status.why
-    return f"{status.why} ({'since' if status.state is CoverageState.UNREADABLE else 'until'} {_when(status.until, zone)})"
+        return why
+    return f"{why} ({'since' if status.state is CoverageState.UNREADABLE else 'until'} {_when(status.until, zone)})"
 
 
 def _when(moment: datetime | None, zone: ZoneInfo) -> str:

@@ -15,6 +15,7 @@ from telegram_assistant.cli.commands.channels import Ai, Folder, History, Prio, 
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.features.channels.folders import follow_folder, pick_folder
 from telegram_assistant.stores.postgres.channels.folders import FolderStatus
@@ -72,7 +73,7 @@ def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
     for one in folders:
         looked_at = f"{one.looked_at.astimezone(zone):%Y-%m-%d %H:%M}" if one.looked_at else "–"
         numbers = (str(one.account_id), str(one.chats), str(one.followed))
-        table.add_row(str(one.folder_id), escape(one.title), *numbers, looked_at, escape(one.trouble or ""))
+        table.add_row(str(one.folder_id), escape(one.title), *numbers, looked_at, words_of(one.trouble))
     console.print(table)
 
 
@@ -84,7 +85,7 @@ def _response(one: FolderStatus) -> FolderResponse:
         chats=one.chats,
         followed=one.followed,
         looked_at=one.looked_at,
-        trouble=one.trouble,
+        trouble=None if one.trouble is None else str(one.trouble),
     )
 
 

@@ -26,6 +26,7 @@ from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.graph.graph_facts import DAYS_KEPT
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.errors import Rejected
@@ -43,6 +44,7 @@ from telegram_assistant.features.graph import (
     who_forwards,
     who_links,
 )
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Forwards, spread, first seen, similar channels, links.")
@@ -196,7 +198,7 @@ async def _channel(stores: TenantStores, written: str | None) -> ChannelId | Non
 async def _post(stores: TenantStores, written: str) -> PostId:
     found = POST.fullmatch(written)
     if found is None:
-        raise Rejected(f"{written!r} is not a post: write its link, like t.me/name/17, or channel/message")
+        raise Rejected(Reason("not_a_post", "{written!r} is not a post: write its link, like t.me/name/17, or channel/message", written=written))
     channel, message = found["channel"], MessageId(int(found["message"]))
     if channel.isdecimal():
         return PostId.parse(f"{channel}/{message}")
@@ -221,10 +223,10 @@ def _first(found: FirstSeen) -> FirstSeenResponse:
         posted_at=first.posted_at if first else None,
         is_original=found.is_original,
         answered_by=found.by.engine,
-        notice=found.by.why,
+        notice="" if found.by.why is None else str(found.by.why),
     )
 
 
 def _print_source(by: AnsweredSource) -> None:
     if by.why:
-        complaints.print(f"[dim]Answered by PostgreSQL: {by.why}.[/]")
+        complaints.print(f"[dim]Answered by PostgreSQL: {words_of(by.why)}.[/]")

@@ -11,6 +11,7 @@ from telegram_assistant.assembly import App, open_meaning_search
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.search.facets import Facet, Facets
 from telegram_assistant.domain.search.snippets import Snippet
 from telegram_assistant.features.search.search import SearchPage, SearchResult
@@ -56,7 +57,7 @@ def search(
     if as_json:
         from telegram_assistant.api.endpoints.search import search_response  # noqa: PLC0415 -- FastAPI takes longer to load than a search
 
-        print_json(search_response(answer))
+        print_json(search_response(answer, str))
     else:
         _show(answer, zone)
     if not answer.found:
@@ -69,7 +70,7 @@ def _show(answer: SearchPage, zone: ZoneInfo) -> None:
     if answer.found:
         console.print(_facets(answer.facets))
     if answer.words_only is not None:
-        complaints.print(f"[yellow]note[/] {answer.words_only.words}.")
+        complaints.print(f"[yellow]note[/] {words_of(answer.words_only.words)}.")
     if answer.searched_back_to is not None:
         complaints.print(f"[yellow]note[/] searched back to {answer.searched_back_to.astimezone(zone):%Y-%m-%d %H:%M}; older posts may match too.")
     if answer.cursor is not None:

@@ -14,6 +14,7 @@ from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.media.files import MediaState, SkipReason
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.operations import media
@@ -30,7 +31,7 @@ def status(
     """Show how many files are stored, wanted, skipped or given up, the usage of each tenant, and the last errors."""
 
     async def look(assembled: App) -> tuple[MediaSurvey, str]:
-        where = assembled.files.where if assembled.files else SkipReason.NO_PLACE.words
+        where = assembled.files.where if assembled.files else str(SkipReason.NO_PLACE.words)
         return await assembled.system.media_upkeep.survey(most=limit), where
 
     survey, where = with_app(look)
@@ -42,7 +43,7 @@ def status(
     for name in ("state", "files", "bytes", "why"):
         table.add_column(name, justify="right" if name in {"files", "bytes"} else "left")
     for (state, reason), (files, size) in survey.files.items():
-        table.add_row(state.value.replace("_", " "), str(files), decimal(size), SkipReason(reason).words if reason else "")
+        table.add_row(state.value.replace("_", " "), str(files), decimal(size), words_of(SkipReason(reason).words if reason else None))
     console.print(table)
     console.print("\nStored by tenant:")
     for one in survey.usage:
@@ -53,7 +54,7 @@ def status(
         console.print("\nLast errors (wanted files are tried again automatically, files that were given up are not):")
     for trouble in survey.troubles:
         tried = f"tried {trouble.attempts} times" if trouble.state is MediaState.WANTED else "given up"
-        console.print(f"  {trouble.post_id}  {tried}: {escape(trouble.why)}")
+        console.print(f"  {trouble.post_id}  {tried}: {words_of(trouble.why)}")
 
 
 def _response(survey: MediaSurvey, where: str) -> MediaStatusResponse:
@@ -65,7 +66,9 @@ def _response(survey: MediaSurvey, where: str) -> MediaStatusResponse:
             MediaFilesResponse(state=state, reason=reason or None, files=files, bytes=size) for (state, reason), (files, size) in survey.files.items()
         ],
         usage=[MediaUsageResponse(tenant_name=one.name, media_bytes=one.media_bytes, limit_bytes=one.limit_bytes) for one in survey.usage],
-        troubles=[MediaTroubleResponse(post_id=str(one.post_id), state=one.state, attempts=one.attempts, why=one.why) for one in survey.troubles],
+        troubles=[
+            MediaTroubleResponse(post_id=str(one.post_id), state=one.state, attempts=one.attempts, why=str(one.why)) for one in survey.troubles
+        ],
     )
 
 
@@ -82,5 +85,6 @@ def sweep(force: Annotated[bool, typer.Option("--force", help="Clean up even if 
 
     swept = with_app(work)
     console.print(
-        f"{swept.files} files checked, {swept.orphans} unknown and {swept.unused} unused ones deleted; {swept.missing} will be downloaded again."
+        f"{swept.files} files checked, {swept.orphans} unknown and {swept.unused} unused ones deleted, and {swept.thumbnails} thumbnails; "
+        f"{swept.missing} will be downloaded again."
     )

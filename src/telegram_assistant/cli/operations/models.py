@@ -12,8 +12,10 @@ from telegram_assistant.cli.answers import ModelResponse, ModelsResponse
 from telegram_assistant.cli.environment import complaints, console, group_or_exit, refuse
 from telegram_assistant.cli.output import AsJson, print_json
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import AiSettings
 
+SEE_MODELS = Reason("see_models", "`tga models list` shows the installed models")
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Local embedding models: download, list.")
 
 
@@ -35,7 +37,7 @@ def pull(
                 revision=revision,
             )
         except Rejected as error:
-            raise refuse(str(error), "`tga models list` shows the installed models") from error
+            raise refuse(error.reason, SEE_MODELS) from error
     console.print(f"{found.card.name} is in {found.folder}")
     for file, digest in found.card.sha256.items():
         console.print(f"  {file} SHA-256 {digest}")

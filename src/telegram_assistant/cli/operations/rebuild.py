@@ -15,6 +15,7 @@ from telegram_assistant.errors import InUse, Rejected
 from telegram_assistant.features.operations.graph_upkeep import rebuild_graph
 from telegram_assistant.features.operations.text_upkeep import rebuild_text
 from telegram_assistant.features.operations.vector_upkeep import rebuild_vectors
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuild
 from telegram_assistant.vectors.index import VectorIndex
 from telegram_assistant.vectors.opening import Used, open_vectors, used_by
@@ -38,7 +39,7 @@ def vectors() -> None:
 
     async def work(assembled: App) -> Rebuild:
         if used_by(assembled.settings.vectors) is Used.OFF:
-            raise Rejected("vectors are off: set QDRANT_URL or VECTORS_DIR")
+            raise Rejected(Reason("vectors_off", "vectors are off: set QDRANT_URL or VECTORS_DIR"))
         async with AsyncExitStack() as stack:
             return await _rebuild(assembled, Projection.VECTORS, _rebuild_vectors_here(assembled, stack))
 
@@ -52,7 +53,7 @@ def graph() -> None:
 
     async def work(assembled: App) -> Rebuild:
         if assembled.graph_index is None:
-            raise Rejected("the graph is off: set NEO4J_URI")
+            raise Rejected(Reason("graph_off_set_it", "the graph is off: set NEO4J_URI"))
         system = assembled.system
         doing = rebuild_graph(
             index=assembled.graph_index,
@@ -135,6 +136,9 @@ async def _watch(assembled: App, projection: Projection, task: asyncio.Task[obje
             alone_since = now if found.owner else alone_since
             if now - alone_since > PATIENCE_SECONDS:
                 raise Rejected(
-                    "no process is rebuilding it: the one that has it open runs no worker, or has just ended; start a worker, or run this again"
+                    Reason(
+                        "nothing_rebuilds",
+                        "no process is rebuilding it: the one that has it open runs no worker, or has just ended; start a worker, or run this again",
+                    )
                 )
             await asyncio.sleep(LOOK_EVERY_SECONDS)

@@ -1,5 +1,6 @@
 """`tga scheduler`: shows the status of the scheduler, and resets it."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 import typer
@@ -12,6 +13,7 @@ from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.ingest.scheduler import scheduler_status
 from telegram_assistant.stores.redis.marks import delete_all_high_water
 from telegram_assistant.stores.redis.scheduler import SchedulerLock
@@ -31,7 +33,7 @@ def status(as_json: AsJson = False) -> None:
         found = await scheduler_status(lock=lock, planning=assembled.system.planning, settings=parser, now=datetime.now(UTC))
         everything_parked = await assembled.system.schedule.parked()
         if as_json:
-            parked_channels = [ParkedChannelResponse.model_validate(one, from_attributes=True) for one in everything_parked]
+            parked_channels = [ParkedChannelResponse.model_validate({**asdict(one), "reason": str(one.reason)}) for one in everything_parked]
             facts = {**found.as_json(parser.interval_seconds), "policy": parser.policy.value, "parked": parked_channels}
             print_json(SchedulerResponse.model_validate(facts))
             return found.status == "ok"
@@ -43,7 +45,7 @@ def status(as_json: AsJson = False) -> None:
         console.print(table)
         for parked in everything_parked:
             when = f"until {parked.until:%Y-%m-%d %H:%M} UTC after {parked.failures} failures"
-            console.print(f"[yellow]parked[/] {escape(parked.title)} {when}: {escape(parked.reason)}")
+            console.print(f"[yellow]parked[/] {escape(parked.title)} {when}: {words_of(parked.reason)}")
         return found.status == "ok"
 
     if not with_app(look):

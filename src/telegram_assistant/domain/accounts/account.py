@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from telegram_assistant.errors import AssistantError, LeaseLost
+from telegram_assistant.reasons import Reason
 
 LEASE_SECONDS = 60.0
 RENEW_SECONDS = 20.0
@@ -25,12 +26,29 @@ class AccountState(StrEnum):
     LOGGED_OUT = "logged out"
     BANNED = "banned"
 
+    @property
+    def words(self) -> Reason:
+        """The state for people."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    AccountState.NEW: Reason("account_is_new", "new"),
+    AccountState.ACTIVE: Reason("account_is_active", "active"),
+    AccountState.PAUSED: Reason("account_is_paused", "paused"),
+    AccountState.QUARANTINED: Reason("account_is_quarantined", "quarantined"),
+    AccountState.LOGGING_OUT: Reason("account_is_logging_out", "logging out"),
+    AccountState.LOGGED_OUT: Reason("account_is_logged_out", "logged out"),
+    AccountState.BANNED: Reason("account_is_banned", "banned"),
+}
+
 
 class AccountRefused(AssistantError):
     """Telegram does not accept the login any more. The account is parked in `state`."""
 
-    def __init__(self, why: str, *, state: AccountState) -> None:
-        super().__init__(why)
+    def __init__(self, reason: Reason, *, state: AccountState) -> None:
+        super().__init__(reason)
+        self.reason = reason
         self.state = state
 
 

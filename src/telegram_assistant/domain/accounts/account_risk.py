@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.reasons import Reason
 
 SERIOUS_SECONDS = 300.0
 """Telegram imposes a longer wait only on accounts that send too many requests."""
@@ -13,7 +14,7 @@ SLOW = 0.5
 NEARLY_EMPTY = 0.1
 """The share of a daily budget below which it counts as nearly used up."""
 SLOWLY_SECONDS = 3600.0
-NO_SIGNS_OF_RISK = "no signs of trouble"
+NO_SIGNS_OF_RISK = Reason("no_signs_of_risk", "no signs of trouble")
 
 
 class Risk(StrEnum):
@@ -55,7 +56,7 @@ class RiskReason:
     """A reason for the assessment, with what to do about it."""
 
     risk: Risk
-    why: str
+    why: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +68,20 @@ class RiskAssessment:
 
 
 STATES = {
-    AccountState.BANNED: RiskReason(Risk.LOST, "Telegram has banned it; only Telegram can give it back"),
+    AccountState.BANNED: RiskReason(Risk.LOST, Reason("risk_banned", "Telegram has banned it; only Telegram can give it back")),
     AccountState.LOGGED_OUT: RiskReason(
-        Risk.LOST, "its login was ended at Telegram; if it was not you, look at Settings, Devices, then log in again"
+        Risk.LOST,
+        Reason("risk_logged_out", "its login was ended at Telegram; if it was not you, look at Settings, Devices, then log in again"),
     ),
-    AccountState.QUARANTINED: RiskReason(Risk.AT_RISK, "it is in quarantine; nothing is sent until a person resumes it"),
-    AccountState.PAUSED: RiskReason(Risk.SAFE, "it is paused, so nothing is sent"),
-    AccountState.NEW: RiskReason(Risk.SAFE, "nobody is logged in yet"),
-    AccountState.LOGGING_OUT: RiskReason(Risk.SAFE, "it is being logged out"),
+    AccountState.QUARANTINED: RiskReason(Risk.AT_RISK, Reason("risk_quarantined", "it is in quarantine; nothing is sent until a person resumes it")),
+    AccountState.PAUSED: RiskReason(Risk.SAFE, Reason("risk_paused", "it is paused, so nothing is sent")),
+    AccountState.NEW: RiskReason(Risk.SAFE, Reason("risk_new", "nobody is logged in yet")),
+    AccountState.LOGGING_OUT: RiskReason(Risk.SAFE, Reason("risk_logging_out", "it is being logged out")),
 }
 
 
 def assess_risk(
-    state: AccountState, *, state_reason: str | None, is_held: bool, overdue: int, methods: Sequence[MethodUse], now: datetime
+    state: AccountState, *, state_reason: Reason | None, is_held: bool, overdue: int, methods: Sequence[MethodUse], now: datetime
 ) -> RiskAssessment:
     """Assesses an account. Waits imposed by Telegram weigh most, because they precede bans."""
     found = [*_of_state(state, state_reason, is_held=is_held, overdue=overdue), *(reason for one in methods for reason in _of_method(one, now))]
@@ -87,32 +89,51 @@ def assess_risk(
     return RiskAssessment(reasons[0].risk, reasons)
 
 
-def _of_state(state: AccountState, state_reason: str | None, *, is_held: bool, overdue: int) -> Iterator[RiskReason]:
+def _of_state(state: AccountState, state_reason: Reason | None, *, is_held: bool, overdue: int) -> Iterator[RiskReason]:
     known = STATES.get(state)
     if known is not None:
-        yield RiskReason(known.risk, f"{known.why} ({state_reason})" if state_reason else known.why)
+        why = Reason("risk_because", "{risk} ({why})", risk=known.why, why=state_reason) if state_reason else known.why
+        yield RiskReason(known.risk, why)
     elif not is_held:
-        yield RiskReason(Risk.CAREFUL, "no process uses it at this moment; is the ingest role running?")
+        yield RiskReason(Risk.CAREFUL, Reason("risk_not_running", "no process uses it at this moment; is the ingest role running?"))
     elif overdue:
-        yield RiskReason(Risk.CAREFUL, f"{overdue} of its channels wait longer than planned: the account is at the limit of its requests")
+        why = Reason(
+            "risk_overdue",
+            "{count} of its channels waits longer than planned: the account is at the limit of its requests",
+            "{count} of its channels wait longer than planned: the account is at the limit of its requests",
+            count=overdue,
+        )
+        yield RiskReason(Risk.CAREFUL, why)
 
 
 def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
     left = 0.0 if use.blocked_until is None else (use.blocked_until - now).total_seconds()
     if left > 0:
-        risk = Risk.AT_RISK if left > SERIOUS_SECONDS else Risk.CAREFUL
-        yield RiskReason(
-            risk, f"Telegram has blocked {use.method} for {_duration(left)}; the program waits, do not use the account elsewhere meanwhile"
+        why = Reason(
+            "risk_blocked",
+            "Telegram has blocked {method} for {duration}; the program waits, do not use the account elsewhere meanwhile",
+            method=use.method,
+            duration=_duration(left),
         )
+        yield RiskReason(Risk.AT_RISK if left > SERIOUS_SECONDS else Risk.CAREFUL, why)
     if use.pace < SLOW:
-        yield RiskReason(Risk.AT_RISK, f"Telegram has limited {use.method} repeatedly: it runs at {use.pace:.0%} of its speed and recovers slowly")
+        why = Reason(
+            "risk_limited_repeatedly",
+            "Telegram has limited {method} repeatedly: it runs at {pace:.0%} of its speed and recovers slowly",
+            method=use.method,
+            pace=use.pace,
+        )
+        yield RiskReason(Risk.AT_RISK, why)
     elif use.pace < 1:
-        yield RiskReason(Risk.CAREFUL, f"Telegram has limited {use.method} recently: it runs at {use.pace:.0%} of its speed")
+        why = Reason("risk_limited", "Telegram has limited {method} recently: it runs at {pace:.0%} of its speed", method=use.method, pace=use.pace)
+        yield RiskReason(Risk.CAREFUL, why)
     for one in use.allowances:
         fills_slowly = one.full_in_seconds is not None and one.full_in_seconds > SLOWLY_SECONDS
         if fills_slowly and one.left is not None and one.left < NEARLY_EMPTY * one.at_once:
-            yield RiskReason(Risk.CAREFUL, f"today's budget for {use.method} is nearly used up")
+            yield RiskReason(Risk.CAREFUL, Reason("risk_budget_nearly_used_up", "today's budget for {method} is nearly used up", method=use.method))
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds / 3600:.0f} h" if seconds > 2 * 3600 else f"{max(1, seconds / 60):.0f} min"
+def _duration(seconds: float) -> Reason:
+    if seconds > 2 * 3600:
+        return Reason("hours", "{hours:.0f} h", hours=seconds / 3600)
+    return Reason("minutes", "{minutes:.0f} min", minutes=max(1, seconds / 60))

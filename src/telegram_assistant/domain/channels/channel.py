@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,13 @@ def parse_reference(text: str) -> Reference:
     name = path.split("/")[0]
     if USERNAME.match(name) and name.lower() not in {"joinchat", "addlist", "c"}:
         return Reference(name, ReferenceKind.NAME)
-    raise Rejected(f"{written[:80]!r} names no channel; write @name, https://t.me/name or an invitation like https://t.me/+AbCdEf")
+    raise Rejected(
+        Reason(
+            "reference_invalid",
+            "{written!r} names no channel; write @name, https://t.me/name or an invitation like https://t.me/+AbCdEf",
+            written=written[:80],
+        )
+    )
 
 
 def _path_of(written: str) -> str:

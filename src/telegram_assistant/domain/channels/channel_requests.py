@@ -7,6 +7,7 @@ from enum import StrEnum
 from math import ceil
 
 from telegram_assistant.domain.accounts.budget import DAY, Cost, SavedMeter, budget_of, meter_of
+from telegram_assistant.reasons import Reason
 
 MAX_OPEN_REQUESTS = 10_000
 """The most open requests of one tenant."""
@@ -42,22 +43,37 @@ METHODS = {
 """The Telegram method whose budget each kind uses."""
 LOOK_UPS_PER_DAY = round(min(limit.per_second for limit in budget_of(METHODS[RequestKind.USERNAME]).limits) * DAY)
 """How many names an account may resolve per day in the long run."""
+_LOOK_UPS = Reason("name_look_ups", "name look-ups")
 SPENDS = {
-    RequestKind.USERNAME: "name look-ups",
-    RequestKind.INVITE: "joins",
-    RequestKind.DIALOGS: "requests for the list of chats",
-    RequestKind.LIST: "requests for shared folders",
-    RequestKind.FOLDER: "requests for folders",
-    RequestKind.ACCESS: "name look-ups",
+    RequestKind.USERNAME: _LOOK_UPS,
+    RequestKind.INVITE: Reason("joins", "joins"),
+    RequestKind.DIALOGS: Reason("requests_for_chats", "requests for the list of chats"),
+    RequestKind.LIST: Reason("requests_for_shared_folders", "requests for shared folders"),
+    RequestKind.FOLDER: Reason("requests_for_folders", "requests for folders"),
+    RequestKind.ACCESS: _LOOK_UPS,
 }
 
-FASTER = "folders, t.me/addlist links and the list of joined channels are faster: they need no name look-ups; public previews need no account at all"
-TOO_MANY = f"you have {MAX_OPEN_REQUESTS:,} open requests, and more are not accepted; {FASTER}"
-NO_ACCOUNT = "no account can do it: log one in, or read public channels without one (PREVIEWS_ENABLED)"
-NO_OWN_ACCOUNT = "it needs an account of your own: log one in"
-NOT_RUNNING = "no process uses the account at the moment: is the ingest role running?"
-TAKEN = "it is being looked up now"
-NEXT = "it is next"
+FASTER = Reason(
+    "faster_than_names",
+    "folders, t.me/addlist links and the list of joined channels are faster: they need no name look-ups; public previews need no account at all",
+)
+TOO_MANY = Reason(
+    "too_many_open_requests",
+    "you have {max_requests:,} open requests, and more are not accepted; {faster}",
+    max_requests=MAX_OPEN_REQUESTS,
+    faster=FASTER,
+)
+NO_ACCOUNT = Reason("no_account_for_request", "no account can do it: log one in, or read public channels without one (PREVIEWS_ENABLED)")
+NO_OWN_ACCOUNT = Reason("own_account_needed", "it needs an account of your own: log one in")
+NOT_RUNNING = Reason("account_not_running", "no process uses the account at the moment: is the ingest role running?")
+TAKEN = Reason("request_taken", "it is being looked up now")
+NEXT = Reason("request_next", "it is next")
+JOINED = Reason("joined_channels", "the channels that the account has joined")
+
+
+def named_folder(title: str) -> Reason:
+    """A folder of the account, as people write it."""
+    return Reason("named_folder", "folder {title}", title=title)
 
 
 class RequestState(StrEnum):
@@ -102,7 +118,7 @@ class Capacity:
 class Expectation:
     """Why a request waits, when it is tried next, and its estimated end. None: unknown."""
 
-    reason: str
+    reason: Reason
     next_try_at: datetime | None = None
     estimated_end: datetime | None = None
 
@@ -137,11 +153,13 @@ def _seconds_together(kind: RequestKind, requests: int, accounts: Sequence[Servi
     return min(among(count) for count in range(1, len(accounts) + 1))
 
 
-def _why(kind: RequestKind, account: ServingAccount) -> str:
+def _why(kind: RequestKind, account: ServingAccount) -> Reason:
     if account.is_blocked(kind):
-        return f"Telegram asks the account to wait with {SPENDS[kind]}"
-    return f"the account has used up its {SPENDS[kind]} for now"
+        return Reason("account_waits_with", "Telegram asks the account to wait with {what}", what=SPENDS[kind])
+    return Reason("account_used_up", "the account has used up its {what} for now", what=SPENDS[kind])
 
 
-def _ahead(position: int) -> str:
-    return NEXT if position == 1 else f"{position - 1:,} of your requests come first"
+def _ahead(position: int) -> Reason:
+    if position == 1:
+        return NEXT
+    return Reason("requests_first", "{count:,} of your requests comes first", "{count:,} of your requests come first", count=position - 1)

@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from telegram_assistant.domain.ids import MessageId
+from telegram_assistant.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -103,7 +104,16 @@ class CoverageState(StrEnum):
     """No account can open the channel; its public preview shows the newest posts."""
 
 
-PREVIEW_SEES = "read by public preview: no service details, rounded counts, no media originals; deleted and restricted posts are not seen"
+PREVIEW_SEES = Reason(
+    "preview_sees",
+    "read by public preview: no service details, rounded counts, no media originals; deleted and restricted posts are not seen",
+)
+NO_ACCOUNT = Reason("no_account_opens_channel", "no account can open it yet")
+FIRST_POLL = Reason("first_poll_to_come", "the first poll is to come")
+FIRST_PREVIEW = Reason("first_preview_to_come", "the first look at its public preview is to come")
+PAST_TO_READ = Reason("past_to_read", "the past is to be read")
+NEXT_PLAN = Reason("next_plan_fills", "the next plan fills it")
+ACCOUNT_WAITS = Reason("account_waits", "Telegram asks the account to wait")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,12 +125,12 @@ class CoverageFacts:
     missing_ids: int
     is_in_reach: bool = True
     """Whether the ledger reaches back as far as wanted; ids below it do not count as missing yet."""
-    lost_reason: str | None = None
+    lost_reason: Reason | None = None
     lost_at: datetime | None = None
-    parked_reason: str | None = None
+    parked_reason: Reason | None = None
     parked_until: datetime | None = None
     is_filling: bool = False
-    fill_error: str | None = None
+    fill_error: Reason | None = None
     fill_again_at: datetime | None = None
     blocked_until: datetime | None = None
     by_preview: bool = False
@@ -139,7 +149,7 @@ class CoverageStatus:
     """The state and its reason. `until` is when it may change by itself; for an unreadable channel, since when it holds."""
 
     state: CoverageState
-    why: str = ""
+    why: Reason | None = None
     until: datetime | None = None
 
 
@@ -148,31 +158,35 @@ def status_of(facts: CoverageFacts) -> CoverageStatus:
     if not facts.has_account and facts.by_preview:
         return _preview_status(facts)
     if not facts.has_account:
-        return CoverageStatus(CoverageState.UNREADABLE, facts.lost_reason or "no account can open it yet", facts.lost_at)
+        return CoverageStatus(CoverageState.UNREADABLE, facts.lost_reason or NO_ACCOUNT, facts.lost_at)
     why, until = _obstacle(facts)
     if not facts.was_read:
-        return CoverageStatus(CoverageState.WAITING, why or "the first poll is to come", until)
+        return CoverageStatus(CoverageState.WAITING, why or FIRST_POLL, until)
     if not facts.is_wanting:
         return CoverageStatus(CoverageState.COMPLETE, why, until)
     if facts.is_filling and not why:
-        return CoverageStatus(CoverageState.FILLING, f"{facts.missing_ids} message ids to read" if facts.missing_ids else "the past is to be read")
-    return CoverageStatus(CoverageState.MISSING, why or "the next plan fills it", until)
+        return CoverageStatus(CoverageState.FILLING, _to_read(facts.missing_ids) if facts.missing_ids else PAST_TO_READ)
+    return CoverageStatus(CoverageState.MISSING, why or NEXT_PLAN, until)
 
 
 def _preview_status(facts: CoverageFacts) -> CoverageStatus:
     if facts.parked_reason:
         return CoverageStatus(CoverageState.UNREADABLE, facts.parked_reason, facts.lost_at)
     if not facts.was_previewed:
-        return CoverageStatus(CoverageState.WAITING, "the first look at its public preview is to come", facts.previews_blocked_until)
-    why = f"the site asks to wait; {PREVIEW_SEES}" if facts.previews_blocked_until else PREVIEW_SEES
+        return CoverageStatus(CoverageState.WAITING, FIRST_PREVIEW, facts.previews_blocked_until)
+    why = Reason("preview_waits", "the site asks to wait; {sees}", sees=PREVIEW_SEES) if facts.previews_blocked_until else PREVIEW_SEES
     return CoverageStatus(CoverageState.PREVIEW, why, facts.previews_blocked_until)
 
 
-def _obstacle(facts: CoverageFacts) -> tuple[str, datetime | None]:
+def _to_read(missing_ids: int) -> Reason:
+    return Reason("ids_to_read", "{count} message id to read", "{count} message ids to read", count=missing_ids)
+
+
+def _obstacle(facts: CoverageFacts) -> tuple[Reason | None, datetime | None]:
     if facts.parked_reason:
         return facts.parked_reason, facts.parked_until
     if facts.blocked_until:
-        return "Telegram asks the account to wait", facts.blocked_until
+        return ACCOUNT_WAITS, facts.blocked_until
     if facts.fill_error and facts.is_wanting:
         return facts.fill_error, facts.fill_again_at
-    return "", None
+    return None, None

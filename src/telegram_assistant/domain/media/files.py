@@ -6,9 +6,11 @@ from enum import StrEnum
 
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.posts.post import Json, Post
+from telegram_assistant.reasons import Reason
 
 MAX_ATTEMPTS = 4
 """After so many attempts a file is given up."""
+NO_PLACE = Reason("no_place_for_files", "there is no place for files: set S3_ENDPOINT or FILES_DIR")
 
 
 class MediaKind(StrEnum):
@@ -46,20 +48,22 @@ class SkipReason(StrEnum):
     QUOTA = "quota"
 
     @property
-    def words(self) -> str:
+    def words(self) -> Reason:
         """The reason for people, with what to do about it."""
         return _WORDS[self]
 
 
 _WORDS = {
-    SkipReason.KIND: "stickers are not kept",
-    SkipReason.VANISHES: "its author wants it to vanish",
-    SkipReason.UNAVAILABLE: "Telegram does not say where it is",
-    SkipReason.SIZE: "larger than MEDIA_MAX_BYTES",
-    SkipReason.NO_PLACE: "there is no place for files: set S3_ENDPOINT or FILES_DIR",
-    SkipReason.NOT_WANTED: "nobody who follows the channel wants its media",
-    SkipReason.PROTECTED: "the channel is private or protects its content; a subscription may keep its media all the same (keeps_protected)",
-    SkipReason.QUOTA: "the quota of everybody who wants it is used up; it comes back when there is room",
+    SkipReason.KIND: Reason("media_kind_not_kept", "stickers are not kept"),
+    SkipReason.VANISHES: Reason("media_vanishes", "its author wants it to vanish"),
+    SkipReason.UNAVAILABLE: Reason("media_unavailable", "Telegram does not say where it is"),
+    SkipReason.SIZE: Reason("media_too_large", "larger than MEDIA_MAX_BYTES"),
+    SkipReason.NO_PLACE: NO_PLACE,
+    SkipReason.NOT_WANTED: Reason("media_not_wanted", "nobody who follows the channel wants its media"),
+    SkipReason.PROTECTED: Reason(
+        "media_protected", "the channel is private or protects its content; a subscription may keep its media all the same (keeps_protected)"
+    ),
+    SkipReason.QUOTA: Reason("media_over_quota", "the quota of everybody who wants it is used up; it comes back when there is room"),
 }
 
 

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from telegram_assistant.domain.media.files import MediaKind
+from telegram_assistant.domain.media.files import NO_PLACE, MediaKind
 from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.reasons import Reason
 
 PICTURES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif", "image/bmp", "image/tiff"})
 PAPERS = frozenset({"application/pdf"})
@@ -16,25 +17,46 @@ MIN_SIDE = 48
 
 
 class VisionDecision(StrEnum):
-    """The decision about a file, with its reason; stored, and shown to people verbatim."""
+    """The decision about a file."""
 
-    LOOK = "it is looked at"
-    HERE_ONLY = "it is read on this machine only: nobody who follows the channel lets it go to a provider"
-    PROTECTED = "it is read on this machine only: its channel protects what it shows"
-    OFF = "who follows the channel does not want its posts understood (ai_policy off)"
-    NO_PLACE = "there is no place for files: set S3_ENDPOINT or FILES_DIR"
-    ABSENT = "its bytes are not kept here"
-    FILM = "it is a film, and no picture of it is kept"
-    SOUND = "there is nothing to see in it"
-    PAPER = "it is a paper, and papers are not read"
-    NO_PICTURE = "it is no picture"
-    TOO_LARGE = "it is larger than 20 MB"
-    TOO_SMALL = "it is too small to show anything"
+    LOOK = "look"
+    HERE_ONLY = "here_only"
+    PROTECTED = "protected"
+    OFF = "off"
+    NO_PLACE = "no_place"
+    ABSENT = "absent"
+    FILM = "film"
+    SOUND = "sound"
+    PAPER = "paper"
+    NO_PICTURE = "no_picture"
+    TOO_LARGE = "too_large"
+    TOO_SMALL = "too_small"
+
+    @property
+    def words(self) -> Reason:
+        """The decision for people, stored with the results."""
+        return _WORDS[self]
 
     @property
     def is_seen(self) -> bool:
         """Whether the file is analysed, at least locally."""
         return self in {VisionDecision.LOOK, VisionDecision.HERE_ONLY, VisionDecision.PROTECTED}
+
+
+_WORDS = {
+    VisionDecision.LOOK: Reason("vision_looks", "it is looked at"),
+    VisionDecision.HERE_ONLY: Reason("vision_here_only", "it is read on this machine only: nobody who follows the channel lets it go to a provider"),
+    VisionDecision.PROTECTED: Reason("vision_protected", "it is read on this machine only: its channel protects what it shows"),
+    VisionDecision.OFF: Reason("vision_off", "who follows the channel does not want its posts understood (ai_policy off)"),
+    VisionDecision.NO_PLACE: NO_PLACE,
+    VisionDecision.ABSENT: Reason("vision_absent", "its bytes are not kept here"),
+    VisionDecision.FILM: Reason("vision_film", "it is a film, and no picture of it is kept"),
+    VisionDecision.SOUND: Reason("vision_sound", "there is nothing to see in it"),
+    VisionDecision.PAPER: Reason("vision_paper", "it is a paper, and papers are not read"),
+    VisionDecision.NO_PICTURE: Reason("vision_no_picture", "it is no picture"),
+    VisionDecision.TOO_LARGE: Reason("vision_too_large", "it is larger than 20 MB"),
+    VisionDecision.TOO_SMALL: Reason("vision_too_small", "it is too small to show anything"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.domain.understanding.policy import Tier
+from telegram_assistant.reasons import Reason
 
 MAX_CHARACTERS = 20_000
 ANALYZED, SKIPPED, FAILED = "analyzed", "skipped", "failed"
@@ -33,7 +34,7 @@ class FileVision:
     """One file of a post: the decision about it, and its local and provider results."""
 
     ordinal: int
-    why: str
+    why: Reason
     sha256: bytes | None = None
     local: Seen | None = None
     provider: Seen | None = None
@@ -59,7 +60,14 @@ def summarize_post(sights: Sequence[FileVision], tier: Tier) -> dict[str, Json]:
     ordered = sorted(sights, key=lambda one: one.ordinal)
     seen = [one.seen(tier) or Seen(is_document=one.is_document) for one in ordered]
     files = [
-        {"ordinal": one.ordinal, "sha256": one.sha256.hex() if one.sha256 else None, "why": one.why, "withheld": one.withheld, **shown.as_json()}
+        {
+            "ordinal": one.ordinal,
+            "sha256": one.sha256.hex() if one.sha256 else None,
+            "why": str(one.why),
+            "reason": one.why.as_json(),
+            "withheld": one.withheld,
+            **shown.as_json(),
+        }
         for one, shown in zip(ordered, seen, strict=True)
     ]
     return {"status": status_of(sights), **_together(seen).as_json(), "files": files}

@@ -23,6 +23,7 @@ from telegram_assistant.domain.days import days_in
 from telegram_assistant.domain.posts.text import storable
 from telegram_assistant.domain.understanding.policy import PostSort
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 
 MAX_CHARACTERS = 1000
 MAX_TERMS = 50
@@ -114,7 +115,9 @@ class Query:
 def parse_query(typed: str, *, today: date) -> Query:
     """Parses a query. Raises Rejected, with a correction, if an operator's value makes no sense or the query is too long."""
     if len(typed) > MAX_CHARACTERS:
-        raise Rejected(f"the query has more than {MAX_CHARACTERS} characters; use fewer words")
+        raise Rejected(
+            Reason("query_too_long", "the query has more than {max_characters} characters; use fewer words", max_characters=MAX_CHARACTERS)
+        )
     reading = _Reading(today)
     for token in _TOKEN.finditer(storable(typed)):
         reading.take(bool(token["minus"]), token["name"], token["quoted"], token["bare"])
@@ -148,10 +151,17 @@ class _Reading:
         operator = _OPERATORS.get((name or "").lower())
         if operator is not None:
             if is_excluded:
-                raise Rejected(f"only words can be excluded; write {name}: without the minus")
+                raise Rejected(Reason("only_words_excluded", "only words can be excluded; write {operator}: without the minus", operator=name or ""))
             operator(self, " ".join((quoted if quoted is not None else bare or "").split()))
         elif bare is not None and not name and bare.endswith(":") and bare[:-1].lower() in _OPERATORS:
-            raise Rejected(f"{bare} needs a value right after it, as in {_EXAMPLES[bare[:-1].lower()]}")
+            raise Rejected(
+                Reason(
+                    "operator_needs_value",
+                    "{operator} needs a value right after it, as in {example}",
+                    operator=bare,
+                    example=_EXAMPLES[bare[:-1].lower()],
+                )
+            )
         elif quoted is not None:
             if name:
                 self._word(name, is_excluded=is_excluded)
@@ -178,9 +188,11 @@ class _Reading:
 
     def done(self) -> Query:
         if self.since and self.until and self.since > self.until:
-            raise Rejected(f"since:{self.since} is after until:{self.until}; swap them")
+            raise Rejected(
+                Reason("since_after_until", "since:{since} is after until:{until}; swap them", since=str(self.since), until=str(self.until))
+            )
         if sum(map(len, self.alternatives)) > MAX_TERMS:
-            raise Rejected(f"the query has more than {MAX_TERMS} words; use fewer")
+            raise Rejected(Reason("query_too_many_words", "the query has more than {max_words} words; use fewer", max_words=MAX_TERMS))
         return Query(
             alternatives=tuple(tuple(terms) for terms in self.alternatives if terms),
             channels=_each_once(self.channels),
@@ -196,7 +208,7 @@ class _Reading:
 
 def _from(reading: _Reading, value: str) -> None:
     if not _LETTER.search(value):
-        raise Rejected('from: needs a channel, as in from:@gorod_news or from:"Its title"')
+        raise Rejected(Reason("from_needs_channel", 'from: needs a channel, as in from:@gorod_news or from:"Its title"'))
     reading.channels.append(value)
 
 
@@ -204,35 +216,35 @@ def _has(reading: _Reading, value: str) -> None:
     for one in value.lower().split(","):
         name = SAME_AS.get(one, one)
         if name not in set(Has):
-            raise Rejected(f"has:{one} is not known; write has:{' or has:'.join(Has)}")
+            raise Rejected(Reason("has_unknown", "has:{value} is not known; write has:{known}", value=one, known=", has:".join(Has)))
         reading.has.append(Has(name))
 
 
 def _lang(reading: _Reading, value: str) -> None:
     for one in value.lower().split(","):
         if not _LANGUAGE.fullmatch(one):
-            raise Rejected("lang: needs a two-letter code, as in lang:ru or lang:en")
+            raise Rejected(Reason("lang_needs_code", "lang: needs a two-letter code, as in lang:ru or lang:en"))
         reading.languages.append(one)
 
 
 def _tag(reading: _Reading, value: str) -> None:
     tag = " ".join(value.removeprefix("#").replace("_", " ").casefold().split())
     if not _LETTER.search(tag):
-        raise Rejected('tag: needs a tag, as in tag:погода or tag:"public transport"')
+        raise Rejected(Reason("tag_needs_value", 'tag: needs a tag, as in tag:погода or tag:"public transport"'))
     reading.tags.append(tag)
 
 
 def _kind(reading: _Reading, value: str) -> None:
     for one in value.lower().split(","):
         if one not in set(PostSort):
-            raise Rejected(f"kind:{one} is not known; write kind:{' or kind:'.join(PostSort)}")
+            raise Rejected(Reason("kind_unknown", "kind:{value} is not known; write kind:{known}", value=one, known=", kind:".join(PostSort)))
         reading.kinds.append(PostSort(one))
         reading.with_ads |= one == PostSort.ADVERTISING
 
 
 def _ads(reading: _Reading, value: str) -> None:
     if value.lower() not in {"yes", "no"}:
-        raise Rejected("ads: needs yes or no; without it, advertising is hidden")
+        raise Rejected(Reason("ads_needs_yes_or_no", "ads: needs yes or no; without it, advertising is hidden"))
     reading.with_ads = value.lower() == "yes"
 
 

@@ -7,21 +7,41 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from telegram_assistant.domain.posts.links import canonical_url
+from telegram_assistant.reasons import Reason
 
 
 class CrawlDecision(StrEnum):
-    """Why a link is read or not; shown to people verbatim."""
+    """Why a link is read or not."""
 
-    READ = "it is read"
-    OFF = "reading pages is switched off (CRAWL_ENABLED)"
-    DENIED = "its site is on the list of those that are not read (CRAWL_DENY)"
-    NOT_ALLOWED = "its site is not on the list of those that are read (CRAWL_ALLOW)"
-    TELEGRAM = "it leads to Telegram, which is read otherwise"
-    NEEDS_LOGIN = "its site shows nothing to those who do not log in"
-    FILE = "it leads to a file, not to a page"
-    TRACKER = "it only counts who follows it"
-    TOO_MANY = "enough other links of this post are read (CRAWL_MAX_LINKS)"
-    NO_PAGE = "it is no address of a page"
+    READ = "read"
+    OFF = "off"
+    DENIED = "denied"
+    NOT_ALLOWED = "not_allowed"
+    TELEGRAM = "telegram"
+    NEEDS_LOGIN = "needs_login"
+    FILE = "file"
+    TRACKER = "tracker"
+    TOO_MANY = "too_many"
+    NO_PAGE = "no_page"
+
+    @property
+    def words(self) -> Reason:
+        """The decision for people."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    CrawlDecision.READ: Reason("link_read", "it is read"),
+    CrawlDecision.OFF: Reason("links_not_read", "reading pages is switched off (CRAWL_ENABLED)"),
+    CrawlDecision.DENIED: Reason("link_denied", "its site is on the list of those that are not read (CRAWL_DENY)"),
+    CrawlDecision.NOT_ALLOWED: Reason("link_not_allowed", "its site is not on the list of those that are read (CRAWL_ALLOW)"),
+    CrawlDecision.TELEGRAM: Reason("link_to_telegram", "it leads to Telegram, which is read otherwise"),
+    CrawlDecision.NEEDS_LOGIN: Reason("link_needs_login", "its site shows nothing to those who do not log in"),
+    CrawlDecision.FILE: Reason("link_to_file", "it leads to a file, not to a page"),
+    CrawlDecision.TRACKER: Reason("link_to_tracker", "it only counts who follows it"),
+    CrawlDecision.TOO_MANY: Reason("links_too_many", "enough other links of this post are read (CRAWL_MAX_LINKS)"),
+    CrawlDecision.NO_PAGE: Reason("link_to_no_page", "it is no address of a page"),
+}
 
 
 @dataclass(frozen=True, slots=True)

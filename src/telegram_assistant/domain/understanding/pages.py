@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.errors import AssistantError
+from telegram_assistant.reasons import Reason
 
 MAX_EXCERPT_LENGTH = 4000
 """The length of the excerpt of a page's text that is stored with each post that links to it."""
@@ -35,9 +36,10 @@ class PageStatus(StrEnum):
 class Unreadable(AssistantError):
     """A linked page cannot be read; the post goes on without it."""
 
-    def __init__(self, status: PageStatus, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, status: PageStatus, reason: Reason) -> None:
+        super().__init__(reason)
         self.status = status
+        self.reason = reason
 
 
 _DAY = timedelta(days=1)
@@ -84,7 +86,7 @@ class LinkedPage:
     text: str = ""
     image_url: str | None = None
     canonical_url: str | None = None
-    why: str = ""
+    why: Reason | None = None
     """The reason if the page was not read."""
     by_browser: bool = False
 
@@ -99,7 +101,8 @@ class LinkedPage:
             "lang": self.lang,
             "excerpt": self.text[:MAX_EXCERPT_LENGTH],
             "image_url": self.image_url,
-            "why": self.why,
+            "why": None if self.why is None else str(self.why),
+            "reason": None if self.why is None else self.why.as_json(),
         }
         return found | {name: value for name, value in more.items() if value}
 

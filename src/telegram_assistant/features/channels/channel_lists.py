@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 
 MAX_CHARACTERS = 5_000_000
@@ -40,29 +41,29 @@ def as_opml(channels: Iterable[FollowedChannel], *, title: str) -> str:
 def read_list(text: str) -> tuple[ListedChannel, ...]:
     """Reads OPML, or one reference per line with # comments. Raises Rejected if the text names no channel."""
     if len(text) > MAX_CHARACTERS:
-        raise Rejected(f"the file has more than {MAX_CHARACTERS} characters")
+        raise Rejected(Reason("file_too_long", "the file has more than {max_characters} characters", max_characters=MAX_CHARACTERS))
     found = tuple(dict.fromkeys(_from_opml(text) if text.lstrip().startswith("<") else _from_lines(text)))
     if len(found) > MAX_LISTED:
-        raise Rejected(f"the file names more than {MAX_LISTED} channels")
+        raise Rejected(Reason("file_names_too_many", "the file names more than {max_channels} channels", max_channels=MAX_LISTED))
     if not found:
-        raise Rejected("the file names no channel; write one @name or link per line, or give an OPML file")
+        raise Rejected(Reason("file_names_none", "the file names no channel; write one @name or link per line, or give an OPML file"))
     return found
 
 
 def _from_opml(text: str) -> Iterator[ListedChannel]:
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise Rejected("the file declares its own XML entities; lists of channels need none")
+        raise Rejected(Reason("file_declares_entities", "the file declares its own XML entities; lists of channels need none"))
     try:
         root = ET.fromstring(text)  # noqa: S314 -- without a DOCTYPE there is nothing to expand
     except ET.ParseError as error:
-        raise Rejected(f"the file is not valid OPML ({error})") from error
+        raise Rejected(Reason("file_not_opml", "the file is not valid OPML ({error})", error=str(error))) from error
     body = root.find("body")
     yield from _outlines(body if body is not None else root, None, depth=1)
 
 
 def _outlines(parent: ET.Element, folder: str | None, *, depth: int) -> Iterator[ListedChannel]:
     if depth > MAX_DEPTH:
-        raise Rejected(f"folders in the file are nested more than {MAX_DEPTH} deep")
+        raise Rejected(Reason("file_nested_too_deep", "folders in the file are nested more than {max_depth} deep", max_depth=MAX_DEPTH))
     for outline in parent.findall("outline"):
         address = outline.get("htmlUrl") or outline.get("xmlUrl") or outline.get("url")
         if address and "t.me/" in address:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from telegram_assistant.domain.channels.channel_requests import TAKEN, Expectation, RequestKind, RequestState, expect
 from telegram_assistant.errors import Missing
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest, ChannelRequests, RequestCursor
 
 
@@ -19,7 +20,7 @@ class RequestStatus:
     expected: Expectation | None
 
     @property
-    def reason(self) -> str | None:
+    def reason(self) -> Reason | None:
         """Why it waits, or its outcome."""
         return self.expected.reason if self.expected else self.request.outcome
 
@@ -54,7 +55,7 @@ async def list_requests(
 async def get_request(request_id: UUID, *, requests: ChannelRequests, now: datetime) -> RequestStatus:
     found = await some_requests([request_id], requests=requests, now=now)
     if not found:
-        raise Missing("there is no such request")
+        raise Missing(Reason("request_unknown", "there is no such request"))
     return found[0]
 
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from telegram_assistant.domain.channels.channel import Reference, ReferenceKind, parse_reference
-from telegram_assistant.domain.channels.channel_requests import TOO_MANY, RequestKind
+from telegram_assistant.domain.channels.channel_requests import JOINED, TOO_MANY, RequestKind
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.channels.channel_lists import ListedChannel
+from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests, NewRequest
 from telegram_assistant.stores.postgres.channels.channels import ChannelFilter, Followed, FollowedChannel, Subscription
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -22,10 +23,10 @@ KINDS = {ReferenceKind.NAME: RequestKind.USERNAME, ReferenceKind.INVITE: Request
 class RequestedChannel:
     """The immediate result for one reference: requested, already followed, or refused. Secrets are shortened."""
 
-    written: str
+    written: Reason
     request_id: UUID | None = None
     followed: FollowedChannel | None = None
-    refused: str | None = None
+    refused: Reason | None = None
 
 
 async def follow(listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
@@ -40,14 +41,14 @@ async def follow(listed: Sequence[ListedChannel], wanted: Subscription, *, store
     new: dict[int, NewRequest] = {}
     for place, (one, line) in enumerate(zip(listed, lines, strict=True)):
         options = replace(wanted, folder=one.folder or wanted.folder)
-        if isinstance(line, str):
-            answers[place] = RequestedChannel(one.reference, refused=line)
+        if isinstance(line, Reason):
+            answers[place] = RequestedChannel(quote(one.reference), refused=line)
         elif line.kind is ReferenceKind.NAME and (known := followed.get(line.name.lower())) is not None:
             await stores.followed.change(replace(options, channel_id=known.channel_id), is_requested=True)
-            answers[place] = RequestedChannel(line.shown, followed=known)
+            answers[place] = RequestedChannel(quote(line.shown), followed=known)
         else:
             new[place] = NewRequest(KINDS[line.kind], line.name, options)
-            answers[place] = RequestedChannel(line.shown)
+            answers[place] = RequestedChannel(quote(line.shown))
     for place, request_id in zip(new, await stores.requests.add(list(new.values())), strict=True):
         answers[place] = replace(answers[place], request_id=request_id, refused=None if request_id else TOO_MANY)
     return tuple(answers[place] for place in range(len(lines)))
@@ -56,15 +57,15 @@ async def follow(listed: Sequence[ListedChannel], wanted: Subscription, *, store
 async def follow_joined(wanted: Subscription, *, requests: ChannelRequests) -> RequestedChannel:
     """Requests all channels that an account of the tenant has joined."""
     (request_id,) = await requests.add([NewRequest(RequestKind.DIALOGS, "", wanted)])
-    return RequestedChannel("the channels that the account has joined", request_id, refused=None if request_id else TOO_MANY)
+    return RequestedChannel(JOINED, request_id, refused=None if request_id else TOO_MANY)
 
 
-def _read(listed: ListedChannel) -> Reference | str:
+def _read(listed: ListedChannel) -> Reference | Reason:
     """Returns the parsed reference, or why it is not valid."""
     try:
         return parse_reference(listed.reference)
     except Rejected as error:
-        return str(error)
+        return error.reason
 
 
 def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
@@ -72,9 +73,18 @@ def pick(channels: Iterable[FollowedChannel], written: str) -> FollowedChannel:
     text = written.strip()
     name = text.rsplit("/", 1)[-1].removeprefix("@").lower()
     found = [one for one in channels if str(one.channel_id) == text or (one.username or "").lower() == name or one.title.lower() == text.lower()]
-    if len(found) != 1:
-        why = "is not followed" if not found else "names several channels; use the id"
-        raise Rejected(f"{written!r} {why}; `tga channels list` shows the followed channels")
+    if not found:
+        raise Rejected(
+            Reason("channel_not_followed_by_name", "{written!r} is not followed; `tga channels list` shows the followed channels", written=written)
+        )
+    if len(found) > 1:
+        raise Rejected(
+            Reason(
+                "channel_name_ambiguous",
+                "{written!r} names several channels; use the id; `tga channels list` shows the followed channels",
+                written=written,
+            )
+        )
     return found[0]
 
 
@@ -95,7 +105,7 @@ async def list_followed(which: ChannelFilter, *, followed: Followed, limit: int,
 async def get_followed(channel_id: ChannelId, *, followed: Followed) -> FollowedChannel:
     found = (await followed.some([channel_id])).get(channel_id)
     if found is None:
-        raise Missing(f"you do not follow channel {channel_id}")
+        raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))
     return found
 
 
@@ -122,10 +132,10 @@ async def change_followed(channel_id: ChannelId, wanted: SubscriptionUpdate, *, 
         wants_media=wanted.wants_media,
     )
     if not await followed.change(options, leaves_folder=wanted.leaves_folder):
-        raise Missing(f"you do not follow channel {channel_id}")
+        raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))
     return await get_followed(channel_id, followed=followed)
 
 
 async def unfollow(channel_id: ChannelId, *, followed: Followed) -> None:
     if not await followed.leave(channel_id):
-        raise Missing(f"you do not follow channel {channel_id}")
+        raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))

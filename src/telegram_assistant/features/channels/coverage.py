@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from telegram_assistant.domain.channels.coverage import CoverageState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Missing
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage, Coverage
 from telegram_assistant.stores.postgres.stores import TenantStores
 
@@ -69,22 +70,32 @@ async def coverage_of(channel_id: ChannelId, *, stores: TenantStores) -> FullCov
     """Raises Missing if the tenant does not follow the channel."""
     known = await stores.coverage_overview.channels([channel_id])
     if not known:
-        raise Missing("you do not follow this channel")
+        raise Missing(Reason("channel_not_followed", "you do not follow this channel"))
     return FullCoverage(known[0], await stores.coverage.of(channel_id))
 
 
-def in_words(one: ChannelCoverage) -> str:
-    """Describes the coverage in a sentence; times are UTC."""
-    status, checked = one.status, f"last checked {one.last_polled_at:%Y-%m-%d %H:%M}" if one.last_polled_at else "never checked"
-    since = "ever posted" if one.floor_at is None else f"posted since {one.floor_at:%Y-%m-%d}"
-    why = f": {status.why}" if status.why else ""
-    until = "" if status.until is None else f" ({'since' if status.state is CoverageState.UNREADABLE else 'until'} {status.until:%Y-%m-%d %H:%M})"
-    sentence = {
-        CoverageState.COMPLETE: f"Complete: everything {since} is stored",
-        CoverageState.FILLING: "Being filled",
-        CoverageState.MISSING: f"{one.missing_ids} message ids are missing",
-        CoverageState.WAITING: "Nothing has been read yet",
-        CoverageState.UNREADABLE: "Cannot be read",
-        CoverageState.PREVIEW: "The newest posts are stored",
-    }[status.state]
-    return f"{sentence}{why}{until}; {checked}."
+def describe_coverage(one: ChannelCoverage) -> Reason:
+    """Describes the coverage in a sentence."""
+    what = _describe_state(one)
+    if one.status.why is not None:
+        what = Reason("coverage_because", "{what}: {why}", what=what, why=one.status.why)
+    if one.status.until is not None and one.status.state is CoverageState.UNREADABLE:
+        what = Reason("coverage_since", "{what} (since {since:%Y-%m-%d %H:%M})", what=what, since=one.status.until)
+    elif one.status.until is not None:
+        what = Reason("coverage_until", "{what} (until {until:%Y-%m-%d %H:%M})", what=what, until=one.status.until)
+    if one.last_polled_at is None:
+        return Reason("coverage_never_checked", "{what}; never checked.", what=what)
+    return Reason("coverage_checked", "{what}; last checked {checked_at:%Y-%m-%d %H:%M}.", what=what, checked_at=one.last_polled_at)
+
+
+def _describe_state(one: ChannelCoverage) -> Reason:
+    if one.status.state is CoverageState.COMPLETE and one.floor_at is not None:
+        return Reason("coverage_complete_since", "Complete: everything posted since {since:%Y-%m-%d} is stored", since=one.floor_at)
+    return {
+        CoverageState.COMPLETE: Reason("coverage_complete", "Complete: everything ever posted is stored"),
+        CoverageState.FILLING: Reason("coverage_filling", "Being filled"),
+        CoverageState.MISSING: Reason("coverage_missing", "{count} message id is missing", "{count} message ids are missing", count=one.missing_ids),
+        CoverageState.WAITING: Reason("coverage_waiting", "Nothing has been read yet"),
+        CoverageState.UNREADABLE: Reason("coverage_unreadable", "Cannot be read"),
+        CoverageState.PREVIEW: Reason("coverage_preview", "The newest posts are stored"),
+    }[one.status.state]

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from telegram_assistant.domain.channels.channel_requests import TOO_MANY, RequestKind
+from telegram_assistant.domain.channels.channel_requests import TOO_MANY, RequestKind, named_folder
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels.channels import RequestedChannel
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.accounts.accounts import Accounts
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests, NewRequest
 from telegram_assistant.stores.postgres.channels.channels import Subscription
@@ -19,16 +20,32 @@ async def follow_folder(
 ) -> RequestedChannel:
     """Requests the folder from the given account, or from any account of the tenant. Its channels get a folder of the same name here."""
     if account_id is not None and not any(one.account_id == account_id and one.tenant == tenant.name for one in await accounts.all()):
-        raise Rejected(f"{tenant.name} has no account {account_id}; `tga accounts list` shows them")
+        raise Rejected(
+            Reason(
+                "tenant_has_no_account",
+                "{tenant} has no account {account_id}; `tga accounts list` shows them",
+                tenant=tenant.name,
+                account_id=account_id,
+            )
+        )
     wanted = replace(subscription, folder=subscription.folder or title)
     (request_id,) = await requests.add([NewRequest(RequestKind.FOLDER, title, wanted, account_id)])
-    return RequestedChannel(f"folder {title}", request_id, refused=None if request_id else TOO_MANY)
+    return RequestedChannel(named_folder(title), request_id, refused=None if request_id else TOO_MANY)
 
 
 def pick_folder(folders: Iterable[FolderStatus], written: str) -> FolderStatus:
     """Returns the folder with this title or number. Raises Rejected if none or several match."""
     found = [one for one in folders if one.title.casefold() == written.casefold() or str(one.folder_id) == written]
-    if len(found) != 1:
-        why = "is not followed" if not found else "names several folders; use the number"
-        raise Rejected(f"folder {written!r} {why}; `tga folders list` shows the followed folders")
+    if not found:
+        raise Rejected(
+            Reason("folder_not_followed", "folder {written!r} is not followed; `tga folders list` shows the followed folders", written=written)
+        )
+    if len(found) > 1:
+        raise Rejected(
+            Reason(
+                "folder_name_ambiguous",
+                "folder {written!r} names several folders; use the number; `tga folders list` shows the followed folders",
+                written=written,
+            )
+        )
     return found[0]

@@ -2,6 +2,7 @@
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Missing
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.schedule import Parked
 from telegram_assistant.stores.postgres.stores import TenantStores
 
@@ -14,4 +15,4 @@ async def parked_channels(*, stores: TenantStores) -> tuple[Parked, ...]:
 async def release(channel_id: ChannelId, *, stores: TenantStores) -> None:
     """Releases a channel: it is read at its next turn, and parked again if that fails. Raises Missing if it is not followed or not parked."""
     if not await stores.parked.release(channel_id):
-        raise Missing("you do not follow this channel, or it is not parked")
+        raise Missing(Reason("channel_not_parked", "you do not follow this channel, or it is not parked"))

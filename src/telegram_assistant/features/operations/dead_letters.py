@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from telegram_assistant.errors import Missing
 from telegram_assistant.events import Event
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetter, DeadLetters
 from telegram_assistant.stores.redis.client import Redis
 from telegram_assistant.streams.dead_letters import delete_letter, replay_entry
@@ -49,7 +50,7 @@ async def inspect(dead_letter_id: int, *, letters: DeadLetters) -> DeadLetter:
     """Returns a dead letter with all its details. Raises Missing if there is none with this number."""
     letter = await letters.get(dead_letter_id)
     if letter is None:
-        raise Missing(f"there is no dead letter {dead_letter_id}")
+        raise Missing(Reason("dead_letter_unknown", "there is no dead letter {dead_letter_id}", dead_letter_id=dead_letter_id))
     return letter
 
 

@@ -1,11 +1,12 @@
 """Upkeep of the media store: deletes orphans, downloads missing files again, and reconsiders skipped files."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from telegram_assistant.domain.media.files import NOBODY, MediaRules, decide
+from telegram_assistant.domain.media.showing import ThumbnailKey
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.files import Files
 from telegram_assistant.stores.postgres.media.files import FoundFile, MediaQueue
 from telegram_assistant.stores.postgres.media.upkeep import SETTLED_HOURS, MediaUpkeep
@@ -17,26 +18,60 @@ FEW, SHARE = 20, 0.2
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """The number of files that were checked, deleted, and found missing."""
+    """The number of files that were checked, deleted, and found missing, and of thumbnails that were deleted."""
 
     files: int
     orphans: int
     unused: int
     missing: int
+    thumbnails: int = 0
+
+
+@dataclass(slots=True)
+class _Differences:
+    """What differs between the store and the rows."""
+
+    seen: int = 0
+    orphans: list[bytes] = field(default_factory=list)
+    missing: list[bytes] = field(default_factory=list)
+    thumbnails: list[ThumbnailKey] = field(default_factory=list)
+    """Those of files that are gone."""
 
 
 async def sweep(*, files: Files, upkeep: MediaUpkeep, now: datetime, force: bool = False) -> SweepResult:
     """Raises Rejected if very many files are missing or unknown: then the bucket, the folder or the database is the wrong one."""
     unused = await _remove_unused(files, upkeep)
-    orphans, missing, seen = await _compare(files, upkeep, now)
-    for what, count in (("unknown to the database", len(orphans)), ("missing in the store", len(missing))):
-        if count > FEW and count > SHARE * (seen + len(missing)) and not force:
-            raise Rejected(f"{count} of {seen + len(missing)} files are {what}; check S3_BUCKET or FILES_DIR, then `tga media sweep --force`")
-    await files.delete(orphans)
-    await upkeep.lost(missing)
-    for what, count in (("orphan", len(orphans)), ("unused", unused), ("missing", len(missing))):
+    found = await _compare(files, upkeep, now)
+    total = found.seen + len(found.missing)
+    if _is_suspicious(len(found.orphans), total) and not force:
+        raise Rejected(
+            Reason(
+                "files_unknown_to_database",
+                "{count} of {total} files are unknown to the database; check S3_BUCKET or FILES_DIR, then `tga media sweep --force`",
+                count=len(found.orphans),
+                total=total,
+            )
+        )
+    if _is_suspicious(len(found.missing), total) and not force:
+        raise Rejected(
+            Reason(
+                "files_missing_in_store",
+                "{count} of {total} files are missing in the store; check S3_BUCKET or FILES_DIR, then `tga media sweep --force`",
+                count=len(found.missing),
+                total=total,
+            )
+        )
+    await files.delete(found.orphans)
+    await files.delete_thumbnails(found.thumbnails)
+    await upkeep.lost(found.missing)
+    swept = SweepResult(found.seen, len(found.orphans), unused, len(found.missing), len(found.thumbnails))
+    for what, count in (("orphan", swept.orphans), ("unused", unused), ("missing", swept.missing), ("thumbnail", swept.thumbnails)):
         MEDIA_SWEPT.labels(what).inc(count)
-    return SweepResult(seen, len(orphans), unused, len(missing))
+    return swept
+
+
+def _is_suspicious(count: int, total: int) -> bool:
+    return count > FEW and count > SHARE * total
 
 
 async def _remove_unused(files: Files, upkeep: MediaUpkeep) -> int:
@@ -49,19 +84,19 @@ async def _remove_unused(files: Files, upkeep: MediaUpkeep) -> int:
     return removed
 
 
-async def _compare(files: Files, upkeep: MediaUpkeep, now: datetime) -> tuple[Sequence[bytes], Sequence[bytes], int]:
-    """Returns orphans, missing files, and the number of files seen. It compares a 256th of all at a time, to limit memory."""
-    orphans: list[bytes] = []
-    missing: list[bytes] = []
-    seen = 0
+async def _compare(files: Files, upkeep: MediaUpkeep, now: datetime) -> _Differences:
+    """It compares a 256th of all at a time, to limit memory. A file has its row before it has a thumbnail, so no thumbnail is too young."""
+    found = _Differences()
     for first_byte in range(256):
+        thumbnails = [one async for one in files.listed_thumbnails(first_byte)]
         here = {one.sha256: one async for one in files.listed(first_byte)}
         known = await upkeep.known(first_byte)
         settled_at = now - timedelta(hours=SETTLED_HOURS)
-        orphans += [sha256 for sha256, one in here.items() if sha256 not in known and one.modified_at < settled_at]
-        missing += [sha256 for sha256, settled in known.items() if settled and sha256 not in here]
-        seen += len(here)
-    return orphans, missing, seen
+        found.orphans += [sha256 for sha256, one in here.items() if sha256 not in known and one.modified_at < settled_at]
+        found.missing += [sha256 for sha256, settled in known.items() if settled and sha256 not in here]
+        found.thumbnails += [one for one in thumbnails if one.sha256 not in known]
+        found.seen += len(here)
+    return found
 
 
 async def reconsider(*, media: MediaQueue, upkeep: MediaUpkeep, rules: MediaRules) -> int:

@@ -9,6 +9,7 @@ from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.search.query import Query
 from telegram_assistant.domain.understanding.policy import AiPolicy, FallbackReason
 from telegram_assistant.errors import Busy
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.search.search import SearchFilters, SearchScope
 from telegram_assistant.stores.postgres.understanding.policies_in_force import PoliciesInForce
 from telegram_assistant.telemetry.logging import get_logger
@@ -36,19 +37,21 @@ class WordsOnly(StrEnum):
     """Meaning was used, but some posts have no vector yet."""
 
     @property
-    def words(self) -> str:
-        """The reason as a sentence, with what to do about it."""
+    def words(self) -> Reason:
+        """The reason for people, with what to do about it."""
         return _WHY[self]
 
 
 _WHY = {
-    WordsOnly.OFF: "only words were searched: vectors are off (set QDRANT_URL or VECTORS_DIR)",
-    WordsOnly.AWAY: "only words were searched: the vector store is unavailable",
-    WordsOnly.SLOW: "only words were searched: the vector store took too long",
-    WordsOnly.POLICY: "only words were searched: your AI policy for these channels is off",
-    WordsOnly.NO_BUDGET: "only words were searched: the budget for queries is used up",
-    WordsOnly.FILLING: "some posts have no vector yet and were searched by words only; `tga rebuild vectors` shows the progress",
-    WordsOnly.NO_MODEL: "only words were searched: no model could process the query (`tga doctor` shows details)",
+    WordsOnly.OFF: Reason("words_only_off", "only words were searched: vectors are off (set QDRANT_URL or VECTORS_DIR)"),
+    WordsOnly.AWAY: Reason("words_only_away", "only words were searched: the vector store is unavailable"),
+    WordsOnly.SLOW: Reason("words_only_slow", "only words were searched: the vector store took too long"),
+    WordsOnly.POLICY: Reason("words_only_policy", "only words were searched: your AI policy for these channels is off"),
+    WordsOnly.NO_BUDGET: Reason("words_only_no_budget", "only words were searched: the budget for queries is used up"),
+    WordsOnly.FILLING: Reason(
+        "words_only_filling", "some posts have no vector yet and were searched by words only; `tga rebuild vectors` shows the progress"
+    ),
+    WordsOnly.NO_MODEL: Reason("words_only_no_model", "only words were searched: no model could process the query (`tga doctor` shows details)"),
 }
 _BECAUSE = {FallbackReason.POLICY: WordsOnly.POLICY, FallbackReason.NO_BUDGET: WordsOnly.NO_BUDGET, FallbackReason.BUSY: WordsOnly.SLOW}
 

@@ -12,6 +12,7 @@ from hashlib import sha256
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.posts.near_copies import SAME_LENGTH, Outline, Sketch, is_copy, outline_of
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 from telegram_assistant.stores.postgres.search.search import SearchPosition
 
@@ -46,9 +47,9 @@ class Bookmark:
             digest, as_of, place, offset = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
             found = cls(_moment(as_of), SearchPosition(_moment(place[0]), _number(place[1]), _number(place[2])) if place else None, _number(offset))
         except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
-            raise Rejected("the cursor is not valid; start again from the first page") from error
+            raise Rejected(Reason("search_cursor_invalid", "the cursor is not valid; start again from the first page")) from error
         if digest != _digest(about):
-            raise Rejected("the cursor belongs to another query; start again from the first page")
+            raise Rejected(Reason("cursor_of_another_query", "the cursor belongs to another query; start again from the first page"))
         return found
 
 

@@ -24,6 +24,7 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels.channels import pick
 from telegram_assistant.features.search.meaning import MEANING_SECONDS, WordsOnly, nearest_posts
 from telegram_assistant.features.search.pages import Bookmark, CopyGroups, ResultGroup
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.search.search import (
     BEGINS,
     ENDS,
@@ -102,7 +103,7 @@ async def search(  # noqa: PLR0913 -- the query, its tenant, its limits and its 
     """
     query = parse_query(typed, today=now.astimezone(zone).date())
     if query == Query(with_ads=query.with_ads):
-        raise Rejected("the query is empty; write a word, or a filter such as from:@channel or since:yesterday")
+        raise Rejected(Reason("query_empty", "the query is empty; write a word, or a filter such as from:@channel or since:yesterday"))
     mark = Bookmark.read(cursor, about=str(query)) if cursor else Bookmark(as_of=now)
     request = await _build_request(query, tenant_id=tenant_id, stores=stores, index=index, zone=zone, meaning_seconds=meaning_seconds)
     answer = await _page(request, mark, limit=max(1, min(limit, MAX_FOUND)))

@@ -20,6 +20,7 @@ from telegram_assistant.ingest.reading.raw_archive import save_counts, save_raw
 from telegram_assistant.ingest.reading.runs import RunStarter, attempt_run
 from telegram_assistant.ingest.reading.silence import Silence
 from telegram_assistant.ingest.run_metrics import record_known_channel, record_run
+from telegram_assistant.reasons import Reason, describe_bug
 from telegram_assistant.settings import ParserSettings, SchedulerPolicy
 from telegram_assistant.stores.postgres.channels.backfills import BackfillKind, Backfills
 from telegram_assistant.stores.postgres.channels.known_channels import KnownChannels
@@ -179,19 +180,19 @@ class AccountLoop:
             log.info("channel_taken_over", channel_id=channel.channel_id)
             return False
         except AccessLost as error:
-            await deps.schedule.lose_access(deps.account_id, channel.channel_id, str(error))
-            await self._fail(run, str(error), waits)
+            await deps.schedule.lose_access(deps.account_id, channel.channel_id, error.reason)
+            await self._fail(run, error.reason, waits)
             return False
         except Busy as busy:
             if self._stopping.is_set():
                 self._record_run(run, RunStatus.SKIPPED, waits)
                 await deps.schedule.put_back(channel.lease_epoch, [channel.channel_id], at=deps.clock())
             else:
-                await self._fail(run, f"{type(busy).__name__}: {busy}", waits)
+                await self._fail(run, busy.reason, waits)
             return False
         except Exception as error:
             log.exception("channel_failed", channel_id=channel.channel_id)
-            await self._fail(run, f"{type(error).__name__}: {error}", waits)
+            await self._fail(run, describe_bug(error), waits)
             return False
         self._record_run(run, run.status, waits)
         return True
@@ -214,11 +215,11 @@ class AccountLoop:
         if run.doubtful:
             await self._deps.backfills.look_twice(run.channel.channel_id)
 
-    async def _fail(self, run: PollRun, why: str, waits: Waits) -> None:
+    async def _fail(self, run: PollRun, why: Reason, waits: Waits) -> None:
         deps, channel = self._deps, run.channel
         self._record_run(run, RunStatus.FAILED, waits)
         again_at = await deps.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=channel.fail_count, why=why, now=deps.clock())
-        log.warning("run_failed", channel_id=channel.channel_id, why=why, failures=channel.fail_count + 1, tried_again_at=again_at.isoformat())
+        log.warning("run_failed", channel_id=channel.channel_id, why=str(why), failures=channel.fail_count + 1, tried_again_at=again_at.isoformat())
 
     def _record_run(self, run: PollRun, status: RunStatus, waits: Waits) -> None:
         record_run(run, status, now=self._deps.clock(), waits=waits)

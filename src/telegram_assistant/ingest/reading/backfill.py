@@ -18,6 +18,7 @@ from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.errors import AccessLost, Busy, LeaseLost
 from telegram_assistant.ingest.reading.raw_archive import raw_of
 from telegram_assistant.ingest.run_metrics import record_waits
+from telegram_assistant.reasons import Reason, describe_bug
 from telegram_assistant.stores.postgres.channels.backfills import LOOKS_BACK, Backfill, BackfillKind, Backfills
 from telegram_assistant.stores.postgres.posts.deletions import ObservedPage
 from telegram_assistant.stores.postgres.posts.landing import BackfillClaim, Landing, PostPage
@@ -108,10 +109,10 @@ class Backfiller:
         except (LeaseLost, AccountRefused):
             raise
         except AccessLost as error:
-            await self._fail(job, str(error))
+            await self._fail(job, error.reason)
         except Exception as error:
             log.exception("backfill_failed", channel_id=job.channel_id)
-            await self._fail(job, f"{type(error).__name__}: {error}")
+            await self._fail(job, describe_bug(error))
         else:
             await (self._finish(job, step) if step.done else self._backfills.pause(job, posts=step.inserted))
 
@@ -187,7 +188,7 @@ class Backfiller:
             BACKFILL_JOBS.add(job.channel_id, status="completed")
         await self._backfills.look_twice(job.channel_id)
 
-    async def _fail(self, job: Backfill, why: str) -> None:
+    async def _fail(self, job: Backfill, why: Reason) -> None:
         over = await self._backfills.fail(job, why, pause=timedelta(minutes=1) * 2**job.attempts)
         if over and _is_backfill(job):
             await self._marks.free_backfill(job.channel_id, self._owner)
@@ -195,7 +196,10 @@ class Backfiller:
             BACKFILL_JOBS.add(job.channel_id, status="failed")
         if over:
             log.warning(
-                "backfill_given_up", channel_id=job.channel_id, why=why, what_to_do="`tga channels coverage` shows it; it is tried again in an hour"
+                "backfill_given_up",
+                channel_id=job.channel_id,
+                why=str(why),
+                what_to_do="`tga channels coverage` shows it; it is tried again in an hour",
             )
 
     def _window_start(self, job: Backfill) -> datetime:

@@ -24,6 +24,7 @@ from telegram_assistant.errors import Busy
 from telegram_assistant.ingest.reading.poll_pacing import PollPacing
 from telegram_assistant.ingest.reading.raw_archive import raw_of
 from telegram_assistant.ingest.reading.silence import Silence
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import ParserSettings
 from telegram_assistant.stores.postgres.channels.schedule import DueChannel
 from telegram_assistant.stores.postgres.posts.deletions import ObservedPage
@@ -201,10 +202,15 @@ class Poller:
         """Read upward from the edge to the newest page. Each page is landed before the next is read."""
         while not closes(newest, edge):
             if self._stopping.is_set():
-                raise Busy("the process is stopping; the hole is filled by the next run")
+                raise Busy(Reason("process_stopping", "the process is stopping; the hole is filled by the next run"))
             page = await self._reader.above(_readable(run.channel), edge)
             if page.proven is None:
-                raise Busy(f"Telegram shows nothing above message {edge}, although there are newer ones", retry_after_seconds=60)
+                raise Busy(
+                    Reason(
+                        "nothing_above_message", "Telegram shows nothing above message {message_id}, although there are newer ones", message_id=edge
+                    ),
+                    retry_after_seconds=60,
+                )
             last = closes(newest, page.proven.high)
             await self._land(run, page, page.posts, None, ends=last)
             edge = page.proven.high

@@ -18,6 +18,7 @@ from telegram_assistant.ingest.reading.poll_pacing import PollPacing
 from telegram_assistant.ingest.reading.runs import RunStarter, attempt_run
 from telegram_assistant.ingest.run_metrics import record_known_channel, record_run
 from telegram_assistant.previews.reader import PreviewReader
+from telegram_assistant.reasons import Reason, describe_bug, quote
 from telegram_assistant.settings import ParserSettings
 from telegram_assistant.stores.postgres.channels.channels import Channels
 from telegram_assistant.stores.postgres.channels.known_channels import KnownChannels
@@ -39,10 +40,6 @@ BATCH = 4
 IDLE_SECONDS = 1.0
 LOOK_SECONDS = 15.0
 FORGET_AFTER = timedelta(minutes=1)
-UNKNOWN = (
-    "the site writes its previews in a way that this version does not know ({why}); update the program, or set PREVIEWS_ENABLED=false until then"
-)
-ASK_AN_ACCOUNT = "log an account in with `tga accounts login`, then add it again"
 
 
 @dataclass(slots=True)
@@ -175,11 +172,11 @@ class PreviewLoop:
         try:
             channel = await deps.reader.find(request.reference)
         except Rejected as error:
-            await deps.queue.answer(request.request_id, RequestState.FAILED, f"{error}; {ASK_AN_ACCOUNT}")
+            await deps.queue.answer(request.request_id, RequestState.FAILED, _ask_an_account(error.reason))
             return
         except UnknownMarkup as error:
-            deps.health.report(PART, State.FAILING, UNKNOWN.format(why=error))
-            await deps.queue.postpone(request.request_id, UNKNOWN.format(why=error), pause=timedelta(minutes=10))
+            deps.health.report(PART, State.FAILING, str(_unknown(error)))
+            await deps.queue.postpone(request.request_id, _unknown(error), pause=timedelta(minutes=10))
             return
         except Busy:
             await deps.queue.give_back(request.request_id)
@@ -188,7 +185,7 @@ class PreviewLoop:
         assert request.tenant_id is not None  # only requests for access have no tenant
         await deps.channels.subscribe(request.tenant_id, replace(request.subscription, channel_id=channel.channel_id))
         await deps.planning.give_accounts()
-        await deps.queue.answer(request.request_id, RequestState.DONE, channel.title, channel_id=channel.channel_id)
+        await deps.queue.answer(request.request_id, RequestState.DONE, quote(channel.title), channel_id=channel.channel_id)
         log.info("request_served", request_id=str(request.request_id), kind=request.kind.value, channels=1, by="preview")
 
     async def _follow(self, channel: DueChannel) -> bool:
@@ -208,15 +205,15 @@ class PreviewLoop:
             await deps.previews.renew(deps.turns.owner, deps.turns.epoch)  # raises if the lease is lost, and not only this channel
             log.info("channel_taken_over", channel_id=channel.channel_id)
         except AccessLost as error:
-            await self._fail(run, waits, str(error), failures_before=max(channel.fail_count, PARKED_AFTER_FAILURES - 1))
+            await self._fail(run, waits, error.reason, failures_before=max(channel.fail_count, PARKED_AFTER_FAILURES - 1))
         except UnknownMarkup as error:
-            deps.health.report(PART, State.FAILING, UNKNOWN.format(why=error))
-            await self._fail(run, waits, UNKNOWN.format(why=error), failures_before=channel.fail_count)
+            deps.health.report(PART, State.FAILING, str(_unknown(error)))
+            await self._fail(run, waits, _unknown(error), failures_before=channel.fail_count)
         except Busy as busy:
-            await self._fail(run, waits, str(busy), failures_before=channel.fail_count)
+            await self._fail(run, waits, busy.reason, failures_before=channel.fail_count)
         except Exception as error:
             log.exception("channel_failed", channel_id=channel.channel_id)
-            await self._fail(run, waits, f"{type(error).__name__}: {error}", failures_before=channel.fail_count)
+            await self._fail(run, waits, describe_bug(error), failures_before=channel.fail_count)
         else:
             self._record_run(run, run.status, waits)
             if not run.completed:
@@ -229,8 +226,20 @@ class PreviewLoop:
     def _record_run(self, run: PollRun, status: RunStatus, waits: Waits) -> None:
         record_run(run, status, now=self._deps.clock(), waits=waits)
 
-    async def _fail(self, run: PollRun, waits: Waits, why: str, *, failures_before: int) -> None:
+    async def _fail(self, run: PollRun, waits: Waits, why: Reason, *, failures_before: int) -> None:
         deps, channel = self._deps, run.channel
         self._record_run(run, RunStatus.FAILED, waits)
         again_at = await deps.schedule.fail(channel.channel_id, channel.lease_epoch, failures_before=failures_before, why=why, now=deps.clock())
-        log.warning("preview_failed", channel_id=channel.channel_id, why=why, tried_again_at=again_at.isoformat())
+        log.warning("preview_failed", channel_id=channel.channel_id, why=str(why), tried_again_at=again_at.isoformat())
+
+
+def _unknown(error: UnknownMarkup) -> Reason:
+    return Reason(
+        "preview_markup_unknown",
+        "the site writes its previews in a way that this version does not know ({why}); update the program, or set PREVIEWS_ENABLED=false until then",
+        why=error.reason,
+    )
+
+
+def _ask_an_account(why: Reason) -> Reason:
+    return Reason("preview_needs_account", "{why}; log an account in with `tga accounts login`, then add it again", why=why)

@@ -49,7 +49,7 @@ async def attempt_run(run: PollRun, *, poller: Poller, attempts: int, stopping: 
             if attempt == attempts or stopping.is_set():
                 raise
             if isinstance(busy, Unanswered):
-                PARSER_RETRIES.labels(busy.reason).inc()
+                PARSER_RETRIES.labels(busy.kind).inc()
             await sleep_unless(stopping, FIRST_RETRY_SECONDS * 2 ** (attempt - 1))
         else:
             return

@@ -6,8 +6,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.errors import Busy, CannotStart
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, location_of
 
 type Pool = asyncpg.Pool[asyncpg.Record]
@@ -56,8 +57,10 @@ async def open_pool(settings: DatabaseSettings, login: DatabaseLogin = DatabaseL
             reset=_nothing_to_reset,
         )
     except (*OUTAGES, asyncpg.PostgresError) as error:
-        why = f"PostgreSQL at {location_of(url)} cannot be used ({type(error).__name__})"
-        raise CannotStart(why, remedy=f"Start it or correct {login.variable}; `tga doctor` says more") from error
+        raise CannotStart(
+            Reason("postgres_unusable", "PostgreSQL at {place} cannot be used ({error})", place=location_of(url), error=type(error).__name__),
+            remedy=Reason("start_or_correct", "Start it or correct {variable}; `tga doctor` says more", variable=login.variable),
+        ) from error
     try:
         yield pool
     finally:
@@ -112,6 +115,14 @@ class TenantTransactions(Transactions):
         super().__init__(pool, f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{int(tenant_id)}'")
 
 
+class PersonTransactions(Transactions):
+    """Transactions as tga_tenant, for one person in one tenant: rows of other people do not exist either."""
+
+    def __init__(self, pool: Pool, tenant_id: TenantId, user_id: UserId) -> None:
+        tenant, person = int(tenant_id), int(user_id)
+        super().__init__(pool, f"BEGIN; SET LOCAL ROLE tga_tenant; SET LOCAL app.tenant_id = '{tenant}'; SET LOCAL app.user_id = '{person}'")
+
+
 @asynccontextmanager
 async def _transaction(pool: Pool, opening: str) -> AsyncIterator[Connection]:
     try:
@@ -126,8 +137,8 @@ async def _transaction(pool: Pool, opening: str) -> AsyncIterator[Connection]:
             if await connection.execute("COMMIT") != "COMMIT":
                 raise RuntimeError("the transaction had failed before its commit, and an error inside it was swallowed")
     except OUTAGES as error:
-        raise Busy(f"PostgreSQL does not answer ({type(error).__name__})", retry_after_seconds=1.0) from error
+        raise Busy(Reason("postgres_silent", "PostgreSQL does not answer ({error})", error=type(error).__name__), retry_after_seconds=1.0) from error
     except asyncpg.InterfaceError as error:
         if RELEASED not in str(error):
             raise
-        raise Busy("PostgreSQL has closed the connection", retry_after_seconds=1.0) from error
+        raise Busy(Reason("postgres_closed", "PostgreSQL has closed the connection"), retry_after_seconds=1.0) from error

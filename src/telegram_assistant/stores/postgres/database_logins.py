@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import asyncpg
 
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, location_of
 from telegram_assistant.stores.postgres.schema import Connection
 
@@ -49,8 +50,12 @@ async def requests_may_act_as_system(settings: DatabaseSettings) -> bool:
     try:
         connection = await asyncpg.connect(settings.url.get_secret_value(), timeout=10)
     except (OSError, asyncpg.PostgresError) as error:
-        why = f"PostgreSQL at {location_of(settings.url)} cannot be used ({type(error).__name__})"
-        raise CannotStart(why, remedy="Start it or correct DATABASE_URL; `tga doctor` says more") from error
+        raise CannotStart(
+            Reason(
+                "postgres_unusable", "PostgreSQL at {place} cannot be used ({error})", place=location_of(settings.url), error=type(error).__name__
+            ),
+            remedy=Reason("start_or_correct", "Start it or correct {variable}; `tga doctor` says more", variable="DATABASE_URL"),
+        ) from error
     try:
         return await may_take(connection, SYSTEM)
     finally:

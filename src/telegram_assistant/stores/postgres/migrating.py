@@ -9,6 +9,7 @@ from alembic import command
 from alembic.config import Config
 
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, DatabaseSettings, location_of
 from telegram_assistant.stores.postgres.database_logins import API, INGEST, SYSTEM, granted_roles, roles_by_user
 from telegram_assistant.stores.postgres.schema import MIGRATIONS, Connection, Schema, schema_at
@@ -46,7 +47,10 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
         connection = await asyncpg.connect(admin_url, timeout=10)
     except (OSError, asyncpg.PostgresError) as error:
         where = location_of(settings.admin_url or settings.url)
-        raise CannotStart(f"PostgreSQL at {where} cannot be used ({type(error).__name__})", remedy="Run `tga doctor`; it says more") from error
+        raise CannotStart(
+            Reason("postgres_unusable", "PostgreSQL at {place} cannot be used ({error})", place=where, error=type(error).__name__),
+            remedy=Reason("run_doctor", "Run `tga doctor`; it says more"),
+        ) from error
     try:
         # Polls for the lock: a waiting statement would hold a snapshot, and a concurrent index build waits for all snapshots.
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", ONE_AT_A_TIME):  # noqa: ASYNC110 -- the other one is another process
@@ -62,8 +66,10 @@ async def migrate(settings: DatabaseSettings, *, tell: Callable[[str], None]) ->
         )
         return await _schema(connection)
     except asyncpg.InsufficientPrivilegeError as error:
-        remedy = "Set DATABASE_ADMIN_URL to a login that may create roles and tables"
-        raise CannotStart(f"this login may not migrate ({error})", remedy=remedy) from error
+        raise CannotStart(
+            Reason("login_may_not_migrate", "this login may not migrate ({error})", error=str(error)),
+            remedy=Reason("set_admin_url", "Set DATABASE_ADMIN_URL to a login that may create roles and tables"),
+        ) from error
     finally:
         await connection.close()
 
@@ -99,8 +105,14 @@ async def _create_logins(connection: Connection, settings: DatabaseSettings, tel
 def _refuse_to_widen(name: str, *, granted: frozenset[str], wanted: frozenset[str]) -> None:
     """Keeps a login for requests restricted even if the settings do not name the other logins."""
     if API in granted and SYSTEM not in granted and SYSTEM in wanted:
-        why = f"the login {name} serves requests only, and no DATABASE_SYSTEM_URL is set"
-        raise CannotStart(why, remedy=f"Set DATABASE_SYSTEM_URL, or give the separation up with: GRANT {SYSTEM}, {INGEST} TO {name}")
+        raise CannotStart(
+            Reason("login_serves_requests_only", "the login {login} serves requests only, and no DATABASE_SYSTEM_URL is set", login=name),
+            remedy=Reason(
+                "set_system_url",
+                "Set DATABASE_SYSTEM_URL, or give the separation up with: {command}",
+                command=f"GRANT {SYSTEM}, {INGEST} TO {name}",
+            ),
+        )
 
 
 def _config(url: str | None = None) -> Config:

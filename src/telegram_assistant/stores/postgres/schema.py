@@ -8,6 +8,7 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.database import Pool
 
 type Connection = asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]
@@ -47,11 +48,13 @@ def schema_at(revision: str | None) -> Schema:
 
 async def require_schema(pool: Pool, *, role: str) -> None:
     """Raises CannotStart if this release cannot run on the database as it is."""
-    remedy = "Run `tga migrate`"
+    remedy = Reason("run_migrate", "Run `tga migrate`")
     try:
         async with pool.acquire() as connection:
             schema = await schema_of(connection, role=role)
     except asyncpg.PostgresError as error:
-        raise CannotStart(f"the login may not work in this database ({type(error).__name__})", remedy=remedy) from error
+        why = Reason("login_may_not_work", "the login may not work in this database ({error})", error=type(error).__name__)
+        raise CannotStart(why, remedy=remedy) from error
     if schema.is_behind:
-        raise CannotStart(f"the schema is at {schema.revision or 'nothing known'}, this version needs {schema.head}", remedy=remedy)
+        why = Reason("schema_behind", "the schema is at {revision}, this version needs {head}", revision=schema.revision or "–", head=schema.head)
+        raise CannotStart(why, remedy=remedy)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.stores.postgres.accounts.accounts import Accounts, AccountSessions
 from telegram_assistant.stores.postgres.accounts.limits import AccountLimits
 from telegram_assistant.stores.postgres.accounts.logins import LoginRequests, Logins
@@ -22,7 +22,14 @@ from telegram_assistant.stores.postgres.channels.push_states import PushStates
 from telegram_assistant.stores.postgres.channels.request_queue import RequestQueue
 from telegram_assistant.stores.postgres.channels.schedule import Schedule
 from telegram_assistant.stores.postgres.channels.silences import PostStatistics
-from telegram_assistant.stores.postgres.database import ApiTransactions, IngestTransactions, Pool, SystemTransactions, TenantTransactions
+from telegram_assistant.stores.postgres.database import (
+    ApiTransactions,
+    IngestTransactions,
+    PersonTransactions,
+    Pool,
+    SystemTransactions,
+    TenantTransactions,
+)
 from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetters, DeadLetterWriter
 from telegram_assistant.stores.postgres.delivery.job_runs import JobRuns
 from telegram_assistant.stores.postgres.delivery.notices import Notices
@@ -34,6 +41,11 @@ from telegram_assistant.stores.postgres.media.post_files import PostMedia
 from telegram_assistant.stores.postgres.media.upkeep import MediaUpkeep
 from telegram_assistant.stores.postgres.media.vision_results import MediaResults
 from telegram_assistant.stores.postgres.partitions import Partitions
+from telegram_assistant.stores.postgres.people.choices import PersonChoices
+from telegram_assistant.stores.postgres.people.members import Members
+from telegram_assistant.stores.postgres.people.people import People
+from telegram_assistant.stores.postgres.people.read_ledger import ReadLedger
+from telegram_assistant.stores.postgres.people.reading import Reading
 from telegram_assistant.stores.postgres.posts.album_summaries import AlbumSummaries
 from telegram_assistant.stores.postgres.posts.albums import Albums
 from telegram_assistant.stores.postgres.posts.changes import QuietChanges
@@ -47,6 +59,7 @@ from telegram_assistant.stores.postgres.posts.posts import Posts
 from telegram_assistant.stores.postgres.posts.raw_messages import RawArchive
 from telegram_assistant.stores.postgres.posts.replays import Replays
 from telegram_assistant.stores.postgres.posts.versions import Versions
+from telegram_assistant.stores.postgres.search.saved_searches import SavedSearches
 from telegram_assistant.stores.postgres.search.search import WordSearch
 from telegram_assistant.stores.postgres.search.word_index import WordIndex
 from telegram_assistant.stores.postgres.tenants.audit import AuditLog
@@ -71,9 +84,10 @@ from telegram_assistant.stores.postgres.understanding.vocabularies import Vocabu
 
 @dataclass(frozen=True, slots=True)
 class ApiStores:
-    """For requests outside any tenant: key lookup, payment of questions, the operator's operations. Functions only, no tables."""
+    """For requests outside any tenant: lookup of keys and people, payment of questions, the operator's operations. Functions only, no tables."""
 
     key_directory: KeyDirectory
+    people: People
     tenant_operations: TenantOperations
     questions: QuestionLedger
     dead_letters: DeadLetters
@@ -160,15 +174,27 @@ class TenantStores:
     ai: AiChoices
     spending: OwnSpending
     keys: Keys
+    members: Members
+    saved_searches: SavedSearches
     audit: AuditLog
     idempotency: Idempotency
     forwards: Forwards
+
+
+@dataclass(frozen=True, slots=True)
+class PersonStores:
+    """For one person in one tenant; they see what that person did."""
+
+    reading: Reading
+    ledger: ReadLedger
+    choices: PersonChoices
 
 
 def api_stores(pool: Pool) -> ApiStores:
     transactions = ApiTransactions(pool)
     return ApiStores(
         key_directory=KeyDirectory(transactions),
+        people=People(transactions),
         tenant_operations=TenantOperations(transactions),
         questions=QuestionLedger(transactions),
         dead_letters=DeadLetters(transactions),
@@ -253,7 +279,14 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         ai=AiChoices(transactions),
         spending=OwnSpending(transactions),
         keys=Keys(transactions),
+        members=Members(transactions),
+        saved_searches=SavedSearches(transactions),
         audit=AuditLog(transactions),
         idempotency=Idempotency(transactions),
         forwards=Forwards(transactions),
     )
+
+
+def person_stores(pool: Pool, tenant_id: TenantId, user_id: UserId) -> PersonStores:
+    transactions = PersonTransactions(pool, tenant_id, user_id)
+    return PersonStores(reading=Reading(transactions), ledger=ReadLedger(transactions), choices=PersonChoices(transactions))

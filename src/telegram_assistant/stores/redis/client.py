@@ -9,6 +9,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from telegram_assistant.errors import Busy, CannotStart
+from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import RedisSettings, location_of
 
 __all__ = ["FREE", "Redis", "answered", "connect_to", "open_redis", "text_of"]
@@ -39,7 +40,7 @@ async def answered[T](reply: Awaitable[T]) -> T:
     try:
         return await reply
     except (RedisError, OSError) as error:
-        raise Busy(f"Redis does not answer ({type(error).__name__})", retry_after_seconds=5) from error
+        raise Busy(Reason("redis_silent", "Redis does not answer ({error})", error=type(error).__name__), retry_after_seconds=5) from error
 
 
 @asynccontextmanager
@@ -54,8 +55,10 @@ async def open_redis(settings: RedisSettings, *, must_answer: bool = True) -> As
             await client.ping()
     except (RedisError, OSError) as error:
         await client.aclose()
-        why = f"Redis at {location_of(settings.url)} cannot be used ({type(error).__name__})"
-        raise CannotStart(why, remedy="Start it or correct REDIS_URL; `tga doctor` says more") from error
+        raise CannotStart(
+            Reason("redis_unusable", "Redis at {place} cannot be used ({error})", place=location_of(settings.url), error=type(error).__name__),
+            remedy=Reason("start_or_correct", "Start it or correct {variable}; `tga doctor` says more", variable="REDIS_URL"),
+        ) from error
     try:
         yield client
     finally:

@@ -38,6 +38,10 @@ class BucketOwner(StrEnum):
     KEY = "key"
     TENANT = "tenant"
     ADDRESS = "address"
+    LOGINS_FROM = "logins_from"
+    """Logins from one address."""
+    LOGINS_OF = "logins_of"
+    """Logins with one name."""
 
 
 @dataclass(frozen=True, slots=True)

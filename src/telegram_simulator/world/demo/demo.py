@@ -1,8 +1,9 @@
 """The demo world itself: its channels with their past, what is still to come, and what is true of every post."""
 
 import math
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, islice
 from typing import Any
 
 from telegram_simulator.world.article import Article, Press
@@ -34,9 +35,21 @@ REACTIONS = {
 
 
 class Demo:
-    """One demo world. History ends at `present`; what is planned after it happens when `clock` comes to it."""
+    """One demo world. History ends at `present`; what is planned after it happens when `clock` comes to it.
 
-    def __init__(self, *, seed: int, present: int, clock: Callable[[], float], days: int = DAYS["demo"], site: str = SITE) -> None:
+    With `steps` the plan goes on step by step instead: they are the moments at which it already did.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int,
+        present: int,
+        clock: Callable[[], float],
+        days: int = DAYS["demo"],
+        site: str = SITE,
+        steps: Sequence[int] | None = None,
+    ) -> None:
         self.site = site
         """Where the articles are that posts link to."""
         self.clock = clock
@@ -44,13 +57,16 @@ class Demo:
         self.timeline = Timeline(seed, self.begins)
         self.ids: dict[int, int] = {}
         """Message ids of what was posted, by the plan's keys."""
+        self._dates: dict[int, int] = {}
+        """When something was posted at another time than planned, by the plan's keys."""
         self._posts: list[Planned] = []
         self._stories: dict[int, Story] = {}
         """What has begun, by its number and in the order of time."""
         self._lot = Lot(seed, "demo")
         self.pasts = [DemoPast(self, manner) for manner in packs().channels]
         changes: list[Happening] = []
-        for happening in self.timeline.until(int(clock())):
+        past = self.timeline.until(int(clock()) if steps is None else present)
+        for happening in chain(past, *(self.step(at) for at in steps or ())):
             if happening.act is Act.POST:
                 self.posted(happening.post, len(self.pasts[happening.post.channel.index].posts) + 1)
             else:
@@ -59,14 +75,25 @@ class Demo:
         for happening in changes:
             self._apply(happening)
 
+    def step(self, at: int) -> Iterator[Happening]:
+        """What is planned next happens now."""
+        for happening in self.timeline.following():
+            if happening.act is Act.POST:
+                self._dates[happening.post.key] = at
+            yield happening._replace(at=at)
+
+    def date_of(self, post: Planned) -> int:
+        return self._dates.get(post.key, post.date)
+
     def posted(self, post: Planned, message_id: int) -> int:
         """A planned post appears under that id; its number among the channel's posts."""
         past = self.pasts[post.channel.index]
         past.posts.append(post)
         self._posts.append(post)
         self.ids[post.key] = message_id
-        if post.story is not None:
-            self._stories.setdefault(post.story.number, post.story)
+        if post.story is not None and post.story.number not in self._stories:
+            late = self.date_of(post) - post.date
+            self._stories[post.story.number] = replace(post.story, begins=post.story.begins + late) if late else post.story
         return len(past.posts) - 1
 
     def channel_of(self, post: Planned) -> Channel:
@@ -111,7 +138,7 @@ class Demo:
     def counts(self, post: Planned) -> tuple[int, int, int | None, tuple[tuple[str, int], ...]]:
         """Views, forwards, comments and reactions: they grow for two days and are drawn once."""
         reach, forwards, comments, liking, *_ = (number / 2**32 for number in self._lot.sixteen(0, post.key))
-        age = max(self.clock() - post.date, 1.0)
+        age = max(self.clock() - self.date_of(post), 1.0)
         views = int(post.channel.members * (0.08 + 0.3 * reach * reach) * (1 - math.exp(-age / 20_000))) + 1
         emoji = REACTIONS[post.kind] if liking > 0.3 else ()
         reactions = tuple((one, count) for place, one in enumerate(emoji) if (count := int(views * 0.01 * liking / (place + 1) ** 2)))
@@ -154,7 +181,7 @@ class DemoPast:
         return made
 
     def date(self, number: int) -> int:
-        return self.posts[number].date
+        return self._demo.date_of(self.posts[number])
 
     def edited(self, number: int, version: int) -> Edited:
         return text_of(self.posts[number], version, site=self._demo.site)
@@ -164,15 +191,16 @@ class DemoPast:
 
     def post(self, number: int, message_id: int) -> Post:
         post, demo = self.posts[number], self._demo
+        date = demo.date_of(post)
         if post.kind is Kind.SERVICE:
             pinned = number > 0
             service, text = (Service.PINNED, "") if pinned else (Service.CREATED, self.manner.title)
-            return Post(message_id=message_id, date=post.date, text=text, service=service, reply_to=message_id - 1 if pinned else None)
+            return Post(message_id=message_id, date=date, text=text, service=service, reply_to=message_id - 1 if pinned else None)
         written = text_of(post, 0, site=demo.site)
         views, forwards, comments, reactions = demo.counts(post)
         return Post(
             message_id=message_id,
-            date=post.date,
+            date=date,
             text=written.text,
             entities=written.entities,
             media=media_of(post, site=demo.site),
@@ -188,7 +216,7 @@ class DemoPast:
     def _origin(self, post: Planned) -> Origin | None:
         root = post.root
         found = self._demo.where(root)
-        return Origin(*found, root.date) if root is not post and found is not None else None
+        return Origin(*found, self._demo.date_of(root)) if root is not post and found is not None else None
 
     def _reply(self, post: Planned) -> int | None:
         """Who goes on with a story answers to what he said before."""

@@ -44,6 +44,16 @@ class Timeline:
         while self._due and self._due[0].at <= moment:
             yield heapq.heappop(self._due)
 
+    def following(self) -> list[Happening]:
+        """What happens next, whenever it was planned for: one thing, or a whole album."""
+        while not self._due or self._due[0].at >= self._next_day * DAY:
+            self._plan(self._next_day)
+            self._next_day += 1
+        found = [heapq.heappop(self._due)]
+        while self._due and _are_one_album(found[0], self._due[0]):
+            found.append(heapq.heappop(self._due))
+        return found
+
     def next_at(self) -> int:
         """When something happens next, as far as is planned."""
         midnight = self._next_day * DAY
@@ -60,3 +70,8 @@ class Timeline:
                 heapq.heappush(self._due, Happening(post.edit_at, post.key, Act.EDIT, post))
             if post.deleted_at is not None:
                 heapq.heappush(self._due, Happening(post.deleted_at, post.key, Act.DELETE, post))
+
+
+def _are_one_album(one: Happening, other: Happening) -> bool:
+    are_posted = one.act is Act.POST and other.act is Act.POST
+    return are_posted and one.post.parts > 1 and one.post.key - one.post.part == other.post.key - other.post.part

@@ -7,6 +7,7 @@ from datetime import datetime
 from telegram_assistant.domain.accounts.account import BEFORE, LEASE_SECONDS, MARGIN_SECONDS, AccountState
 from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason, dump_reason, load_reason
 from telegram_assistant.stores.postgres.database import IngestTransactions, SystemTransactions
 
 
@@ -18,7 +19,7 @@ class Account:
     tenant: str
     phone_masked: str | None
     state: AccountState
-    state_reason: str | None
+    state_reason: Reason | None
     lease_owner: str | None
     lease_until: datetime | None
 
@@ -47,29 +48,28 @@ class Accounts:
             number = await connection.fetchval("INSERT INTO telegram_accounts (tenant_id) VALUES ($1) RETURNING account_id", tenant_id)
         return AccountId(number)
 
-    async def set_state(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
+    async def set_state(self, account_id: AccountId, state: AccountState, reason: Reason | None = None) -> None:
         """Records the state that the account's holder has observed."""
         async with self._transactions.begin() as connection:
             await connection.execute(
-                "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE account_id = $1", account_id, state.value, reason
+                "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE account_id = $1", account_id, state.value, dump_reason(reason)
             )
 
-    async def change(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
+    async def change(self, account_id: AccountId, state: AccountState, reason: Reason | None = None) -> None:
         """Changes the state at a person's request. Raises Rejected with an explanation if the change is not possible."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
                 "SELECT state, key_id IS NULL AS empty FROM telegram_accounts WHERE account_id = $1 FOR UPDATE", account_id
             )
             if row is None:
-                raise Rejected(f"there is no account {account_id}")
+                raise Rejected(Reason("account_unknown_by_id", "there is no account {account_id}", account_id=account_id))
             before = AccountState(row["state"])
             if before not in BEFORE[state]:
-                instead = "log it out first" if state is AccountState.NEW else f"it cannot become {state}"
-                raise Rejected(f"account {account_id} is {before}; {instead}")
+                raise Rejected(_why_not(account_id, before, state))
             if row["empty"] and state is not AccountState.NEW:
-                raise Rejected(f"account {account_id} has no login; use `tga accounts login`")
+                raise Rejected(Reason("account_without_login", "account {account_id} has no login; use `tga accounts login`", account_id=account_id))
             await connection.execute(
-                "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE account_id = $1", account_id, state.value, reason
+                "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE account_id = $1", account_id, state.value, dump_reason(reason)
             )
             if state is AccountState.NEW:
                 await connection.execute("UPDATE telegram_accounts SET key_id = NULL, session = NULL WHERE account_id = $1", account_id)
@@ -90,7 +90,7 @@ class Accounts:
                 FROM telegram_accounts JOIN tenants t USING (tenant_id) ORDER BY account_id
                 """
             )
-        return tuple(Account(**{**dict(row), "state": AccountState(row["state"])}) for row in rows)
+        return tuple(Account(**{**dict(row), "state": AccountState(row["state"]), "state_reason": load_reason(row["state_reason"])}) for row in rows)
 
 
 class AccountSessions(Accounts):
@@ -103,14 +103,14 @@ class AccountSessions(Accounts):
         async with self._transactions.begin() as connection:
             await connection.execute("UPDATE telegram_accounts SET key_id = $2, session = $3 WHERE account_id = $1", account_id, key_id, session)
 
-    async def forget_session(self, account_id: AccountId, state: AccountState, reason: str | None = None) -> None:
+    async def forget_session(self, account_id: AccountId, state: AccountState, reason: Reason | None = None) -> None:
         """Deletes the session. Channels and access hashes stay: they are valid for the next login of the same account."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE telegram_accounts SET key_id = NULL, session = NULL, state = $2, state_reason = $3 WHERE account_id = $1",
                 account_id,
                 state.value,
-                reason,
+                dump_reason(reason),
             )
 
     async def take(self, owner: str) -> tuple[HeldAccount, ...]:
@@ -153,3 +153,15 @@ class AccountSessions(Accounts):
             await connection.execute(
                 "UPDATE telegram_accounts SET lease_until = NULL, lease_owner = NULL WHERE account_id = $2 AND lease_owner = $1", owner, account_id
             )
+
+
+def _why_not(account_id: AccountId, before: AccountState, state: AccountState) -> Reason:
+    if state is AccountState.NEW:
+        return Reason("account_to_log_out_first", "account {account_id} is {before}; log it out first", account_id=account_id, before=before.words)
+    return Reason(
+        "account_cannot_become",
+        "account {account_id} is {before}; it cannot become {state}",
+        account_id=account_id,
+        before=before.words,
+        state=state.words,
+    )

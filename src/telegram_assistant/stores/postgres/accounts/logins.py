@@ -14,6 +14,7 @@ from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.login import OVER, LoginState, LoginWay
 from telegram_assistant.domain.ids import AccountId, TenantId
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason, dump_reason, load_reason
 from telegram_assistant.stores.postgres.database import Connection, IngestTransactions, SystemTransactions
 
 LIFETIME_SECONDS = 600.0
@@ -24,6 +25,7 @@ WHERE state = 'new' AND user_id IS NULL AND session IS NULL AND created_at < now
   AND NOT EXISTS (SELECT 1 FROM account_limits l WHERE l.account_id = a.account_id AND l.blocked_until > now())
 """
 """Not sooner, because the number of codes sent to a phone number is stored with its account."""
+NOT_FINISHED = Reason("login_not_finished", "the login is not finished")
 FREE = frozenset({AccountState.NEW, AccountState.LOGGED_OUT})
 
 
@@ -39,7 +41,7 @@ class LoginAttempt:
     question: int
     public_key: bytes | None
     shown: bytes | None
-    error: str | None
+    error: Reason | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +93,22 @@ class LoginRequests:
                 attempt_id,
             )
         if row is None:
-            raise Rejected("there is no such login")
-        return LoginAttempt(**{**dict(row), "state": LoginState(row["state"])})
+            raise Rejected(Reason("login_unknown", "there is no such login"))
+        return LoginAttempt(**{**dict(row), "state": LoginState(row["state"]), "error": load_reason(row["error"])})
 
     async def answer(self, attempt_id: UUID, question: int, sealed: bytes) -> None:
         """Answers that question; an answer to an earlier question changes nothing."""
         async with self._transactions.begin() as connection:
             await connection.execute("UPDATE login_attempts SET answer = $3 WHERE attempt_id = $1 AND question = $2", attempt_id, question, sealed)
 
-    async def finish(self, attempt_id: UUID, state: LoginState, *, error: str | None = None) -> None:
+    async def finish(self, attempt_id: UUID, state: LoginState, *, error: Reason | None = None) -> None:
         """Ends a login; one that is over stays unchanged."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 f"UPDATE login_attempts SET state = $2, error = $3, answer = NULL, shown = NULL WHERE attempt_id = $1 AND {OPEN}",
                 attempt_id,
                 state.value,
-                error,
+                dump_reason(error),
             )
 
 
@@ -132,7 +134,7 @@ class Logins(LoginRequests):
             )
         return tuple(ClaimedLogin(UUID(str(row["attempt_id"])), LoginWay(row["way"]), row["door_key"]) for row in rows)
 
-    async def ask(self, attempt_id: UUID, wanted: LoginState, *, public_key: bytes, error: str | None) -> int:
+    async def ask(self, attempt_id: UUID, wanted: LoginState, *, public_key: bytes, error: Reason | None) -> int:
         """Asks the person a question; returns its number. Raises Rejected if the login is over."""
         async with self._transactions.begin() as connection:
             question = await connection.fetchval(
@@ -143,10 +145,10 @@ class Logins(LoginRequests):
                 attempt_id,
                 wanted.value,
                 public_key,
-                error,
+                dump_reason(error),
             )
         if question is None:
-            raise Rejected("the login is over")
+            raise Rejected(Reason("login_over", "the login is over"))
         return int(question)
 
     async def show(self, attempt_id: UUID, question: int, sealed: bytes) -> None:
@@ -163,7 +165,7 @@ class Logins(LoginRequests):
                 sealed,
             )
         if shown != "UPDATE 1":
-            raise Rejected("the login is over")
+            raise Rejected(Reason("login_over", "the login is over"))
 
     async def take_answer(self, attempt_id: UUID) -> bytes | None:
         """Takes the encrypted answer out of the table, or returns None if there is none yet. Raises Rejected if the login is over."""
@@ -176,7 +178,7 @@ class Logins(LoginRequests):
                 attempt_id,
             )
         if row is None:
-            raise Rejected("the login is over")
+            raise Rejected(Reason("login_over", "the login is over"))
         return None if row["answer"] is None else bytes(row["answer"])
 
     # --- the accounts ---
@@ -195,11 +197,12 @@ class Logins(LoginRequests):
                 row = await connection.fetchrow(
                     """
                     INSERT INTO telegram_accounts (tenant_id, phone_masked, phone_print, state_reason)
-                    VALUES ($1, $2, $3, 'the login is not finished') RETURNING account_id, tenant_id, state, state_reason
+                    VALUES ($1, $2, $3, $4) RETURNING account_id, tenant_id, state, state_reason
                     """,
                     tenant_id,
                     phone_masked,
                     prints[0],
+                    dump_reason(NOT_FINISHED),
                 )
             assert row is not None  # inserted just above
             _require_free(row, tenant_id)
@@ -212,9 +215,10 @@ class Logins(LoginRequests):
             number = await connection.fetchval(
                 """
                 INSERT INTO telegram_accounts (tenant_id, state_reason)
-                SELECT tenant_id, 'the login is not finished' FROM login_attempts WHERE attempt_id = $1 RETURNING account_id
+                SELECT tenant_id, $2 FROM login_attempts WHERE attempt_id = $1 RETURNING account_id
                 """,
                 attempt_id,
+                dump_reason(NOT_FINISHED),
             )
             await _log_in_to(connection, attempt_id, number)
         return AccountId(number)
@@ -256,7 +260,7 @@ class Logins(LoginRequests):
                 "SELECT account_id FROM telegram_accounts WHERE user_id = $2 AND account_id <> $1", account_id, owner.user_id
             )
             if other is not None:
-                raise Rejected(f"this Telegram account is here already, as account {other}")
+                raise Rejected(Reason("account_here_already", "this Telegram account is here already, as account {account_id}", account_id=other))
             await connection.execute(
                 """
                 UPDATE telegram_accounts SET user_id = $2, phone_masked = $3, phone_print = CASE WHEN NOT EXISTS (
@@ -274,16 +278,23 @@ async def _log_in_to(connection: Connection, attempt_id: UUID, account_id: int) 
     try:
         await connection.execute("UPDATE login_attempts SET account_id = $2 WHERE attempt_id = $1", attempt_id, account_id)
     except asyncpg.UniqueViolationError as error:
-        raise Rejected(f"somebody is logging in to account {account_id}; try again in a few minutes") from error
+        why = Reason("login_in_progress", "somebody is logging in to account {account_id}; try again in a few minutes", account_id=account_id)
+        raise Rejected(why) from error
 
 
 def _require_free(row: asyncpg.Record, tenant_id: int) -> None:
     number, state = row["account_id"], AccountState(row["state"])
     if row["tenant_id"] != tenant_id:
-        raise Rejected("this number belongs to an account of another tenant")
+        raise Rejected(Reason("number_of_another_tenant", "this number belongs to an account of another tenant"))
     if state is AccountState.ACTIVE:
-        raise Rejected(f"this number is account {number}, which is in use; nothing is to be done")
+        raise Rejected(Reason("number_in_use", "this number is account {account_id}, which is in use; nothing is to be done", account_id=number))
     if state not in FREE:
         raise Rejected(
-            f"this number is account {number}, which is {state}: `tga accounts resume {number}`, or `tga accounts reset {number}` to log in anew"
+            Reason(
+                "number_of_parked_account",
+                "this number is account {account_id}, which is {state}: "
+                "`tga accounts resume {account_id}`, or `tga accounts reset {account_id}` to log in anew",
+                account_id=number,
+                state=state.words,
+            )
         )

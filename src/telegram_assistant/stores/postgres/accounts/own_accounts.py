@@ -8,6 +8,7 @@ from uuid import UUID
 from telegram_assistant.domain.accounts.account import BEFORE, AccountState
 from telegram_assistant.domain.accounts.budget import SavedMeter
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason, dump_reason, load_reason
 from telegram_assistant.stores.postgres.database import TenantTransactions
 
 
@@ -29,7 +30,7 @@ class OwnAccount:
     """The account's number in commands."""
     phone_masked: str | None
     state: AccountState
-    state_reason: str | None
+    state_reason: Reason | None
     lease_owner: str | None
     lease_until: datetime | None
     created_at: datetime
@@ -81,12 +82,16 @@ class OwnAccounts:
                 )
             )
         return tuple(
-            OwnAccount(**{**values, "state": AccountState(values["state"])}, number=number, limits=tuple(kept[number]))
+            OwnAccount(
+                **{**values, "state": AccountState(values["state"]), "state_reason": load_reason(values["state_reason"])},
+                number=number,
+                limits=tuple(kept[number]),
+            )
             for row in rows
             if (values := dict(row)) and (number := values.pop("account_id"))
         )
 
-    async def pause(self, public_id: UUID, *, why: str) -> bool:
+    async def pause(self, public_id: UUID, *, why: Reason) -> bool:
         """Pauses an account; its holder releases it within 20 seconds. Returns False if the tenant has no such account."""
         return await self._change(public_id, AccountState.PAUSED, why, BEFORE[AccountState.PAUSED])
 
@@ -94,7 +99,7 @@ class OwnAccounts:
         """Resumes an account. Returns False if the tenant has no such account."""
         return await self._change(public_id, AccountState.ACTIVE, None, WAKEABLE)
 
-    async def _change(self, public_id: UUID, state: AccountState, why: str | None, before: frozenset[AccountState]) -> bool:
+    async def _change(self, public_id: UUID, state: AccountState, why: Reason | None, before: frozenset[AccountState]) -> bool:
         async with self._transactions.begin() as connection:
             known = await connection.fetchval("SELECT state FROM telegram_accounts WHERE public_id = $1 FOR NO KEY UPDATE", public_id)
             if known is None:
@@ -102,6 +107,11 @@ class OwnAccounts:
             if known == state:
                 return True
             if AccountState(known) not in before:
-                raise Rejected(f"the account is {known}; it cannot become {state}")
-            await connection.execute("UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE public_id = $1", public_id, state.value, why)
+                words = AccountState(known).words
+                raise Rejected(
+                    Reason("own_account_cannot_become", "the account is {before}; it cannot become {state}", before=words, state=state.words)
+                )
+            await connection.execute(
+                "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE public_id = $1", public_id, state.value, dump_reason(why)
+            )
         return True

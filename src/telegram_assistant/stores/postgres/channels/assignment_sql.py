@@ -5,7 +5,7 @@ from telegram_assistant.stores.postgres.media.files import READER
 # An account may read a channel that its own tenant follows; an operator's account may read any public channel. Accounts that
 # joined the channel come first. Among the others a weighted hash decides: it favours accounts with fewer channels and always
 # gives the same result. A channel that was read by its public preview is due at once, as if for the first time, because an
-# account trusts only the ids that accounts have proven.
+# account trusts only the ids that accounts have proven. Rows are locked in the order of channel ids, as in all transactions.
 GIVE_ACCOUNTS = """
 WITH usable AS (
     SELECT r.channel_id, r.account_id, r.joined, a.tenant_id, t.is_operator
@@ -24,13 +24,18 @@ chosen AS (
        OR EXISTS (SELECT 1 FROM subscriptions s WHERE s.channel_id = h.channel_id AND s.tenant_id = u.tenant_id AND s.active)
     ORDER BY h.channel_id, u.joined DESC,
              -ln((abs(hashint8extended(h.channel_id, u.account_id) % 1000000) + 1) / 1000001.0) * (1 + coalesce(l.channels, 0))
+),
+changed AS (
+    SELECT s.channel_id, chosen.account_id, w.channel_id IS NOT NULL AS has_preview
+    FROM homeless h JOIN poll_schedule s USING (channel_id) LEFT JOIN chosen USING (channel_id) LEFT JOIN preview_coverage w USING (channel_id)
+    WHERE s.account_id IS DISTINCT FROM chosen.account_id
+    ORDER BY s.channel_id FOR NO KEY UPDATE OF s
 )
 UPDATE poll_schedule s
-SET account_id = chosen.account_id,
-    last_polled_at = CASE WHEN s.account_id IS NULL AND w.channel_id IS NOT NULL THEN NULL ELSE s.last_polled_at END,
-    next_poll_at = CASE WHEN s.account_id IS NULL AND w.channel_id IS NOT NULL THEN least(s.next_poll_at, now()) ELSE s.next_poll_at END
-FROM homeless h LEFT JOIN chosen USING (channel_id) LEFT JOIN preview_coverage w USING (channel_id)
-WHERE s.channel_id = h.channel_id AND s.account_id IS DISTINCT FROM chosen.account_id
+SET account_id = changed.account_id,
+    last_polled_at = CASE WHEN s.account_id IS NULL AND changed.has_preview THEN NULL ELSE s.last_polled_at END,
+    next_poll_at = CASE WHEN s.account_id IS NULL AND changed.has_preview THEN least(s.next_poll_at, now()) ELSE s.next_poll_at END
+FROM changed WHERE s.channel_id = changed.channel_id
 """
 
 # If previews read the channel again one day, they start anew.

@@ -7,6 +7,7 @@ from enum import StrEnum
 from telegram_assistant.domain.channels.coverage import IdRange
 from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
 from telegram_assistant.domain.posts.rechecking import SECOND_LOOK
+from telegram_assistant.reasons import Reason, dump_reason
 from telegram_assistant.stores.postgres.channels.coverage import GAPS, NEWEST, id_ranges
 from telegram_assistant.stores.postgres.channels.schedule import CLAIM_SECONDS
 from telegram_assistant.stores.postgres.database import SystemTransactions
@@ -159,11 +160,11 @@ class Backfills:
     async def finish(self, job: Backfill, *, posts: int) -> None:
         await self._update(job, "state = 'done', finished_at = now(), posts = posts + $3, error = NULL", posts)
 
-    async def fail(self, job: Backfill, why: str, *, pause: timedelta) -> bool:
+    async def fail(self, job: Backfill, why: Reason, *, pause: timedelta) -> bool:
         """Records a failed attempt. Returns True if it was the last one; the job then keeps the error for people to see."""
         is_last = job.attempts + 1 >= MAX_ATTEMPTS
         change = "attempts = attempts + 1, error = $3, next_try_at = now() + $4, state = CASE WHEN $5 THEN 'failed' ELSE 'open' END"
-        await self._update(job, change, why, pause, is_last)
+        await self._update(job, change, dump_reason(why), pause, is_last)
         return is_last
 
     async def _update(self, job: Backfill, change: str, *values: object) -> None:

@@ -8,12 +8,24 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import asyncpg
+
 from telegram_assistant.domain.accounts.budget import SavedMeter, budget_of
 from telegram_assistant.domain.channels.channel import Reference, ReferenceKind
-from telegram_assistant.domain.channels.channel_requests import MAX_OPEN_REQUESTS, METHODS, Capacity, RequestKind, RequestState, ServingAccount
+from telegram_assistant.domain.channels.channel_requests import (
+    JOINED,
+    MAX_OPEN_REQUESTS,
+    METHODS,
+    Capacity,
+    RequestKind,
+    RequestState,
+    ServingAccount,
+    named_folder,
+)
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.domain.understanding.policy import AiPolicy
+from telegram_assistant.reasons import Reason, load_reason, quote
 from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
 from telegram_assistant.stores.postgres.database import TenantTransactions
 
@@ -42,14 +54,14 @@ class NewRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelRequest:
-    """A request and its state. `outcome` is a sentence: what was found, why it failed, or why it was postponed."""
+    """A request and its state. `outcome` says what was found, why it failed, or why it was postponed."""
 
     request_id: UUID
     kind: RequestKind
     reference: str
     state: RequestState
     channel_id: ChannelId | None
-    outcome: str | None
+    outcome: Reason | None
     next_try_at: datetime
     created_at: datetime
     answered_at: datetime | None
@@ -57,15 +69,15 @@ class ChannelRequest:
     """Position among the tenant's open requests of this kind, from 1."""
 
     @property
-    def shown(self) -> str:
+    def shown(self) -> Reason:
         """The reference as people write it. Invitations and folder links give access to channels, so they are shortened."""
         match self.kind:
             case RequestKind.DIALOGS:
-                return "the channels that the account has joined"
+                return JOINED
             case RequestKind.FOLDER:
-                return f"folder {self.reference}"
+                return named_folder(self.reference)
             case _:
-                return Reference(self.reference, REFERENCES[self.kind]).shown
+                return quote(Reference(self.reference, REFERENCES[self.kind]).shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +184,7 @@ class ChannelRequests:
     async def _fetch(self, query: str, *values: object) -> tuple[ChannelRequest, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(query, *values)
-        return tuple(ChannelRequest(**{**dict(row), "kind": RequestKind(row["kind"]), "state": RequestState(row["state"])}) for row in rows)
+        return tuple(_request(row) for row in rows)
 
 
 def _key(kind: str, reference: str, account_id: int | None) -> tuple[str, str, int | None]:
@@ -202,3 +214,8 @@ def subscription_of(options: dict[str, Any]) -> Subscription:
         history_days=options.get("history_days"),
         wants_media=options.get("wants_media"),
     )
+
+
+def _request(row: asyncpg.Record) -> ChannelRequest:
+    read = {"kind": RequestKind(row["kind"]), "state": RequestState(row["state"]), "outcome": load_reason(row["outcome"])}
+    return ChannelRequest(**{**dict(row), **read})

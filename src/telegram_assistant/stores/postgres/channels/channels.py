@@ -4,12 +4,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
+import asyncpg
+
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.channels.parsing import Mode
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, TenantId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason, load_reason
 from telegram_assistant.stores.postgres.database import Connection, SystemTransactions, TenantTransactions
 
 NOT_KNOWN_YET = ChannelId(0)
@@ -44,7 +47,7 @@ class FollowedChannel:
     folder: str | None
     priority: Priority
     active: bool
-    suspended_reason: str | None
+    suspended_reason: Reason | None
     newest_message_id: MessageId | None
     newest_posted_at: datetime | None
     ai_policy: AiPolicy = AiPolicy.LOCAL
@@ -152,7 +155,13 @@ class Channels:
                 *values_of(wanted),
             )
             if followed != "INSERT 0 1":
-                raise Rejected(f"channel {wanted.channel_id} is not known here, or is private and none of the tenant's accounts reads it")
+                raise Rejected(
+                    Reason(
+                        "channel_not_subscribable",
+                        "channel {channel_id} is not known here, or is private and none of the tenant's accounts reads it",
+                        channel_id=wanted.channel_id,
+                    )
+                )
             await connection.execute(SET_TIER, wanted.channel_id)
 
 
@@ -179,6 +188,7 @@ async def _register(connection: Connection, channel: Channel) -> None:
 
 
 SET_TIER = "SELECT refresh_tiers(ARRAY[$1::bigint])"
+"""Locks a row of poll_schedule. Transactions that lock several do so in the order of channel ids, or they would wait for each other."""
 """Runs after every change of a subscription. A channel that nobody follows is never due."""
 
 
@@ -207,6 +217,14 @@ class Followed:
         """The channels with these usernames that the tenant follows, keyed by lower-case username."""
         found = await self._fetch(f"{FOLLOWED} WHERE s.active AND lower(c.username) = ANY($1)", [one.lower() for one in usernames])
         return {one.username.lower(): one for one in found if one.username}
+
+    async def newest_state(self) -> int:
+        """A number that changes when a followed channel gets a new post."""
+        async with self._transactions.begin() as connection:
+            state: int = await connection.fetchval(
+                "SELECT coalesce(sum(c.newest_message_id), 0)::bigint FROM subscriptions s JOIN channels c USING (channel_id) WHERE s.active"
+            )
+        return state
 
     async def poll(self, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
         """Makes a followed channel due now for one of the tenant's own accounts. Returns False if none is running.
@@ -260,4 +278,13 @@ class Followed:
     async def _fetch(self, query: str, *values: object) -> tuple[FollowedChannel, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(query, *values)
-        return tuple(FollowedChannel(**{**dict(row), "priority": Priority(row["priority"]), "ai_policy": AiPolicy(row["ai_policy"])}) for row in rows)
+        return tuple(_followed_channel(row) for row in rows)
+
+
+def _followed_channel(row: asyncpg.Record) -> FollowedChannel:
+    read = {
+        "priority": Priority(row["priority"]),
+        "ai_policy": AiPolicy(row["ai_policy"]),
+        "suspended_reason": load_reason(row["suspended_reason"]),
+    }
+    return FollowedChannel(**{**dict(row), **read})

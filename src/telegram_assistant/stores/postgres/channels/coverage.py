@@ -7,6 +7,7 @@ from typing import Any
 
 from telegram_assistant.domain.channels.coverage import CoverageFacts, CoverageStatus, IdRange, status_of
 from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.reasons import load_reason
 from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions, Transactions
 
 
@@ -104,6 +105,7 @@ class CoverageOverview:
 
 
 def _channel_coverage(row: dict[str, Any]) -> ChannelCoverage:
+    row |= {name: load_reason(row[name]) for name in ("lost_reason", "parked_reason", "fill_error")}
     facts = CoverageFacts(**{field.name: row[field.name] for field in fields(CoverageFacts)})
     return ChannelCoverage(**{field.name: row[field.name] for field in fields(ChannelCoverage) if field.name in row}, status=status_of(facts))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from telegram_assistant.domain.ids import AccountId, ChannelId, TenantId
+from telegram_assistant.reasons import Reason, dump_reason, load_reason
 from telegram_assistant.stores.postgres.channels.channel_requests import options_of, subscription_of
 from telegram_assistant.stores.postgres.channels.channels import MAY_FOLLOW, OPTIONS, SET_TIER, Subscription, values_of, wanted_options
 from telegram_assistant.stores.postgres.database import SystemTransactions
@@ -37,7 +38,7 @@ class FolderStatus:
     followed: int
     """Number of channels followed because of this folder."""
     looked_at: datetime | None
-    trouble: str | None
+    trouble: Reason | None
 
 
 # If a channel leaves one folder and is still in another folder of the tenant, its subscription passes to the other folder.
@@ -116,18 +117,18 @@ class FollowedFolders:
                 folder.folder_id,
                 list(put_in),
             )
-            changed = [row["channel_id"] for row in (*gone, *come)]
+            changed = sorted(row["channel_id"] for row in (*gone, *come))
             await connection.executemany(SET_TIER, [(channel_id,) for channel_id in changed])
         return len(changed)
 
-    async def settle(self, folder: FollowedFolder, *, title: str, trouble: str | None, again_after: timedelta) -> None:
+    async def settle(self, folder: FollowedFolder, *, title: str, trouble: Reason | None, again_after: timedelta) -> None:
         """Records that the folder was synced."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE followed_folders SET title = $2, trouble = $3, looked_at = now(), next_look_at = now() + $4 WHERE folder_id = $1",
                 folder.folder_id,
                 title,
-                trouble,
+                dump_reason(trouble),
                 again_after,
             )
 
@@ -142,7 +143,7 @@ class FollowedFolders:
                 """,
                 tenant_id,
             )
-        return tuple(FolderStatus(**dict(row)) for row in rows)
+        return tuple(FolderStatus(**{**dict(row), "trouble": load_reason(row["trouble"])}) for row in rows)
 
     async def leave(self, tenant_id: TenantId, folder_id: int, *, with_channels: bool) -> int:
         """Stops following a folder; returns how many subscriptions were deleted.
@@ -155,7 +156,7 @@ class FollowedFolders:
                 rows = await connection.fetch("SELECT channel_id FROM folder_channels WHERE folder_id = $1", folder_id)
                 channel_ids = [row["channel_id"] for row in rows]
                 await connection.execute(HAND_OVER, tenant_id, folder_id, channel_ids)
-                gone = [ChannelId(row["channel_id"]) for row in await connection.fetch(LEAVE, tenant_id, folder_id, channel_ids)]
+                gone = sorted(ChannelId(row["channel_id"]) for row in await connection.fetch(LEAVE, tenant_id, folder_id, channel_ids))
                 await connection.executemany(SET_TIER, [(channel_id,) for channel_id in gone])
             await connection.execute("DELETE FROM followed_folders WHERE tenant_id = $1 AND folder_id = $2", tenant_id, folder_id)
         return len(gone)

@@ -7,6 +7,7 @@ from datetime import datetime
 from telegram_assistant.domain.accounts.budget import CONNECT, HISTORY
 from telegram_assistant.domain.channels.rhythm import DAY, LEVEL_MEMORY_SECONDS, Profile
 from telegram_assistant.domain.ids import AccountId, ChannelId
+from telegram_assistant.reasons import Reason, dump_reason
 from telegram_assistant.stores.postgres.channels.assignment_sql import ASK_FOR_ACCESS, FORGET_PREVIEWS, GIVE_ACCOUNTS, MOVE_BACKFILLS, MOVE_MEDIA
 from telegram_assistant.stores.postgres.channels.channels import SET_TIER
 from telegram_assistant.stores.postgres.database import SystemTransactions
@@ -62,8 +63,9 @@ WHERE c.is_active AND s.account_id IS NOT NULL
 GROUP BY account_id
 """
 
+NOT_READ = Reason("private_channel_not_read", "none of your accounts has read this private channel for 7 days")
 SUSPEND = """
-UPDATE subscriptions s SET active = false, suspended_reason = 'none of your accounts has read this private channel for 7 days'
+UPDATE subscriptions s SET active = false, suspended_reason = $1
 FROM channels c
 WHERE c.channel_id = s.channel_id AND c.is_private AND s.active AND s.created_at < now() - interval '7 days' AND NOT EXISTS (
     SELECT 1 FROM account_channels r JOIN telegram_accounts a USING (account_id)
@@ -224,7 +226,7 @@ class Planning:
     async def suspend_unread(self) -> list[ChannelId]:
         """Suspends subscriptions to private channels that none of the tenant's own accounts reads any more."""
         async with self._transactions.begin() as connection:
-            channel_ids = [ChannelId(row["channel_id"]) for row in await connection.fetch(SUSPEND)]
+            channel_ids = sorted(ChannelId(row["channel_id"]) for row in await connection.fetch(SUSPEND, dump_reason(NOT_READ)))
             await connection.executemany(SET_TIER, [(channel_id,) for channel_id in channel_ids])
         return channel_ids
 

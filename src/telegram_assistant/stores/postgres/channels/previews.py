@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.errors import Flooded, LeaseLost
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.schedule import CLAIM_SECONDS, DUE_COLUMNS, DueChannel, due_channel
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
@@ -88,7 +89,10 @@ class Previews:
         if seconds is None:
             raise LeaseLost("another process reads the previews now")
         if seconds > PATIENCE_SECONDS:
-            raise Flooded(f"previews are left alone for {seconds:.0f} s, as the site asked", retry_after_seconds=seconds)
+            raise Flooded(
+                Reason("previews_left_alone", "previews are left alone for {seconds:.0f} s, as the site asked", seconds=seconds),
+                retry_after_seconds=seconds,
+            )
         return max(0.0, float(seconds))
 
     async def rest(self, seconds: float) -> None:

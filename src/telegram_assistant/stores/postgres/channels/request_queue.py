@@ -12,6 +12,7 @@ from uuid import UUID
 
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import AccountId, ChannelId, TenantId
+from telegram_assistant.reasons import Reason, dump_reason
 from telegram_assistant.stores.postgres.channels.channel_requests import subscription_of
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.database import SystemTransactions
@@ -111,16 +112,17 @@ class RequestQueue:
         subscription = subscription_of(json.loads(row["options"]))
         return ClaimedRequest(row["request_id"], row["tenant_id"], RequestKind(row["kind"]), row["reference"], subscription, row["progress"])
 
-    async def answer(self, request_id: UUID, state: RequestState, outcome: str, *, channel_id: ChannelId | None = None) -> None:
-        """Closes a request as done or failed; `outcome` is a sentence: what was found, or why not."""
-        await self._update(request_id, "state = $2, outcome = $3, channel_id = $4, answered_at = now()", state.value, outcome, channel_id)
+    async def answer(self, request_id: UUID, state: RequestState, outcome: Reason, *, channel_id: ChannelId | None = None) -> None:
+        """Closes a request as done or failed; `outcome` says what was found, or why not."""
+        change = "state = $2, outcome = $3, channel_id = $4, answered_at = now()"
+        await self._update(request_id, change, state.value, dump_reason(outcome), channel_id)
 
     async def give_back(self, request_id: UUID) -> None:
         """Returns a request that cannot be served now: it keeps its position, and its tenant keeps the turn."""
         await self._update(request_id, "next_try_at = now(), taken_at = NULL")
 
-    async def postpone(self, request_id: UUID, why: str, *, pause: timedelta) -> None:
-        await self._update(request_id, "next_try_at = now() + $3, outcome = $2", why, pause)
+    async def postpone(self, request_id: UUID, why: Reason, *, pause: timedelta) -> None:
+        await self._update(request_id, "next_try_at = now() + $3, outcome = $2", dump_reason(why), pause)
 
     async def keep_progress(self, request_id: UUID, progress: str) -> None:
         """Stores how far a long list has been read."""

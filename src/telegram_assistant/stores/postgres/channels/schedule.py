@@ -15,6 +15,7 @@ from telegram_assistant.domain.channels.parsing import Mode, pause_after
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.channels.rhythm import SHORTEST_SECONDS, Rhythm
 from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId
+from telegram_assistant.reasons import Reason, dump_reason, load_reason
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 CLAIM_SECONDS = 120.0
@@ -78,7 +79,7 @@ class Parked:
 
     channel_id: ChannelId
     title: str
-    reason: str
+    reason: Reason
     until: datetime
     failures: int
 
@@ -165,11 +166,11 @@ class Schedule:
             if released:
                 await connection.execute("UPDATE channels SET parked_reason = NULL, parked_until = NULL WHERE channel_id = ANY($1)", released)
 
-    async def fail(self, channel_id: ChannelId, lease_epoch: int, *, failures_before: int, why: str, now: datetime) -> datetime:
+    async def fail(self, channel_id: ChannelId, lease_epoch: int, *, failures_before: int, why: Reason, now: datetime) -> datetime:
         """Records a failed run; returns when the channel is tried again. Five failures in a row park the channel, with the reason."""
         pause, parked = pause_after(failures_before + 1)
         async with self._transactions.begin() as connection:
-            await connection.execute(FAIL, channel_id, lease_epoch, now + pause, why if parked else None)
+            await connection.execute(FAIL, channel_id, lease_epoch, now + pause, dump_reason(why) if parked else None)
         return now + pause
 
     async def put_back(self, lease_epoch: int, channel_ids: Sequence[ChannelId], *, at: datetime) -> None:
@@ -206,14 +207,14 @@ class Schedule:
                 lease_epoch,
             )
 
-    async def lose_access(self, account_id: AccountId, channel_id: ChannelId, reason: str) -> None:
+    async def lose_access(self, account_id: AccountId, channel_id: ChannelId, reason: Reason) -> None:
         """Records that this account can no longer open the channel; the next tick looks for another account."""
         async with self._transactions.begin() as connection:
             await connection.execute(
                 "UPDATE account_channels SET lost_at = now(), lost_reason = $3 WHERE account_id = $1 AND channel_id = $2",
                 account_id,
                 channel_id,
-                reason,
+                dump_reason(reason),
             )
 
     async def ask(self, channel_id: ChannelId, *, mode: Mode | None, first: bool) -> bool:
@@ -242,7 +243,7 @@ class Schedule:
                 FROM channels c JOIN poll_schedule s USING (channel_id) WHERE c.parked_until IS NOT NULL ORDER BY c.parked_until
                 """
             )
-        return tuple(Parked(**dict(row)) for row in rows)
+        return tuple(parked_channel(row) for row in rows)
 
     async def plan_of(self, account_id: AccountId) -> Plan | None:
         async with self._transactions.begin() as connection:
@@ -278,3 +279,7 @@ def rhythm_of(row: asyncpg.Record) -> Rhythm | None:
     if since is None or level_at is None or burst_at is None:
         return None
     return Rhythm(since=since.timestamp(), level=level, level_at=level_at.timestamp(), burst=burst, burst_at=burst_at.timestamp())
+
+
+def parked_channel(row: asyncpg.Record) -> Parked:
+    return Parked(**{**dict(row), "reason": load_reason(row["reason"] or "")})

@@ -11,6 +11,7 @@ from datetime import timedelta
 from telegram_assistant.domain.ids import AccountId, ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.media.files import MAX_ATTEMPTS, MediaFile, MediaSubscriber, SkipReason, Terms
 from telegram_assistant.errors import Busy
+from telegram_assistant.reasons import Reason, dump_reason
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.media.post_files import to_columns, write_settled_notices
 from telegram_assistant.telemetry.metrics import MEDIA_FILES
@@ -199,7 +200,7 @@ class MediaQueue:
         """Reserves the object before its bytes are written, so that the cleanup keeps them. Raises Busy while they are being removed."""
         async with self._transactions.begin() as connection:
             if await connection.fetchval(RESERVE, sha256, size_bytes, mime) is None:
-                raise Busy("the same bytes are just being removed", retry_after_seconds=30)
+                raise Busy(Reason("file_being_removed", "the same bytes are just being removed"), retry_after_seconds=30)
 
     async def stored(self, job: MediaJob, sha256: bytes, size_bytes: int) -> None:
         """Marks the file as stored, for this post and for every other post that waits for it."""
@@ -208,22 +209,22 @@ class MediaQueue:
             await write_settled_notices(connection, rows)
         MEDIA_FILES.labels("stored").inc(len(rows))
 
-    async def fail(self, job: MediaJob, why: str) -> bool:
+    async def fail(self, job: MediaJob, why: Reason) -> bool:
         """Uses up an attempt. Returns True if it was the last one and the file is given up."""
         if job.attempts + 1 < MAX_ATTEMPTS:
             pause = timedelta(minutes=1) * 5**job.attempts
-            await self._update([job], "attempts = attempts + 1, error = $4, next_try_at = now() + $5", why, pause)
+            await self._update([job], "attempts = attempts + 1, error = $4, next_try_at = now() + $5", dump_reason(why), pause)
             MEDIA_FILES.labels("failed").inc()
             return False
         async with self._transactions.begin() as connection:
-            rows = await connection.fetch(GIVE_UP, job.channel_id, job.message_id, job.ordinal, job.media_id, why)
+            rows = await connection.fetch(GIVE_UP, job.channel_id, job.message_id, job.ordinal, job.media_id, dump_reason(why))
             await write_settled_notices(connection, rows)
         MEDIA_FILES.labels("given_up").inc(len(rows))
         return True
 
-    async def postpone(self, jobs: Sequence[MediaJob], why: str, *, seconds: float) -> None:
+    async def postpone(self, jobs: Sequence[MediaJob], why: Reason, *, seconds: float) -> None:
         """Delays jobs without using up an attempt."""
-        await self._update(jobs, "error = $4, next_try_at = now() + make_interval(secs => $5)", why, seconds)
+        await self._update(jobs, "error = $4, next_try_at = now() + make_interval(secs => $5)", dump_reason(why), seconds)
 
     async def _update(self, jobs: Iterable[MediaJob], change: str, *values: object) -> None:
         keys = to_columns([(job.channel_id, job.message_id, job.ordinal) for job in jobs], 3)

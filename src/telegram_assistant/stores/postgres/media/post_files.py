@@ -25,6 +25,19 @@ class PostFile:
     sha256: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowableFile:
+    """A file of a post, with what is needed to show it to people. The sender chose `file_name`."""
+
+    state: MediaState
+    reason: str | None
+    """Why it is not stored."""
+    sha256: bytes | None
+    file_name: str | None
+    is_private: bool
+    """Whether its channel is private."""
+
+
 # Those of the given posts whose files are all settled. A post given without a lane has the lane of its outbox row.
 SETTLED_POSTS = """
 SELECT p.channel_id, p.message_id, p.revision, max(m.settled_at) AS settled_at,
@@ -81,3 +94,18 @@ class PostMedia:
         return tuple(
             PostFile(PostId(row["channel_id"], row["message_id"]), MediaKind(row["kind"]), MediaState(row["state"]), row["sha256"]) for row in rows
         )
+
+    async def showable(self, post_id: PostId, ordinal: int) -> ShowableFile | None:
+        """One file of a post; None if it does not exist for the tenant."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                """
+                SELECT m.state, m.reason, m.sha256, m.file_name, c.is_private
+                FROM post_media m JOIN channels c ON c.channel_id = m.channel_id
+                WHERE m.channel_id = $1 AND m.message_id = $2 AND m.ordinal = $3
+                """,
+                post_id.channel_id,
+                post_id.message_id,
+                ordinal,
+            )
+        return ShowableFile(**{**dict(row), "state": MediaState(row["state"])}) if row else None

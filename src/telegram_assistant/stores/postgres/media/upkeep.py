@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import asyncpg
+
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.media.files import MediaFile, MediaKind, MediaRules, MediaState, SkipReason
+from telegram_assistant.reasons import Reason, load_reason
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.media.files import READER
 
@@ -42,7 +45,7 @@ class Trouble:
     post_id: PostId
     state: MediaState
     attempts: int
-    why: str
+    why: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +192,12 @@ class MediaUpkeep:
             objects[0],
             objects[1],
             tuple(Usage(**dict(row)) for row in usage),
-            tuple(Trouble(PostId(row["channel_id"], row["message_id"]), MediaState(row["state"]), row["attempts"], row["why"]) for row in troubles),
+            tuple(_trouble(row) for row in troubles),
         )
+
+
+def _trouble(row: asyncpg.Record) -> Trouble:
+    return Trouble(PostId(row["channel_id"], row["message_id"]), MediaState(row["state"]), row["attempts"], load_reason(row["why"]))
 
 
 def _skipped(row: dict[str, Any]) -> SkippedFile:

@@ -9,9 +9,10 @@ from typing import Any
 import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
-from telegram_assistant.domain.media.files import MediaKind, MediaState
+from telegram_assistant.domain.media.files import MediaKind, MediaState, SkipReason
 from telegram_assistant.domain.posts.differences import Difference
 from telegram_assistant.domain.posts.post import Json
+from telegram_assistant.reasons import Reason, load_reason
 from telegram_assistant.stores.postgres.database import TenantTransactions
 from telegram_assistant.stores.postgres.posts.rows import OWN_POST_COLUMNS, StoredPost, stored_post
 
@@ -57,7 +58,9 @@ class PostMediaDetails:
     height: int | None
     duration_seconds: float | None
     state: MediaState
-    reason: str | None
+    skipped: SkipReason | None
+    why: Reason | None
+    """Why it is not stored here."""
     sha256: str | None
 
 
@@ -91,13 +94,16 @@ class PostDetail:
     earlier_versions: int
 
 
+MEDIA_ROW = "ROW(ordinal, kind, mime, size_bytes, file_name, width, height, duration_seconds, state, reason, encode(sha256, 'hex'))"
+"""The columns of `post_media` that `media_details` reads."""
+
 # Every subquery names the post by its whole key, so each costs one index probe. Row-level security decides which rows exist.
 DETAIL = f"""
 SELECT p.*, c.title, c.username,
        ARRAY(SELECT ROW(seen_at, views, forwards, replies, reactions) FROM (
            SELECT * FROM post_counts WHERE channel_id = $1 AND message_id = $2 ORDER BY seen_at DESC LIMIT {MAX_COUNTS}) n
            ORDER BY seen_at) AS counts,
-       ARRAY(SELECT ROW(ordinal, kind, mime, size_bytes, file_name, width, height, duration_seconds, state, reason, encode(sha256, 'hex'))
+       ARRAY(SELECT {MEDIA_ROW}
              FROM post_media WHERE channel_id = $1 AND message_id = $2 ORDER BY ordinal) AS media,
        ARRAY(SELECT url FROM post_links WHERE channel_id = $1 AND message_id = $2 ORDER BY url) AS links,
        (SELECT data FROM post_enrichment WHERE channel_id = $1 AND message_id = $2 AND kind = 'crawl' AND tier = 'local') AS crawled,
@@ -152,7 +158,7 @@ def _detail(row: asyncpg.Record) -> PostDetail:
         title=row["title"],
         username=row["username"],
         counts=tuple(_counts(one) for one in row["counts"]),
-        media=tuple(_media(one) for one in row["media"]),
+        media=tuple(media_details(one) for one in row["media"]),
         links=tuple(row["links"]),
         crawled=json.loads(row["crawled"]) if row["crawled"] else {},
         album=tuple(row["album"]),
@@ -169,7 +175,11 @@ def _counts(row: tuple[Any, ...]) -> CountsSeen:
     return CountsSeen(seen_at, views, forwards, replies, json.loads(reactions) if reactions else {})
 
 
-def _media(row: tuple[Any, ...]) -> PostMediaDetails:
+def media_details(row: tuple[Any, ...]) -> PostMediaDetails:
     ordinal, kind, *about, state, reason, sha256 = row
     mime, size_bytes, file_name, width, height, duration_seconds = about
-    return PostMediaDetails(ordinal, MediaKind(kind), mime, size_bytes, file_name, width, height, duration_seconds, MediaState(state), reason, sha256)
+    skipped = SkipReason(reason) if state == MediaState.SKIPPED and reason else None
+    why = skipped.words if skipped else load_reason(reason)
+    return PostMediaDetails(
+        ordinal, MediaKind(kind), mime, size_bytes, file_name, width, height, duration_seconds, MediaState(state), skipped, why, sha256
+    )

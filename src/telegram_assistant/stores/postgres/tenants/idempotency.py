@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from telegram_assistant.errors import Conflicting
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.database import SystemTransactions, TenantTransactions
 
 TAKE = """
@@ -45,11 +46,11 @@ class Idempotency:
                 return None
             row = await connection.fetchrow("SELECT request, status, answer FROM idempotency_keys WHERE key = $1", key)
         if row is None:  # released a moment ago
-            raise RequestInProgress("the same request is still in progress; try again in a moment")
+            raise RequestInProgress(Reason("request_in_progress", "the same request is still in progress; try again in a moment"))
         if row["request"] != request:
-            raise Conflicting("this Idempotency-Key was used for another request; use a new one for each change")
+            raise Conflicting(Reason("idempotency_key_used", "this Idempotency-Key was used for another request; use a new one for each change"))
         if row["status"] is None:
-            raise RequestInProgress("the same request is still in progress; try again in a moment")
+            raise RequestInProgress(Reason("request_in_progress", "the same request is still in progress; try again in a moment"))
         return StoredResponse(row["status"], row["answer"])
 
     async def keep(self, key: str, answer: StoredResponse) -> None:

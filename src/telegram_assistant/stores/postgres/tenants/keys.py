@@ -10,6 +10,7 @@ import asyncpg
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.domain.tenants.access import SHOWN_LETTERS, Caller, KeyScope, MemberRole, effective_scopes, hash_of
 from telegram_assistant.errors import Forbidden
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.database import ApiTransactions, TenantTransactions
 
 
@@ -76,7 +77,14 @@ class KeyDirectory:
         if row is None:
             return None
         if row["is_suspended"]:
-            raise Forbidden(f"the tenant {row['tenant_name']} has been suspended by the operator: {row['suspended_reason']}")
+            raise Forbidden(
+                Reason(
+                    "tenant_suspended",
+                    "the tenant {tenant} has been suspended by the operator: {why}",
+                    tenant=row["tenant_name"],
+                    why=row["suspended_reason"],
+                )
+            )
         role = MemberRole(row["role"]) if row["role"] else None
         return Caller(
             tenant_id=TenantId(row["tenant_id"]),

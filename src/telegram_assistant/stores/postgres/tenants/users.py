@@ -1,9 +1,10 @@
 """People and their roles in tenants."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from telegram_assistant.domain.ids import TenantId, UserId
-from telegram_assistant.domain.tenants.access import MemberRole
+from telegram_assistant.domain.tenants.access import MemberRole, hash_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
@@ -40,3 +41,13 @@ class Users:
             )
         assert row is not None  # inserted or updated just above
         return Member(UserId(user_id), name, MemberRole(row["role"]))
+
+    async def make_login_link(self, user_id: UserId, token: str, *, created_by: str, lasts: timedelta) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                "INSERT INTO one_time_links (hash, kind, user_id, created_by, expires_at) VALUES ($1, 'login', $2, $3, now() + $4::interval)",
+                hash_of(token),
+                user_id,
+                created_by,
+                lasts,
+            )

@@ -12,6 +12,7 @@ from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.posts.links import canonical_url
 from telegram_assistant.domain.posts.post import Json
 from telegram_assistant.domain.understanding.pages import LinkedPage, PageStatus, kept_for
+from telegram_assistant.reasons import dump_reason, load_reason
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 KIND, TIER = "crawl", "local"
@@ -55,7 +56,7 @@ class LinkedPages:
             page.url,
             page.canonical_url,
             page.status.value,
-            page.why,
+            dump_reason(page.why) or "",
             page.title,
             page.author,
             page.published_at,
@@ -119,7 +120,7 @@ def _page(row: asyncpg.Record) -> LinkedPage:
         text=row["text"],
         image_url=row["image_url"],
         canonical_url=row["canonical_url"],
-        why=row["why"],
+        why=load_reason(row["why"] or None),
         by_browser=row["by_browser"],
     )
 

@@ -1,0 +1,66 @@
+"""`tga people`: who may log in to the pages."""
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from telegram_assistant.api.endpoints.members import list_members
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import ACTOR, record_change
+from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson
+from telegram_assistant.domain.tenants.access import MemberRole
+from telegram_assistant.features.people import LOGIN_LINK_LASTS, check_name, make_login_link
+from telegram_assistant.stores.postgres.people.members import ListedMember
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="People who log in to the pages.")
+
+TenantName = Annotated[str, typer.Option("--tenant", help="Tenant of the people.")]
+PersonName = Annotated[str, typer.Argument(help="Name of the person.")]
+
+
+@app.command(name="list")
+def show_list(tenant: TenantName = "default", as_json: AsJson = False) -> None:
+    """List the people of a tenant and their roles."""
+    if as_json:
+        print_endpoint(list_members, tenant=tenant)
+        return
+
+    async def look(assembled: App) -> tuple[ListedMember, ...]:
+        known = await tenant_named(assembled, tenant)
+        return await assembled.tenant(known.tenant_id).members.all()
+
+    members = with_app(look)
+    if not members:
+        console.print("Nobody is a member yet. Start with: tga people link NAME")
+        return
+    table = Table("name", "role", "joined", "last seen", box=None)
+    for one in members:
+        table.add_row(escape(one.name), one.role.value, f"{one.joined_at:%Y-%m-%d}", f"{one.seen_at:%Y-%m-%d %H:%M}" if one.seen_at else "never")
+    console.print(table)
+
+
+@app.command()
+def link(
+    name: PersonName,
+    tenant: TenantName = "default",
+    role: Annotated[MemberRole | None, typer.Option(help="Role from now on. Without it a member keeps theirs; the first person is owner.")] = None,
+) -> None:
+    """Print a link that lets a person in once. Adds them to the tenant if they are new; helps who has forgotten a password."""
+
+    async def make(assembled: App) -> str:
+        known = await tenant_named(assembled, tenant)
+        member = await assembled.system.users.join(known.tenant_id, check_name(name), role=role)
+        token = await make_login_link(member.user_id, users=assembled.system.users, created_by=ACTOR)
+        await record_change(assembled, known.tenant_id, "make_login_link", "/people", name=member.name, role=member.role.value)
+        http = assembled.settings.http
+        base = assembled.settings.web.base_url or f"http://{http.host}:{http.api_port}"
+        return f"{base}/link/{token}"
+
+    address = with_app(make)
+    console.print(f"It works once, within {LOGIN_LINK_LASTS.total_seconds() / 3600:.0f} h:")
+    typer.echo(address)

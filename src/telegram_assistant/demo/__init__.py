@@ -1,0 +1,1 @@
+"""`tga demo`: the whole program on this machine, without a Telegram account: servers, the simulator, a filled tenant."""

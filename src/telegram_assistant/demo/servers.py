@@ -1,0 +1,245 @@
+"""PostgreSQL and Redis of the demo: a database of its own on given servers, or servers of its own in its folder."""
+
+import asyncio
+import os
+import pwd
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from pydantic import SecretStr
+
+from telegram_assistant.demo.folder import DemoFolder, save_state
+from telegram_assistant.demo.processes import ChildProcesses, Program, SystemUser
+from telegram_assistant.errors import CannotStart, SettingsError
+from telegram_assistant.reasons import Reason
+from telegram_assistant.reasons import quote as quote_words
+from telegram_assistant.settings import DatabaseSettings, PostgresUrl, RedisSettings, read_group
+from telegram_assistant.stores.postgres.own_database import accepts_connections, create_database, drop_database
+from telegram_assistant.stores.redis.own_database import answers, claim_database, clear_database
+
+LOOPBACK = "127.0.0.1"
+WAIT_SECONDS = 60.0
+LOOK_SECONDS = 0.05
+POSTGRES_OPTIONS = {
+    "listen_addresses": LOOPBACK,
+    "unix_socket_directories": "",
+    "synchronous_commit": "off",  # everything can be read again from the simulator
+    "jit": "off",
+}
+INSTALL = Reason(
+    "install_demo_servers",
+    "Install PostgreSQL 15 or newer and Redis 7 or newer (on Debian and Ubuntu: apt-get install postgresql redis-server)",
+)
+GIVEN = Reason("give_demo_servers", "Set DATABASE_URL and REDIS_URL to servers on which the demo may create a database")
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingServers:
+    """Servers that run already: a PostgreSQL login that may create databases and roles, and Redis."""
+
+    admin_url: PostgresUrl
+    redis: RedisSettings
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPrograms:
+    """Programs of the servers that the demo starts itself."""
+
+    postgres_folder: Path
+    redis: str
+    postgres_user: SystemUser | None
+
+
+type DemoServers = ExistingServers | OwnPrograms
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """How the program reaches the demo's database and its part of Redis."""
+
+    database: DatabaseSettings
+    redis: RedisSettings
+
+
+def choose_servers(environ: Mapping[str, str]) -> DemoServers:
+    """The servers that the environment names, else the programs of its own. Raises CannotStart if there are neither."""
+    database, redis = environ.get("DATABASE_URL"), environ.get("REDIS_URL")
+    if database and redis:
+        return _existing(environ)
+    if database or redis:
+        raise CannotStart(
+            Reason("one_server_given", "only one of DATABASE_URL and REDIS_URL is set"),
+            remedy=Reason("give_both_servers", "Set both, or none to let the demo start its own servers"),
+        )
+    if sys.platform != "linux":
+        raise CannotStart(Reason("demo_on_linux_only", "the demo starts servers of its own on Linux only"), remedy=GIVEN)
+    postgres, own_redis = _find_postgres(), shutil.which("redis-server") or shutil.which("valkey-server")
+    if postgres is None or own_redis is None:
+        missing = ", ".join(name for name, found in (("PostgreSQL", postgres), ("Redis", own_redis)) if found is None)
+        raise CannotStart(
+            Reason("demo_servers_missing", "the demo does not find {missing}", missing=missing),
+            remedy=Reason("install_or_give", "{install}. Or: {give}", install=INSTALL, give=GIVEN),
+        )
+    return OwnPrograms(postgres, own_redis, _postgres_user())
+
+
+def _existing(environ: Mapping[str, str]) -> ExistingServers:
+    try:
+        database, redis = read_group(DatabaseSettings, environ), read_group(RedisSettings, environ)
+    except SettingsError as error:
+        raise CannotStart(quote_words("; ".join(error.problems)), remedy=Reason("correct_environment", "Correct it in the environment")) from error
+    return ExistingServers(database.admin_url or database.url, redis)
+
+
+async def open_servers(servers: DemoServers, folder: DemoFolder, children: ChildProcesses) -> ServerSettings:
+    """Starts or connects PostgreSQL and Redis, and creates the demo's database."""
+    if isinstance(servers, ExistingServers):
+        admin_url, redis = servers.admin_url, await claim_database(servers.redis, folder.state.demo_id)
+    else:
+        admin_url, redis = await asyncio.gather(_start_postgres(servers, folder, children), _start_redis(servers, folder, children))
+    await create_database(admin_url, folder.state.database)
+    return ServerSettings(_database(admin_url, folder), redis)
+
+
+async def forget_existing(servers: ExistingServers, folder: DemoFolder) -> None:
+    """Deletes the demo's database, its login and its keys in Redis. Everything else on the servers stays."""
+    await drop_database(servers.admin_url, folder.state.database, logins=(folder.state.api_login, folder.state.system_login))
+    await clear_database(servers.redis, folder.state.demo_id)
+
+
+async def _start_postgres(programs: OwnPrograms, folder: DemoFolder, children: ChildProcesses) -> PostgresUrl:
+    place, password, port = _postgres_place(programs, folder), folder.state.password, free_port()
+    if not (place / "data").exists():
+        await _init_postgres(programs, place, password, children)
+    options = [f"-c{name}={value}" for name, value in POSTGRES_OPTIONS.items()]
+    command = [str(programs.postgres_folder / "postgres"), "-D", str(place / "data"), "-p", str(port), *options]
+    await children.start(Program("postgres", command, signal.SIGINT, programs.postgres_user, place))
+    url = SecretStr(f"postgresql://postgres:{quote(password)}@{LOOPBACK}:{port}/postgres")
+    await _until(lambda: accepts_connections(url), "postgres", children)
+    return url
+
+
+async def _init_postgres(programs: OwnPrograms, place: Path, password: str, children: ChildProcesses) -> None:
+    """Creates the data folder under another name first, so that an interrupted start leaves none that is half finished."""
+    unfinished, password_file = place / "data.new", place / "password"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    password_file.write_text(password, encoding="ascii")
+    password_file.chmod(0o600)
+    if programs.postgres_user:
+        os.chown(password_file, programs.postgres_user.user_id, programs.postgres_user.group_id)
+    command = [
+        str(programs.postgres_folder / "initdb"),
+        "-D",
+        str(unfinished),
+        "-U",
+        "postgres",
+        "-A",
+        "scram-sha-256",
+        "--pwfile",
+        str(password_file),
+    ]
+    options = ["-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"]
+    await children.run_to_end(Program("postgres", [*command, *options], user=programs.postgres_user, folder=place))
+    password_file.unlink()
+    unfinished.rename(place / "data")
+
+
+def _postgres_place(programs: OwnPrograms, folder: DemoFolder) -> Path:
+    """PostgreSQL refuses to run as root. Where its own user cannot reach the demo's folder, its data are in one beside it."""
+    place, user = folder.state.postgres_folder, programs.postgres_user
+    if user is not None and not place.exists() and not _is_reachable(folder.path):
+        place = Path(tempfile.mkdtemp(prefix="telegram-assistant-demo-", dir="/var/tmp"))
+        save_state(folder.path, folder.state.model_copy(update={"postgres_folder": place}))
+    place.mkdir(exist_ok=True, mode=0o700)
+    if user is not None:
+        os.chown(place, user.user_id, user.group_id)
+    return place
+
+
+def _is_reachable(path: Path) -> bool:
+    """Whether every user may enter the folder."""
+    return all(one.stat().st_mode & 0o001 for one in (path, *path.parents))
+
+
+async def _start_redis(programs: OwnPrograms, folder: DemoFolder, children: ChildProcesses) -> RedisSettings:
+    place, port, password = folder.path / "redis", free_port(), folder.state.password
+    place.mkdir(exist_ok=True, mode=0o700)
+    lines = (
+        f"port {port}",
+        f"bind {LOOPBACK}",
+        f"requirepass {password}",
+        f'dir "{place}"',
+        "appendonly yes",
+        'save ""',
+        "maxmemory 512mb",
+        "maxmemory-policy noeviction",
+    )
+    (place / "redis.conf").write_text("\n".join(lines), encoding="utf-8")
+    await children.start(Program("redis", [programs.redis, str(place / "redis.conf")], folder=place))
+    settings = RedisSettings(url=SecretStr(f"redis://:{quote(password)}@{LOOPBACK}:{port}/0"))
+    await _until(lambda: answers(settings), "redis", children)
+    return settings
+
+
+async def _until(ready: Callable[[], Awaitable[bool]], name: str, children: ChildProcesses) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not await ready():
+        children.check(name)
+        if time.monotonic() > deadline:
+            raise CannotStart(
+                children.describe(name, Reason("process_did_not_answer", "did not answer within {seconds:.0f} s", seconds=WAIT_SECONDS)),
+                remedy=children.remedy(name),
+            )
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _database(admin_url: PostgresUrl, folder: DemoFolder) -> DatabaseSettings:
+    """The demo's database with its logins, which `migrate` creates: one for requests, one for everything else."""
+    state = folder.state
+    parts = urlsplit(admin_url.get_secret_value())._replace(path=f"/{state.database}")
+    server = parts.netloc.rpartition("@")[2]
+
+    def url_of(login: str) -> PostgresUrl:
+        return SecretStr(urlunsplit(parts._replace(netloc=f"{login}:{quote(state.password)}@{server}")))
+
+    return DatabaseSettings(url=url_of(state.api_login), system_url=url_of(state.system_login), admin_url=SecretStr(urlunsplit(parts)))
+
+
+def _find_postgres() -> Path | None:
+    """The folder with the programs of the newest PostgreSQL that is installed."""
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[4]))
+    on_path = shutil.which("initdb")
+    found = versions[-1] if versions else Path(on_path) if on_path else None
+    return found.parent if found else None
+
+
+def _postgres_user() -> SystemUser | None:
+    if os.geteuid() != 0:
+        return None
+    try:
+        known = pwd.getpwnam("postgres")
+    except KeyError as error:
+        raise CannotStart(
+            Reason("postgres_as_root", "PostgreSQL does not run as root, and there is no user postgres"),
+            remedy=Reason("start_as_user", "Start the demo as an ordinary user"),
+        ) from error
+    return SystemUser(known.pw_name, known.pw_uid, known.pw_gid)
+
+
+def free_port(*wanted: int) -> int:
+    """The first of the wanted ports that is free, or any."""
+    for port in (*wanted, 0):
+        try:
+            with socket.create_server((LOOPBACK, port)) as listener:
+                return int(listener.getsockname()[1])
+        except OSError:
+            continue
+    raise CannotStart(Reason("no_port_free", "no port is free"), remedy=Reason("end_other_programs", "End other programs"))

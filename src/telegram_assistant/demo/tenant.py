@@ -1,0 +1,167 @@
+"""The tenant of the demo: accounts at the simulator, the folders that it follows, a key, and the way in."""
+
+import asyncio
+import http.client
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from telegram_assistant.assembly import App
+from telegram_assistant.demo.servers import LOOPBACK
+from telegram_assistant.demo.simulator import SimulatedTelegram
+from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.channels.channel_requests import RequestKind
+from telegram_assistant.domain.tenants.access import SCOPES_OF, KeyScope, MemberRole
+from telegram_assistant.features.channels.folders import follow_folder
+from telegram_assistant.features.keys import KeyMaker, list_keys, make_key, revoke_key
+from telegram_assistant.features.people import make_login_link
+from telegram_assistant.ingest.accounts import FIRST_TENANT, add_account
+from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.tenants.tenants import Tenant
+from telegram_assistant.stores.redis.rate_limits import RateLimits
+from telegram_assistant.telegram.vault import vault_of
+
+HISTORY_DAYS = 14
+KEY_NAME = "tga demo"
+OWNER_NAME = "demo"
+LOOK_SECONDS = 0.3
+ANSWER_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class DemoAccount:
+    """An account at the simulator with one folder. Three of them read three times as fast as one."""
+
+    phone: str
+    folder: str
+    channels: Sequence[str]
+    """Names; a private channel has none, and is named by its title."""
+
+
+ACCOUNTS = (
+    DemoAccount(
+        "79990000001",
+        "Новости",
+        (
+            *("severny_vestnik", "srochno_24", "worldwire_now", "digest_ot_vsego", "slukhi_gorod", "severograd_live", "gorod_s_oknom"),
+            *("halbrook_daily", "northwick_post", "dps_ryadom", "mchs_po_delu"),
+        ),
+    ),
+    DemoAccount(
+        "79990000002",
+        "Tech & Science",
+        (
+            *("tech_almanac", "kod_i_kofe", "whisper_mill", "nauka_po_sredam", "nightly_science", "bezopasnik", "startup_kitchen"),
+            *("patch_notes_daily", "planeta_ryadom", "birzha_utro"),
+        ),
+    ),
+    DemoAccount(
+        "79990000003",
+        "Наблюдение",
+        (
+            *("open_eyes_osint", "glaz_so_sputnika", "port_watch", "proverim_foto", "Закрытый круг наблюдателей", "market_tide"),
+            *("sport_express_line", "pitch_side", "kultura_bez_pafosa", "old_cinema_club"),
+        ),
+    ),
+)
+
+
+async def fill_tenant(telegram: SimulatedTelegram, app: App) -> str:
+    """Logs the accounts in, requests the channels, and returns a key for the API."""
+    await log_accounts_in(telegram, app)
+    await follow_folders(app)
+    return await new_key(app)
+
+
+async def log_accounts_in(telegram: SimulatedTelegram, app: App) -> None:
+    """Gives every account a login at the simulator, which forgets all logins, joined channels and folders when it ends."""
+    assert app.ingest is not None
+    tenant, accounts = await demo_tenant(app), app.ingest.accounts
+    ids = {name: int(one["channel_id"]) for one in await telegram.call("GET", "/channels") for name in (one["username"], one["title"])}
+    vault = vault_of(app.settings.telegram.encryption_key.get_secret_value())
+    known = [one.account_id for one in await accounts.all() if one.tenant == tenant.name]
+    for number, wanted in enumerate(ACCOUNTS):
+        session = await _login(telegram, wanted, ids)
+        if number >= len(known):
+            await add_account(session, tenant.tenant_id, accounts=accounts, vault=vault)
+            continue
+        sealed = vault.seal(session, account_id=known[number])
+        await accounts.save_session(known[number], key_id=sealed.key_id, session=sealed.content)
+        await accounts.set_state(known[number], AccountState.ACTIVE)
+
+
+async def _login(telegram: SimulatedTelegram, account: DemoAccount, ids: Mapping[str, int]) -> str:
+    joined = [ids[name] for name in account.channels]
+    await telegram.call("POST", "/accounts", phone=account.phone, joined=joined)
+    await telegram.call("POST", f"/accounts/{account.phone}/folders", title=account.folder, channels=joined)
+    return str((await telegram.call("POST", f"/accounts/{account.phone}/session"))["session"])
+
+
+async def follow_folders(app: App) -> None:
+    """Requests the folder of each account, once. The ingest role then follows its channels."""
+    tenant = await demo_tenant(app)
+    stores = app.tenant(tenant.tenant_id)
+    if await app.system.folders.of(tenant.tenant_id):
+        return
+    own = [one.account_id for one in await app.system.accounts.all() if one.tenant == tenant.name]
+    for account, account_id in zip(ACCOUNTS, own, strict=True):
+        await follow_folder(
+            account.folder,
+            tenant=tenant,
+            account_id=account_id,
+            subscription=Subscription(channel_id=NOT_KNOWN_YET, history_days=HISTORY_DAYS, wants_media=True),
+            accounts=app.system.accounts,
+            requests=stores.requests,
+        )
+
+
+async def new_key(app: App) -> str:
+    """A key for the API that replaces the one of the start before. Its secret is not stored."""
+    keys, now = (await _stores(app)).keys, datetime.now(UTC)
+    for one in (await list_keys(keys=keys, limit=1000)).keys:
+        if one.name == KEY_NAME and one.revoked_at is None:
+            await revoke_key(one.key_id, keys=keys, drop_cached_keys=RateLimits(app.redis).drop_cached_keys)
+    scopes = SCOPES_OF[MemberRole.OWNER] - {KeyScope.OPERATE}
+    return (await make_key(KEY_NAME, scopes, maker=KeyMaker(actor=KEY_NAME, scopes=scopes), keys=keys, now=now)).secret
+
+
+async def login_address(app: App) -> str:
+    """Where a browser begins: a link that lets it in once."""
+    owner = await app.system.users.join((await demo_tenant(app)).tenant_id, OWNER_NAME, role=MemberRole.OWNER)
+    token = await make_login_link(owner.user_id, users=app.system.users, created_by=OWNER_NAME)
+    return f"http://{LOOPBACK}:{app.settings.http.api_port}/link/{token}"
+
+
+async def wait_for_channels(app: App) -> None:
+    """Waits until the folders are followed."""
+    requests = (await _stores(app)).requests
+    while RequestKind.FOLDER in await requests.waiting():  # noqa: ASYNC110 -- the ingest role tells the database, not us
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def wait_for_posts(port: int, key: str) -> None:
+    """Waits until the API answers with a post, as it would answer anybody."""
+    while not await asyncio.to_thread(_has_posts, port, key):  # noqa: ASYNC110 -- asked from outside, like anybody
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _has_posts(port: int, key: str) -> bool:
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=ANSWER_SECONDS)
+    try:
+        connection.request("GET", "/api/v1/feed?limit=1", headers={"Authorization": f"Bearer {key}"})
+        response = connection.getresponse()
+        return response.status == http.client.OK and bool(json.loads(response.read())["items"])
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+async def demo_tenant(app: App) -> Tenant:
+    return await app.system.tenants.ensure(FIRST_TENANT, is_operator=True)
+
+
+async def _stores(app: App) -> TenantStores:
+    return app.tenant((await demo_tenant(app)).tenant_id)

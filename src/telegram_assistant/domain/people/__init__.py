@@ -1,0 +1,1 @@
+"""People who read: who they are, and what they have read."""

@@ -1,0 +1,56 @@
+"""What to type next in a search: operators, channels and tags that complete the last word."""
+
+from dataclasses import dataclass
+
+from telegram_assistant.domain.search.query import Has
+from telegram_assistant.domain.understanding.policy import PostSort
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+MAX_SUGGESTIONS = 8
+OPERATORS = ("from:", "tag:", "since:", "until:", "on:", "has:", "lang:", "kind:", "ads:yes")
+VALUES = {
+    "has": tuple(Has),
+    "lang": ("ru", "en"),
+    "kind": tuple(PostSort),
+    "since": ("today", "yesterday", "7d", "30d"),
+    "until": ("today", "yesterday"),
+    "on": ("today", "yesterday"),
+    "ads": ("yes",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A query that completes the typed one; `shown` is the part that it adds."""
+
+    query: str
+    shown: str
+
+
+async def suggest(typed: str, *, stores: TenantStores) -> tuple[Suggestion, ...]:
+    """Completes the last word. After a space, offers the operators."""
+    kept, _, last = typed.rpartition(" ")
+    before = f"{kept} " if kept else ""
+    endings = await _endings(last.casefold(), stores) if last else list(OPERATORS)
+    return tuple(Suggestion(before + one, one) for one in endings[:MAX_SUGGESTIONS])
+
+
+async def _endings(last: str, stores: TenantStores) -> list[str]:
+    name, colon, value = last.partition(":")
+    if not colon:
+        return [one for one in OPERATORS if one.startswith(last) and one != last]
+    if name == "from":
+        return await _channels(value.removeprefix("@"), stores)
+    if name == "tag":
+        return await _tags(value.removeprefix('"'), stores)
+    return [f"{name}:{one}" for one in VALUES.get(name, ()) if one.startswith(value)]
+
+
+async def _channels(value: str, stores: TenantStores) -> list[str]:
+    followed = await stores.followed.channels()
+    return [f"from:@{one.username}" for one in followed if one.username and value in one.username.casefold()]
+
+
+async def _tags(value: str, stores: TenantStores) -> list[str]:
+    known = [one.tag for one in await stores.tag_use.vocabulary() if one.tag.startswith(value) and not one.is_retired]
+    return [f'tag:"{one}"' if " " in one else f"tag:{one}" for one in known]

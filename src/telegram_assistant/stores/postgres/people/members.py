@@ -1,0 +1,68 @@
+"""The members of a tenant, and its invitations."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from telegram_assistant.domain.tenants.access import MemberRole, hash_of
+from telegram_assistant.stores.postgres.database import TenantTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class ListedMember:
+    """A member of the tenant."""
+
+    public_id: UUID
+    name: str
+    role: MemberRole
+    joined_at: datetime
+    seen_at: datetime | None
+    """When they were last seen anywhere in the installation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """An invitation that nobody has used yet."""
+
+    public_id: UUID
+    role: MemberRole
+    created_by: str
+    created_at: datetime
+    expires_at: datetime
+
+
+class Members:
+    """A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def all(self) -> tuple[ListedMember, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch("SELECT * FROM members_of_tenant()")
+        return tuple(ListedMember(row["public_id"], row["name"], MemberRole(row["role"]), row["created_at"], row["seen_at"]) for row in rows)
+
+    async def set_role(self, member: UUID, role: MemberRole) -> bool:
+        """Returns False if there is no such member, or the tenant would have no owner left."""
+        async with self._transactions.begin() as connection:
+            return bool(await connection.fetchval("SELECT set_member_role($1, $2)", member, role.value))
+
+    async def remove(self, member: UUID) -> bool:
+        """Returns False if there is no such member, or the tenant would have no owner left."""
+        async with self._transactions.begin() as connection:
+            return bool(await connection.fetchval("SELECT remove_member($1)", member))
+
+    async def invite(self, token: str, role: MemberRole, *, created_by: str, lasts: timedelta) -> UUID:
+        async with self._transactions.begin() as connection:
+            made: UUID = await connection.fetchval("SELECT make_invitation($1, $2, $3, $4)", hash_of(token), role.value, created_by, lasts)
+        return made
+
+    async def invitations(self) -> tuple[Invitation, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch("SELECT * FROM open_invitations()")
+        return tuple(Invitation(**{**dict(row), "role": MemberRole(row["role"])}) for row in rows)
+
+    async def withdraw(self, invitation: UUID) -> bool:
+        """Returns False if there is no such open invitation."""
+        async with self._transactions.begin() as connection:
+            return bool(await connection.fetchval("SELECT withdraw_invitation($1)", invitation))

@@ -1,0 +1,88 @@
+"""Counts requests against limits, with or without Redis."""
+
+import asyncio
+import ipaddress
+import time
+from collections.abc import Awaitable, Sequence
+
+from telegram_assistant.errors import Busy
+from telegram_assistant.stores.redis.rate_limits import Bucket, RateLimitDecision, RateLimits
+from telegram_assistant.telemetry.logging import get_logger
+
+log = get_logger()
+
+MAX_LOCAL_BUCKETS = 10_000
+REDIS_SECONDS = 0.5
+WITHOUT_REDIS_SECONDS = 5.0
+IPV6_NETWORK_BITS = 64
+
+
+class Limiter:
+    """Counts requests in Redis, for all processes. While Redis is unavailable it counts for this process alone, so no request waits for Redis."""
+
+    def __init__(self, limits: RateLimits) -> None:
+        self._limits = limits
+        self._full_at: dict[str, float] = {}
+        self._away_until = 0.0
+
+    async def take(self, *buckets: Bucket) -> RateLimitDecision:
+        """Takes one token from each bucket, or from none if one of them is empty."""
+        decision = await self._ask_redis(self._limits.take(buckets)) if self._is_redis_available() else None
+        return decision or self._take_locally(buckets)
+
+    async def changes(self) -> int | None:
+        """Returns how often keys have changed so far; None if Redis is unavailable."""
+        return await self._ask_redis(self._limits.changes()) if self._is_redis_available() else None
+
+    def _is_redis_available(self) -> bool:
+        return time.monotonic() >= self._away_until
+
+    async def _ask_redis[T](self, call: Awaitable[T]) -> T | None:
+        try:
+            async with asyncio.timeout(REDIS_SECONDS):
+                answer = await call
+        except (Busy, TimeoutError) as error:
+            if not self._away_until:
+                log.warning("rate_limits_without_redis", why=str(error) or "no answer in time")
+            self._away_until = time.monotonic() + WITHOUT_REDIS_SECONDS
+            return None
+        if self._away_until:
+            log.info("rate_limits_with_redis_again")
+            self._away_until = 0.0
+        return answer
+
+    def _take_locally(self, buckets: Sequence[Bucket]) -> RateLimitDecision:
+        now = time.monotonic()
+        self._forget_full(now)
+        decisions = [self._decide(bucket, now) for bucket in buckets]
+        refused = [one for one in decisions if not one.allowed]
+        if refused:
+            return max(refused, key=lambda one: one.seconds)
+        for one in decisions:
+            self._full_at[one.bucket.redis_key] = now + one.seconds
+        return min(decisions, key=lambda one: one.left)
+
+    def _decide(self, bucket: Bucket, now: float) -> RateLimitDecision:
+        each = 60 / bucket.per_minute
+        full = max(self._full_at.get(bucket.redis_key, 0.0), now) + each
+        over = full - now - bucket.burst * each
+        if over > 0:
+            return RateLimitDecision(allowed=False, bucket=bucket, left=0, seconds=over, changes=None)
+        return RateLimitDecision(allowed=True, bucket=bucket, left=int(-over / each), seconds=full - now, changes=None)
+
+    def _forget_full(self, now: float) -> None:
+        if len(self._full_at) >= MAX_LOCAL_BUCKETS:
+            self._full_at = {name: moment for name, moment in self._full_at.items() if moment > now}
+        if len(self._full_at) >= MAX_LOCAL_BUCKETS:
+            self._full_at.clear()
+
+
+def network_of(address: str | None) -> str:
+    """Groups IPv6 addresses by /64: a client with one such address controls all 2^64 of its network."""
+    try:
+        parsed = ipaddress.ip_address(address or "")
+    except ValueError:
+        return "unknown"
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    return str(parsed.ipv4_mapped or ipaddress.ip_network((parsed, IPV6_NETWORK_BITS), strict=False))

@@ -1,0 +1,26 @@
+"""Cursors of pages, as they stand in addresses."""
+
+from datetime import datetime
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.errors import Missing
+from telegram_assistant.stores.postgres.posts.feed import Cursor
+from telegram_assistant.web.views import NOTHING_HERE
+
+
+def write_cursor(cursor: Cursor) -> str:
+    return f"{cursor.posted_at.isoformat()}_{cursor.channel_id}_{cursor.message_id}"
+
+
+def read_cursor(text: str) -> Cursor | None:
+    """Returns None for the first page. Raises Missing for what no page of ours has written."""
+    if not text:
+        return None
+    moment, _, post = text.partition("_")
+    try:
+        post_id, posted_at = PostId.parse(post.replace("_", "/")), datetime.fromisoformat(moment)
+    except ValueError as error:
+        raise Missing(NOTHING_HERE) from error
+    if posted_at.tzinfo is None or max(post_id.channel_id, post_id.message_id) >= 2**63:
+        raise Missing(NOTHING_HERE)
+    return Cursor(posted_at, post_id.channel_id, post_id.message_id)

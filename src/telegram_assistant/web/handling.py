@@ -1,0 +1,256 @@
+"""Answers every page and form: session, tenant, forged requests, errors, language and zone."""
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from telegram_assistant.assembly import ApiApp
+from telegram_assistant.domain.people.person import Language, Membership, Theme
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.errors import Busy, Conflicting, Forbidden, Missing, Rejected
+from telegram_assistant.features.passwords import Passwords
+from telegram_assistant.reasons import Reason
+from telegram_assistant.settings import known_zone
+from telegram_assistant.stores.postgres.people.people import FoundSession
+from telegram_assistant.stores.postgres.tenants.audit import AuditedAction
+from telegram_assistant.stores.postgres.tenants.idempotency import StoredResponse
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.translation import accepted_language
+from telegram_assistant.web.client import Client, Clients
+from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, set_cookie
+from telegram_assistant.web.forgery import FIELD, HEADER, is_own_token, is_same_site, new_form_token
+from telegram_assistant.web.page import Action, AnyRoute, Page
+from telegram_assistant.web.rendering import Reader, render
+from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, TenantView, View, uuid_of
+
+log = get_logger()
+
+MAX_FORM_BYTES = 200_000
+MAX_FIELDS = 1000
+STATUS = {Missing: 404, Forbidden: 403, Conflicting: 409, Rejected: 422, Busy: 503}
+IDEMPOTENCY = "once"
+"""The hidden field of forms whose change is audited."""
+
+type Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class _PageRequest:
+    """A request with its session, before anything is decided about it."""
+
+    request: Request
+    client: Client
+    token: str
+    visitor: str
+    found: FoundSession | None
+
+    @property
+    def cookie(self) -> str:
+        """The cookie that the tokens of forms are bound to."""
+        return self.token if self.found else self.visitor
+
+
+class PageHandler:
+    """One per process."""
+
+    def __init__(self, app: ApiApp) -> None:
+        self._app = app
+        self._passwords = Passwords()
+        self.clients = Clients(app.settings.web.trusted_proxies)
+
+    def endpoint(self, route: AnyRoute, view: type[View]) -> Endpoint:
+        return partial(self._answer, route, view)
+
+    async def handle_error(self, request: Request, error: Exception) -> Response:
+        """Answers what no route answers."""
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        problem: Rejected = (
+            Missing(NOTHING_HERE) if status == HTTPStatus.NOT_FOUND else Rejected(Reason("method_unknown", "this address does not accept that"))
+        )
+        asked = await self._ask(request)
+        return self._render("error.html", {"error": problem.reason, "status": status}, asked=asked, view=None, status=status)
+
+    async def _answer(self, route: AnyRoute, kind: type[View], request: Request) -> Response:
+        asked = _PageRequest(request, request.scope["tga.client"], "", "", None)
+        view: View | None = None
+        try:
+            async with asyncio.timeout(self._app.settings.api.timeout_seconds):
+                asked = await self._ask(request)
+                if kind is not View and asked.found is None:
+                    return _to_login(request)
+                view = await self._view(asked, kind, route)
+                return await self._respond(route, view, asked)
+        except TimeoutError:
+            log.warning("page_took_too_long", trace_id=request.scope["trace_id"])
+            return self._refuse(Busy(Reason("page_slow", "this took too long")), view, asked)
+        except (Rejected, Busy) as error:
+            return self._refuse(error, view, asked)
+        except Exception:
+            log.exception("page_failed", trace_id=request.scope["trace_id"])
+            content = {"error": None, "status": 500, "trace_id": request.scope["trace_id"]}
+            return self._render("error.html", content, asked=asked, view=view, status=500)
+
+    async def _ask(self, request: Request) -> _PageRequest:
+        token = request.cookies.get(SESSION, "")
+        found = await self._app.api.people.session(token) if token else None
+        return _PageRequest(request, request.scope["tga.client"], token if found else "", request.cookies.get(VISITOR, ""), found)
+
+    async def _view(self, asked: _PageRequest, kind: type[View], route: AnyRoute) -> View:
+        form = FormData()
+        if isinstance(route, Action):
+            form = await self._own_form(asked)
+        common: dict[str, Any] = {
+            "request": asked.request,
+            "app": self._app,
+            "client": asked.client,
+            "passwords": self._passwords,
+            "language": _language(asked),
+            "zone": _zone(asked, self._app.settings.telemetry.time_zone),
+            "now": datetime.now(UTC),
+            "token": asked.token,
+            "form": form,
+        }
+        if kind is View or asked.found is None:
+            return View(**common)
+        person = asked.found.person
+        common |= {"person": person, "session_id": asked.found.session_id, "memberships": asked.found.memberships}
+        if kind is PersonView:
+            return PersonView(**common)
+        membership = _membership(asked.found.memberships, uuid_of(asked.request.path_params["tenant"]), route.needs)
+        stores, own = self._app.tenant(membership.tenant_id), self._app.person(membership.tenant_id, person.user_id)
+        return TenantView(**common, membership=membership, stores=stores, own=own)
+
+    async def _own_form(self, asked: _PageRequest) -> FormData:
+        """Reads a form, if it comes from a page of ours."""
+        request = asked.request
+        announced = request.headers.get("content-length", "")
+        if not announced.isdecimal() or int(announced) > MAX_FORM_BYTES:
+            raise Rejected(Reason("form_too_large", "this form is too large"))
+        form = await request.form(max_fields=MAX_FIELDS, max_files=0)
+        token = request.headers.get(HEADER) or form.get(FIELD, "")
+        if not is_same_site(request) or not isinstance(token, str) or not is_own_token(token, asked.cookie):
+            raise Forbidden(Reason("form_forged", "this form was not opened here, or it is too old; open the page again and repeat"))
+        return form
+
+    async def _respond(self, route: AnyRoute, view: View, asked: _PageRequest) -> Response:
+        if isinstance(route, Page):
+            answer = await route.read(view)
+        elif route.audited and isinstance(view, TenantView):
+            answer = await _perform_once(route, route.audited, view)
+        else:
+            answer = await route.perform(view)
+        return answer if isinstance(answer, Response) else self._render(route.template, answer, asked=asked, view=view)
+
+    def _refuse(self, error: Rejected | Busy, view: View | None, asked: _PageRequest) -> Response:
+        status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 500)
+        headers = {"Retry-After": "5"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+        template = "error_note.html" if asked.request.headers.get("hx-request") else "error.html"
+        content = {"error": error.reason, "status": status, "back": _back(asked.request)}
+        return self._render(template, content, asked=asked, view=view, status=status, headers=headers)
+
+    def _render(
+        self, template: str, content: Content, *, asked: _PageRequest, view: View | None, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> Response:
+        reader = Reader(_language(asked), _zone(asked, self._app.settings.telemetry.time_zone), datetime.now(UTC))
+        visitor = asked.visitor or secrets.token_urlsafe(32)
+        cookie = asked.token if asked.found else visitor
+        person = asked.found.person if asked.found else None
+        page = {
+            "view": view,
+            "person": person,
+            "theme": person.preferences.theme if person else Theme.SYSTEM,
+            "membership": view.membership if isinstance(view, TenantView) else None,
+            "base": view.url("") if isinstance(view, TenantView) else "",
+            "here": _here(asked.request),
+            "csrf": new_form_token(cookie),
+            "once": secrets.token_urlsafe(16),
+            "scopes": {scope.value for scope in view.membership.scopes} if isinstance(view, TenantView) else set(),
+        }
+        response = HTMLResponse(render(template, {**page, **content}, reader=reader), status_code=status, headers=dict(headers or {}))
+        if not asked.found and not asked.visitor:
+            set_cookie(response, VISITOR, visitor, asked.client)
+        return response
+
+
+async def _perform_once(route: Action[Any], audited: str, view: TenantView) -> Content | Response:
+    """Performs an audited change once per form, however often its button was pressed."""
+    key, idempotency = view.text(IDEMPOTENCY), view.stores.idempotency
+    fields = sorted((name, str(value)) for name, value in view.form.multi_items() if name != FIELD)
+    request = hashlib.sha256(repr((view.person.user_id, view.request.url.path, fields)).encode()).digest()
+    earlier = await idempotency.take(f"form:{key}", request, seconds=view.app.settings.api.timeout_seconds + 5) if key else None
+    if earlier is not None:
+        return RedirectResponse((earlier.body or view.url("/feed").encode()).decode(), status_code=303)
+    try:
+        answer = await route.perform(view)
+    except BaseException:
+        if key:
+            await idempotency.give_back(f"form:{key}")
+        raise
+    subject = view.request.url.path.removeprefix(view.url(""))
+    await view.stores.audit.note(AuditedAction(view.person.name, audited, subject, None, view.facts))
+    if key:
+        location = answer.headers.get("location", "") if isinstance(answer, Response) else view.url("/feed")
+        await idempotency.keep(f"form:{key}", StoredResponse(303, location.encode()))
+    return answer
+
+
+def _membership(memberships: tuple[Membership, ...], tenant: UUID, needs: KeyScope | None) -> Membership:
+    found = next((one for one in memberships if one.tenant == tenant), None)
+    if found is None:
+        raise Missing(NOTHING_HERE)
+    if found.suspended_reason is not None:
+        raise Forbidden(
+            Reason("tenant_suspended", "the tenant {tenant} has been suspended by the operator: {why}", tenant=found.name, why=found.suspended_reason)
+        )
+    if needs is not None and needs not in found.scopes:
+        raise Forbidden(Reason("role_too_low", "your role in {tenant} does not permit this; ask one of its owners", tenant=found.name))
+    return found
+
+
+def _language(asked: _PageRequest) -> Language:
+    if asked.found and asked.found.person.preferences.language:
+        return asked.found.person.preferences.language
+    return Language(accepted_language(asked.request.headers.get("accept-language", "")))
+
+
+def _zone(asked: _PageRequest, otherwise: str) -> ZoneInfo:
+    chosen = asked.found.person.preferences.zone if asked.found else None
+    for name in (chosen, asked.request.cookies.get(ZONE), otherwise):
+        try:
+            if name:
+                return ZoneInfo(known_zone(name))
+        except ValueError:
+            continue
+    return ZoneInfo("UTC")
+
+
+def _to_login(request: Request) -> Response:
+    """A person without a session logs in first, and then sees the page they wanted."""
+    wanted = _here(request)
+    target = "/login" if request.method != "GET" or wanted == "/" else f"/login?next={quote(wanted)}"
+    if "hx-request" in request.headers:
+        return Response(status_code=401, headers={"HX-Redirect": target})
+    return RedirectResponse(target, status_code=303)
+
+
+def _here(request: Request) -> str:
+    """The page that is shown, to come back to."""
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
+def _back(request: Request) -> str:
+    return request.url.path if request.method == "GET" else "/"

@@ -1,0 +1,40 @@
+"""Declares a page: its path, who may open it, the function that reads what it shows, and its template."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import Response
+
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.web.views import Content, PersonView, TenantView, View
+
+type Handler[V: View] = Callable[[V], Awaitable[Content | Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page[V: View]:
+    """A GET request that shows something. `queries` is the most statements that PostgreSQL answers for it."""
+
+    path: str
+    read: Handler[V]
+    template: str
+    queries: int
+    needs: KeyScope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Action[V: View]:
+    """A POST request of a form. `audited` names it in the audit log; what only concerns the person is not audited."""
+
+    path: str
+    perform: Handler[V]
+    template: str = "error.html"
+    needs: KeyScope | None = None
+    audited: str | None = None
+
+
+type OpenRoute = Page[View] | Action[View]
+type PersonRoute = Page[PersonView] | Action[PersonView]
+type TenantRoute = Page[TenantView] | Action[TenantView]
+type AnyRoute = Page[Any] | Action[Any]

@@ -1,0 +1,1 @@
+"""The functions behind the pages, one file per subject."""

@@ -1,0 +1,20 @@
+"""Quiet changes: what was edited or deleted after it was published, word by word."""
+
+from datetime import timedelta
+
+from telegram_assistant.features.changes import quiet_changes
+from telegram_assistant.stores.postgres.posts.changes import ChangeKind, ChangeOrder
+from telegram_assistant.web.views import Content, TenantView
+
+PAGE = 30
+DAYS = (1, 7, 30)
+
+
+async def show(view: TenantView) -> Content:
+    order = ChangeOrder(view.query("order")) if view.query("order") in set(ChangeOrder) else ChangeOrder.NEWEST
+    kind = ChangeKind(view.query("kind")) if view.query("kind") in set(ChangeKind) else None
+    days = int(view.query("days")) if view.query("days") in {str(one) for one in DAYS} else 7
+    page = await quiet_changes(
+        view.now - timedelta(days=days), stores=view.stores, order=order, kinds=(kind,) if kind else tuple(ChangeKind), limit=PAGE
+    )
+    return {"page": page, "order": order.value, "kind": kind.value if kind else "", "days": days, "all_days": DAYS}

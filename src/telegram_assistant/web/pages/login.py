@@ -1,0 +1,141 @@
+"""Logging in: by password, by a one-time link, as the first owner, or by invitation."""
+
+import hashlib
+import hmac
+import secrets
+from functools import cache
+
+from starlette.responses import Response
+
+from telegram_assistant.domain.people.person import MIN_PASSWORD_LETTERS
+from telegram_assistant.errors import Busy, Forbidden, Rejected
+from telegram_assistant.features.people import (
+    SESSION_LASTS,
+    NewSession,
+    create_first_owner,
+    join_as_new_person,
+    link_of,
+    sign_in,
+    sign_in_by_link,
+)
+from telegram_assistant.features.people import join as join_tenant
+from telegram_assistant.reasons import Reason
+from telegram_assistant.settings import Settings
+from telegram_assistant.stores.redis.limiter import Limiter, network_of
+from telegram_assistant.stores.redis.rate_limits import Bucket, BucketOwner, RateLimits
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.web.cookies import SESSION, set_cookie
+from telegram_assistant.web.views import Content, PersonView, View, go, own_path
+
+log = get_logger()
+
+WRONG_CODE = Reason("owner_code_wrong", "this is not the code; it stands in the log of the api process, in the line first_owner_code")
+LOGINS_PER_MINUTE = 6
+LOGINS_AT_ONCE = 10
+
+
+@cache
+def _own_secret() -> bytes:
+    """Of this process, if the installation has no SECRET_KEY."""
+    return secrets.token_bytes(32)
+
+
+def first_owner_code(settings: Settings) -> str:
+    """The code that proves that the first owner can read this installation's log."""
+    key = settings.web.secret_key.get_secret_value().encode() or _own_secret()
+    return hmac.new(key, b"first owner", hashlib.sha256).hexdigest()[:10]
+
+
+async def show(view: View) -> Content | Response:
+    if not await view.app.api.people.exist():
+        return go("/start")
+    return {"next": own_path(view.query("next"), "/"), "name": ""}
+
+
+async def log_in(view: View) -> Content | Response:
+    name, target = view.text("name"), own_path(view.text("next"), "/")
+    try:
+        await _throttle(view, name)
+        begun = await sign_in(name, view.text("password"), people=view.app.api.people, passwords=view.passwords, agent=view.agent)
+    except (Rejected, Busy) as error:
+        return {"next": target, "name": name, "error": error.reason}
+    return _let_in(view, begun, target)
+
+
+async def show_start(view: View) -> Content | Response:
+    """The first owner. Open until somebody can log in."""
+    if await view.app.api.people.exist():
+        return go("/login")
+    if _needs_code(view):
+        log.warning("first_owner_code", enter=first_owner_code(view.app.settings), why="somebody opened the page of the first owner")
+    return {"name": "", "needs_code": _needs_code(view), "min_letters": MIN_PASSWORD_LETTERS}
+
+
+async def start(view: View) -> Content | Response:
+    name = view.text("name")
+    try:
+        if _needs_code(view):
+            await _throttle(view, "first owner")
+            if not hmac.compare_digest(view.text("code").strip().encode(), first_owner_code(view.app.settings).encode()):
+                raise Forbidden(WRONG_CODE)
+        begun = await create_first_owner(name, view.text("password"), people=view.app.api.people, passwords=view.passwords, agent=view.agent)
+    except (Rejected, Busy) as error:
+        return {"name": name, "needs_code": _needs_code(view), "min_letters": MIN_PASSWORD_LETTERS, "error": error.reason}
+    return _let_in(view, begun, "/")
+
+
+async def show_link(view: View) -> Content | Response:
+    """Shows a button and uses nothing up: previews of links open them, too."""
+    link = await link_of(view.request.path_params["token"], people=view.app.api.people)
+    return {"link": link, "name": "", "min_letters": MIN_PASSWORD_LETTERS, "token": view.request.path_params["token"]}
+
+
+async def use_link(view: View) -> Content | Response:
+    token, people = view.request.path_params["token"], view.app.api.people
+    link = await link_of(token, people=people)
+    if link.tenant_name is None:
+        return _let_in(view, await sign_in_by_link(token, people=people, agent=view.agent), "/")
+    name = view.text("name")
+    try:
+        begun = await join_as_new_person(token, name, view.text("password"), people=people, passwords=view.passwords, agent=view.agent)
+    except (Rejected, Busy) as error:
+        return {"link": link, "name": name, "min_letters": MIN_PASSWORD_LETTERS, "error": error.reason, "token": token}
+    return _let_in(view, begun, "/")
+
+
+async def join(view: PersonView) -> Content | Response:
+    """Joins a tenant as the person who is logged in."""
+    tenant = await join_tenant(view.request.path_params["token"], view.person.user_id, people=view.app.api.people)
+    return go(f"/t/{tenant}/feed")
+
+
+async def log_out(view: PersonView) -> Content | Response:
+    await view.app.api.people.end_session(view.person.user_id, view.session_id)
+    response = go("/login")
+    response.delete_cookie(SESSION, path="/")
+    return response
+
+
+def _let_in(view: View, begun: NewSession, target: str) -> Response:
+    response = go(target)
+    set_cookie(response, SESSION, begun.token, view.client, seconds=int(SESSION_LASTS.total_seconds()))
+    return response
+
+
+def _needs_code(view: View) -> bool:
+    return not (view.client.is_local and view.app.settings.http.host in {"127.0.0.1", "::1", "localhost"})
+
+
+async def _throttle(view: View, name: str) -> None:
+    """Raises Busy after too many attempts from one address, or for one name from anywhere."""
+    limiter = Limiter(RateLimits(view.app.redis))
+    hashed = hashlib.sha256(name.strip().casefold().encode()).hexdigest()[:32]
+    decision = await limiter.take(
+        Bucket(BucketOwner.LOGINS_FROM, network_of(view.client.address), LOGINS_PER_MINUTE, LOGINS_AT_ONCE),
+        Bucket(BucketOwner.LOGINS_OF, hashed, LOGINS_PER_MINUTE, LOGINS_AT_ONCE),
+    )
+    if not decision.allowed:
+        raise Busy(
+            Reason("too_many_logins", "too many attempts; wait {seconds:.0f} s and try again", seconds=decision.seconds),
+            retry_after_seconds=decision.seconds,
+        )

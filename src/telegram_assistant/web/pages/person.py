@@ -1,0 +1,67 @@
+"""What belongs to a person: their tenants, preferences, password and sessions."""
+
+from starlette.responses import Response
+
+from telegram_assistant.domain.people.person import MIN_PASSWORD_LETTERS, FeedOrder, Language, Preferences, Theme
+from telegram_assistant.errors import Forbidden, Rejected
+from telegram_assistant.features.people import change_password as set_new_password
+from telegram_assistant.features.people import end_session as end_one_session
+from telegram_assistant.reasons import Reason
+from telegram_assistant.settings import known_zone
+from telegram_assistant.web.views import Content, PersonView, go, uuid_of
+
+
+async def home(view: PersonView) -> Content | Response:
+    """Goes to the feed; who has several tenants chooses one."""
+    if len(view.memberships) == 1:
+        return go(f"/t/{view.memberships[0].tenant}/feed")
+    return {"memberships": view.memberships}
+
+
+async def show(view: PersonView) -> Content:
+    return await _content(view)
+
+
+async def set_preferences(view: PersonView) -> Content | Response:
+    try:
+        chosen = Preferences(
+            language=Language(view.text("language")) if view.text("language") else None,
+            zone=known_zone(view.text("zone")) if view.text("zone") else None,
+            theme=Theme(view.text("theme")),
+            feed_order=FeedOrder(view.text("feed_order")),
+        )
+    except ValueError as error:
+        raise Rejected(Reason("choice_unknown", "choose one of the values that the page offers")) from error
+    await view.app.api.people.set_preferences(view.person.user_id, chosen)
+    return go("/me?saved=preferences")
+
+
+async def change_password(view: PersonView) -> Content | Response:
+    try:
+        await set_new_password(
+            view.person, view.text("old"), view.text("new"), token=view.token, people=view.app.api.people, passwords=view.passwords
+        )
+    except (Forbidden, Rejected) as error:
+        return {**await _content(view), "error": error.reason}
+    return go("/me?saved=password")
+
+
+async def end_session(view: PersonView) -> Content | Response:
+    await end_one_session(view.person, uuid_of(view.request.path_params["session"]), people=view.app.api.people)
+    return go("/me?saved=session")
+
+
+async def end_other_sessions(view: PersonView) -> Content | Response:
+    await view.app.api.people.end_other_sessions(view.person.user_id, token=view.token)
+    return go("/me?saved=session")
+
+
+async def _content(view: PersonView) -> Content:
+    return {
+        "sessions": await view.app.api.people.sessions(view.person.user_id),
+        "session_id": view.session_id,
+        "memberships": view.memberships,
+        "zone": str(view.zone),
+        "saved": view.query("saved"),
+        "min_letters": MIN_PASSWORD_LETTERS,
+    }

@@ -1,0 +1,26 @@
+"""Tags: the most used ones, and the posts with one."""
+
+from datetime import timedelta
+
+from telegram_assistant.features import reading
+from telegram_assistant.features.tags import MAX_WINDOW, most_used, posts_by_tag
+from telegram_assistant.stores.postgres.people.choices import Mutes
+from telegram_assistant.web.cursors import read_cursor, write_cursor
+from telegram_assistant.web.views import Content, TenantView
+
+WEEK = timedelta(days=7)
+SHOWN = 80
+PAGE = 30
+
+
+async def show(view: TenantView) -> Content:
+    used = await most_used(view.now - WEEK, view.now, stores=view.stores, limit=SHOWN)
+    return {"used": used, "most": max((one.posts for one in used), default=1)}
+
+
+async def show_posts(view: TenantView) -> Content:
+    name = view.request.path_params["tag"]
+    after = read_cursor(view.query("after"))
+    page = await posts_by_tag(name, since=view.now - MAX_WINDOW, stores=view.stores, limit=PAGE, before=after)
+    posts = await view.own.reading.some([one.stored.post.id for one in page.posts])
+    return {"tag": name, "entries": reading.entries_of(posts, Mutes()), "next": write_cursor(page.next) if page.next else None}

@@ -1,0 +1,119 @@
+"""The web application: every page and form.
+
+A new page is a template, a function that reads what it shows, and a line in one of the three lists.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from telegram_assistant.assembly import ApiApp
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.web.handling import PageHandler
+from telegram_assistant.web.headers import HeadersMiddleware
+from telegram_assistant.web.live import LiveHub
+from telegram_assistant.web.media import ORIGINAL_PATH, THUMBNAIL_PATH
+from telegram_assistant.web.page import Action, AnyRoute, OpenRoute, Page, PersonRoute, TenantRoute
+from telegram_assistant.web.pages import changes, feed, live, login, media, members, person, post, search, tags
+from telegram_assistant.web.rendering import STATIC
+from telegram_assistant.web.views import PersonView, TenantView, View
+
+OF_API = ("/api/", "/docs", "/openapi.json")
+"""Paths that the API answers."""
+
+OPEN: tuple[OpenRoute, ...] = (
+    Page("/login", login.show, "login.html", queries=1),
+    Action("/login", login.log_in, "login.html"),
+    Page("/start", login.show_start, "start.html", queries=1),
+    Action("/start", login.start, "start.html"),
+    Page("/link/{token}", login.show_link, "link.html", queries=1),
+    Action("/link/{token}", login.use_link, "link.html"),
+)
+"""Everybody may open them."""
+
+OF_PERSON: tuple[PersonRoute, ...] = (
+    Page("/", person.home, "tenants.html", queries=2),
+    Page("/me", person.show, "me.html", queries=3),
+    Action("/me/preferences", person.set_preferences, "me.html"),
+    Action("/me/password", person.change_password, "me.html"),
+    Action("/me/sessions/{session}/end", person.end_session),
+    Action("/me/sessions/end", person.end_other_sessions),
+    Action("/join/{token}", login.join),
+    Action("/logout", login.log_out),
+)
+"""For everybody who is logged in."""
+
+OF_TENANT: tuple[TenantRoute, ...] = (
+    Page("/feed", feed.show, "feed.html", queries=4, needs=KeyScope.READ),
+    Page("/saved", feed.show_saved, "saved.html", queries=3, needs=KeyScope.READ),
+    Action("/read", feed.mark_read, "feed_posts.html", needs=KeyScope.READ),
+    Action("/read/all", feed.mark_all_read, needs=KeyScope.READ),
+    Action("/read/undo", feed.undo, needs=KeyScope.READ),
+    Action("/save", feed.save, "feed_posts.html", needs=KeyScope.READ),
+    Page("/mutes", feed.show_mutes, "mutes.html", queries=3, needs=KeyScope.READ),
+    Action("/mutes", feed.mute, needs=KeyScope.READ),
+    Page("/search", search.show, "search.html", queries=14, needs=KeyScope.READ),
+    Page("/search/suggest", search.suggest, "suggestions.html", queries=3, needs=KeyScope.READ),
+    Action("/search/saved", search.save, needs=KeyScope.WRITE, audited="save_search"),
+    Action("/search/saved/{search}/delete", search.delete, needs=KeyScope.WRITE, audited="delete_saved_search"),
+    Page("/changes", changes.show, "changes.html", queries=4, needs=KeyScope.READ),
+    Page("/tags", tags.show, "tags.html", queries=4, needs=KeyScope.READ),
+    Page("/tags/{tag}", tags.show_posts, "tag.html", queries=6, needs=KeyScope.READ),
+    Page("/post/{channel:int}/{message:int}", post.show, "post.html", queries=6, needs=KeyScope.READ),
+    Page(ORIGINAL_PATH, media.show, "", queries=2, needs=KeyScope.READ),
+    Page(THUMBNAIL_PATH, media.show, "", queries=2, needs=KeyScope.READ),
+    Page("/members", members.show, "members.html", queries=5, needs=KeyScope.ADMIN),
+    Action("/members/invite", members.invite, "members.html", needs=KeyScope.ADMIN, audited="invite_member"),
+    Action("/members/invitations/{invitation}/withdraw", members.withdraw, needs=KeyScope.ADMIN, audited="withdraw_invitation"),
+    Action("/members/{member}/role", members.set_role, needs=KeyScope.ADMIN, audited="set_member_role"),
+    Action("/members/{member}/remove", members.remove, needs=KeyScope.ADMIN, audited="remove_member"),
+)
+"""Under /t/{tenant}, for members of that tenant: two tabs never mix tenants."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebSite:
+    """The site, and how to end the streams of its open pages."""
+
+    site: ASGIApp
+    close: Callable[[], None]
+
+
+def build_web(app: ApiApp, *, api: ASGIApp) -> WebSite:
+    """Builds the site of the api role: the API under its own paths, pages everywhere else."""
+    handler, hub = PageHandler(app), LiveHub()
+    counts: TenantRoute = Page("/live", partial(live.listen, hub), "", queries=3, needs=KeyScope.READ)
+    routes = [
+        *(Route(one.path, handler.endpoint(one, View), methods=[_method(one)], name=name_of(one)) for one in OPEN),
+        *(Route(one.path, handler.endpoint(one, PersonView), methods=[_method(one)], name=name_of(one)) for one in OF_PERSON),
+        *(
+            Route(f"/t/{{tenant}}{one.path}", handler.endpoint(one, TenantView), methods=[_method(one)], name=name_of(one))
+            for one in (*OF_TENANT, counts)
+        ),
+        Mount("/static", StaticFiles(directory=str(STATIC))),
+    ]
+    pages = Starlette(routes=routes, exception_handlers={404: handler.handle_error, 405: handler.handle_error})
+    site = HeadersMiddleware(GZipMiddleware(pages, minimum_size=1000), clients=handler.clients)
+
+    async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+        await (api if scope["type"] == "http" and scope["path"].startswith(OF_API) else site)(scope, receive, send)
+
+    return WebSite(choose, hub.close)
+
+
+def _method(route: AnyRoute) -> str:
+    return "GET" if isinstance(route, Page) else "POST"
+
+
+def name_of(route: AnyRoute) -> str:
+    """The page in metrics: its module and function."""
+    handler: Any = route.read if isinstance(route, Page) else route.perform
+    handler = handler.func if isinstance(handler, partial) else handler
+    return f"{handler.__module__.rpartition('.')[2]}.{handler.__name__}"

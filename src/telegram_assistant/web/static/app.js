@@ -1,0 +1,100 @@
+// Keys, the browser's time zone, and the count of new posts. Pages work without it.
+"use strict";
+
+document.cookie = `tga_zone=${Intl.DateTimeFormat().resolvedOptions().timeZone};path=/;max-age=31536000;samesite=lax`;
+
+const posts = () => [...document.querySelectorAll("main article[data-post]")].filter((post) => post.offsetParent !== null);
+const current = () => document.querySelector("article.here");
+
+function go(step) {
+  const all = posts();
+  const here = all.indexOf(current());
+  const next = all[Math.min(Math.max(here + step, 0), all.length - 1)];
+  if (!next) return;
+  current()?.classList.remove("here");
+  next.classList.add("here");
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: here === -1 ? "nearest" : "start" });
+}
+
+const press = (name) => (current() ?? document.querySelector("main article[data-post]"))?.querySelector(`[data-act=${name}]`)?.click();
+
+const keys = {
+  j: () => go(1),
+  k: () => go(-1),
+  o: () => press("open"),
+  r: () => press("read"),
+  s: () => press("save"),
+  m: () => press("mute"),
+  u: () => document.querySelector("[data-act=undo]")?.click(),
+  "/": () => document.getElementById("q")?.focus(),
+  "?": () => document.getElementById("keys")?.showModal(),
+};
+
+let awaitsSection = false;
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (event.target.matches("input:not([type=checkbox]), textarea, select")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  if (awaitsSection) {
+    awaitsSection = false;
+    document.querySelector(`.rail [data-key="${CSS.escape(event.key)}"]`)?.click();
+    return;
+  }
+  if (event.key === "g") {
+    awaitsSection = true;
+    setTimeout(() => { awaitsSection = false; }, 1500);
+    return;
+  }
+  const act = keys[event.key];
+  if (act) {
+    event.preventDefault();
+    act();
+  }
+});
+
+// A card that was replaced keeps its place under the keys.
+let hereId = null;
+document.addEventListener("htmx:before:swap", () => { hereId = current()?.id ?? null; });
+document.addEventListener("htmx:after:swap", () => {
+  if (!hereId) return;
+  const card = document.getElementById(hereId);
+  card?.classList.add("here");
+  card?.focus({ preventScroll: true });
+});
+
+// The search box offers what could come next.
+const box = document.getElementById("q");
+const offers = document.getElementById("suggestions");
+let typing = 0;
+box?.addEventListener("input", () => {
+  if (!offers) return;
+  clearTimeout(typing);
+  typing = setTimeout(async () => {
+    const answer = await fetch(`${document.body.dataset.base}/search/suggest?q=${encodeURIComponent(box.value)}`, { headers: { "HX-Request": "true" } });
+    if (answer.ok) offers.innerHTML = await answer.text();
+  }, 150);
+});
+
+// New posts are counted, never inserted. A hidden tab keeps no connection.
+const live = document.querySelector("[data-live]");
+let stream = null;
+function listen() {
+  if (!live || document.hidden || stream) return;
+  stream = new EventSource(live.dataset.live);
+  stream.addEventListener("new", (event) => {
+    live.hidden = event.data === "";
+    live.querySelector("a").textContent = event.data;
+  });
+  stream.addEventListener("over", () => { stream?.close(); location.reload(); });
+}
+function stopListening() {
+  stream?.close();
+  stream = null;
+}
+document.addEventListener("visibilitychange", () => (document.hidden ? stopListening() : listen()));
+addEventListener("pagehide", stopListening);
+listen();

@@ -1,0 +1,122 @@
+"""What the function behind a page receives: the request, the person and, on pages of a tenant, the stores to read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from urllib.parse import quote
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from telegram_assistant.assembly import ApiApp
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.people.person import Language, Membership, Person
+from telegram_assistant.domain.posts.post import Facts, Json
+from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.features.passwords import Passwords
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
+from telegram_assistant.web.client import Client
+
+NOTHING_HERE = Reason("page_unknown", "there is nothing at this address, or it is not yours to see")
+DAMAGED = Reason("form_damaged", "this form is damaged; open the page again")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One request. Pages that everybody may open get this one."""
+
+    request: Request
+    app: ApiApp
+    client: Client
+    passwords: Passwords
+    language: Language
+    zone: ZoneInfo
+    now: datetime
+    token: str
+    """The value of the session's cookie; empty without a session."""
+    form: FormData
+    facts: Facts = field(default_factory=dict)
+
+    @property
+    def agent(self) -> str:
+        return self.request.headers.get("user-agent", "")
+
+    @property
+    def is_fragment(self) -> bool:
+        """Whether a script of ours asked, to replace a part of the page."""
+        return "hx-request" in self.request.headers
+
+    def text(self, name: str) -> str:
+        """A field of the form; empty if it is missing."""
+        value = self.form.get(name, "")
+        return value if isinstance(value, str) else ""
+
+    def query(self, name: str) -> str:
+        return self.request.query_params.get(name, "")
+
+    def note(self, **facts: Json) -> None:
+        """Adds facts to this change's audit entry. Never pass secrets."""
+        self.facts.update(facts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonView(View):
+    """A request of a person who is logged in."""
+
+    person: Person
+    memberships: tuple[Membership, ...]
+    session_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantView(PersonView):
+    """A request of a person inside one of their tenants. `stores` and `own` see nothing of other tenants and people."""
+
+    membership: Membership
+    stores: TenantStores
+    own: PersonStores
+
+    def url(self, path: str) -> str:
+        return f"/t/{self.membership.tenant}{path}"
+
+    def post_id(self) -> PostId:
+        parameters = self.request.path_params
+        return PostId(ChannelId(parameters["channel"]), MessageId(parameters["message"]))
+
+
+type Content = Mapping[str, object]
+
+
+def go(url: str) -> Response:
+    """Continues on another page of ours after a form."""
+    return RedirectResponse(url, status_code=303)
+
+
+def own_path(wanted: str, otherwise: str) -> str:
+    """A path on this site, never another site, where two slashes or a backslash would lead."""
+    if not wanted.startswith("/") or wanted.startswith("//") or "\\" in wanted or not wanted.isprintable():
+        return otherwise
+    return quote(wanted, safe="/?&=%:+-_.~,@!*'()")
+
+
+def uuid_of(text: str) -> UUID:
+    """Raises Missing for anything that is no id."""
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise Missing(NOTHING_HERE) from error
+
+
+def moment_of(text: str) -> datetime:
+    """A moment that a page of ours has written. Raises Rejected for anything else."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise Rejected(DAMAGED) from error
+    if moment.tzinfo is None:
+        raise Rejected(DAMAGED)
+    return moment

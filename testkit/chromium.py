@@ -1,0 +1,102 @@
+"""The installed Chromium, driven through the pages as a person would."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from testkit.checkouts import CHECKOUT
+
+AXE = CHECKOUT / "browser/node_modules/axe-core/axe.min.js"
+PATIENCE_MS = 60_000
+"""On a busy machine; nothing waits longer than it must."""
+DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A screen, a language and a theme."""
+
+    name: str
+    viewport: dict[str, int]
+    locale: str
+    theme: str = "light"
+
+
+ENGLISH_DESKTOP = Device("english-desktop", DESKTOP, "en-GB")
+RUSSIAN_PHONE = Device("russian-phone", PHONE, "ru-RU")
+DEVICES = (ENGLISH_DESKTOP, RUSSIAN_PHONE)
+ALL_DEVICES = tuple(
+    Device(f"{language}-{screen}-{theme}", viewport, locale, theme)
+    for language, locale in (("english", "en-GB"), ("russian", "ru-RU"))
+    for screen, viewport in (("desktop", DESKTOP), ("phone", PHONE))
+    for theme in ("light", "dark")
+)
+
+
+@asynccontextmanager
+async def open_chromium() -> AsyncIterator[Browser]:
+    expect.set_options(timeout=PATIENCE_MS)
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+@asynccontextmanager
+async def open_tab(browser: Browser, device: Device, base_url: str) -> AsyncIterator[Page]:
+    """A tab of a new person: no cookies. Errors of scripts and violations of the policy fail the test."""
+    context = await browser.new_context(
+        base_url=base_url,
+        viewport=device.viewport,  # type: ignore[arg-type]  # two numbers
+        locale=device.locale,
+        color_scheme="dark" if device.theme == "dark" else "light",
+        timezone_id="Europe/Moscow",
+        bypass_csp=False,
+    )
+    page = await context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    troubles: list[str] = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("console", lambda message: troubles.append(message.text) if "Content Security Policy" in message.text else None)
+    try:
+        yield page
+    finally:
+        await context.close()
+    assert troubles == []
+
+
+async def accessibility_violations(page: Page) -> list[str]:
+    """What axe-core finds, of any severity. Its script comes through the debugger, so our policy stays as it is."""
+    await page.evaluate(AXE.read_text(encoding="utf-8") + "; 0")
+    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [f"{one['id']}: {node['html'][:200]}" for one in found["violations"] for node in one["nodes"]]
+
+
+async def layout_troubles(page: Page) -> list[str]:
+    """What does not fit: a page that scrolls sideways, and text that is cut off without saying so."""
+    found: list[str] = await page.evaluate(
+        """() => {
+            const found = [];
+            const root = document.documentElement;
+            if (root.scrollWidth > root.clientWidth) found.push(`the page is ${root.scrollWidth} px wide`);
+            for (const one of document.querySelectorAll("main *, nav *, aside *")) {
+                const style = getComputedStyle(one);
+                if (one.closest(".sr, .folded, .scroll, svg, pre") || style.visibility === "hidden") continue;
+                const isCut = ["hidden", "clip"].includes(style.overflowX) && one.scrollWidth > one.clientWidth + 1;
+                if (!isCut || !one.clientWidth || style.textOverflow === "ellipsis") continue;
+                found.push(`${one.tagName}.${one.className}: ${one.textContent.slice(0, 60)}`);
+            }
+            return found;
+        }"""
+    )
+    return found
+
+
+async def save_screenshot(page: Page, folder: Path, name: str) -> None:
+    await page.screenshot(path=folder / f"{name}.png", full_page=True)

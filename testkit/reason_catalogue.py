@@ -1,0 +1,65 @@
+"""The reasons that the source declares, and the catalogue with their translations."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from string import Formatter
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+
+from testkit.checkouts import CHECKOUT
+
+SOURCE = CHECKOUT / "src/telegram_assistant"
+CATALOGUE = "src/telegram_assistant/translations/ru/LC_MESSAGES/reasons.po"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredReason:
+    """A call of Reason in the source. A part that is not written out is None."""
+
+    file: Path
+    line: int
+    code: str | None
+    text: str | None
+    plural: str | None
+    parameters: frozenset[str | None]
+
+    def __str__(self) -> str:
+        return f"{self.file.relative_to(CHECKOUT)}:{self.line}"
+
+
+def declared_reasons() -> list[DeclaredReason]:
+    return [one for file in sorted(SOURCE.rglob("*.py")) for one in _reasons_in(file)]
+
+
+def _reasons_in(file: Path) -> Iterator[DeclaredReason]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Reason":
+            written = [one.value if isinstance(one, ast.Constant) and isinstance(one.value, str) else None for one in node.args]
+            plural = written[2] if len(written) > len(("code", "text")) else ""
+            yield DeclaredReason(file, node.lineno, written[0], written[1], plural, frozenset(one.arg for one in node.keywords))
+
+
+def placeholders(template: str) -> set[str]:
+    """The parameters that a template names."""
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+def updated_catalogue() -> str:
+    """The catalogue with every declared reason and no other; a new one has no translation yet."""
+    path = CHECKOUT / CATALOGUE
+    written = path.read_text(encoding="utf-8")
+    catalogue = read_po(BytesIO(written.encode()), locale="ru")
+    found = Catalog(locale="ru")
+    for one in sorted(declared_reasons(), key=lambda one: (one.file, one.code or "")):
+        assert one.code and one.text is not None  # noqa: PT018 -- one promise of the tests
+        place = str(one.file.relative_to(SOURCE))
+        found.add((one.text, one.plural) if one.plural else one.text, locations=[(place, 0)], auto_comments=[one.code])
+    catalogue.update(found, no_fuzzy_matching=True, update_creation_date=False)
+    body = BytesIO()
+    write_po(body, catalogue, omit_header=True, ignore_obsolete=True, include_lineno=False, width=0)
+    header, _, _ = written.partition("\n\n")
+    return f"{header}\n\n{body.getvalue().decode().strip()}\n"

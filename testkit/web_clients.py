@@ -1,0 +1,93 @@
+"""The pages as a browser meets them: the real site on real servers, asked over ASGI, with cookies and the tokens of forms."""
+
+import asyncio
+import re
+import secrets
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import httpx
+
+from telegram_assistant.api.server import HttpServer
+from telegram_assistant.api.site import build_site
+from telegram_assistant.assembly import App
+from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.domain.tenants.access import MemberRole
+from telegram_assistant.features.people import begin_session
+from telegram_assistant.web.cookies import SESSION
+from telegram_assistant.web.site import build_web
+from testkit.api_clients import fresh_address
+
+TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
+ONCE = re.compile(r'name="once" value="([^"]+)"')
+
+
+class Browser:
+    """Keeps cookies and the token of the last page, as a browser does."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client = client
+        self.page = ""
+        self.base = ""
+        self.user_id = UserId(0)
+
+    async def open(self, path: str, **headers: str) -> httpx.Response:
+        """Opens a page; a path that begins with a dot is one of the tenant."""
+        answer = await self.client.get(self._path(path), headers={key.replace("_", "-"): value for key, value in headers.items()})
+        self.page = answer.text if answer.headers.get("content-type", "").startswith("text/html") else self.page
+        return answer
+
+    async def submit(
+        self, path: str, form: Mapping[str, str] | None = None, *, headers: dict[str, str] | None = None, **fields: str | list[str]
+    ) -> httpx.Response:
+        """Sends a form of the page that was opened last."""
+        found, once = TOKEN.search(self.page), ONCE.search(self.page)
+        data: dict[str, str | list[str]] = {"csrf": found[1] if found else "", "once": once[1] if once else "", **(form or {}), **fields}
+        answer = await self.client.post(self._path(path), data=data, headers=headers)
+        self.page = answer.text or self.page
+        return answer
+
+    def _path(self, path: str) -> str:
+        return self.base + path.removeprefix(".") if path.startswith("./") else path
+
+
+@asynccontextmanager
+async def browser_of(app: App, *, address: str = "", language: str = "en") -> AsyncIterator[Browser]:
+    transport = httpx.ASGITransport(app=build_web(app, api=build_site(app)).site, client=(address or fresh_address(), 1))
+    async with httpx.AsyncClient(transport=transport, base_url="http://web", headers={"Accept-Language": language}) as client:
+        yield Browser(client)
+
+
+@asynccontextmanager
+async def member_browser(app: App, tenant_id: TenantId, *, role: MemberRole = MemberRole.OWNER, language: str = "en") -> AsyncIterator[Browser]:
+    """The browser of a new person who is a member of the tenant and logged in."""
+    member = await app.system.users.join(tenant_id, f"person {secrets.token_hex(6)}", role=role)
+    begun = await begin_session(member.user_id, people=app.api.people, agent="test")
+    async with browser_of(app, language=language) as browser:
+        browser.client.cookies.set(SESSION, begun.token)
+        browser.user_id = member.user_id
+        browser.base = f"/t/{await public_id_of(app, begun.token, tenant_id)}"
+        yield browser
+
+
+async def public_id_of(app: App, token: str, tenant_id: TenantId) -> UUID:
+    found = await app.api.people.session(token)
+    assert found is not None
+    return next(one.tenant for one in found.memberships if one.tenant_id == tenant_id)
+
+
+@asynccontextmanager
+async def served_web(app: App) -> AsyncIterator[str]:
+    """The address on which the real server serves the pages."""
+    web = build_web(app, api=build_site(app))
+    server = HttpServer(web.site, request_timeout_seconds=10)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            web.close()
+            server.should_exit = True
+            await serving

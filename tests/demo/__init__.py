@@ -1,0 +1,1 @@
+"""`tga demo`, started as people start it."""

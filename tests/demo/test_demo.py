@@ -1,0 +1,143 @@
+"""`tga demo`: shows posts without Telegram, shows the same ones again, ends without a trace of processes, and removes only what it made."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import asyncpg
+import pytest
+import redis as redis_client
+
+from telegram_assistant.demo.folder import CONTENTS, MARKER
+from testkit.demos import TGA, OpenApi, Started, running_demo, started_by, still_running, without_servers
+from testkit.engines import Engine, free_port, running_engine
+from tests.conftest import named_database
+
+pytestmark = pytest.mark.serial
+
+CHANNELS = 31
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with running_engine("redis", tmp_path / "redis") as running:
+        yield running
+
+
+def tga_demo(folder: Path, environ: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+    command = [*TGA, "demo", "--folder", str(folder), "--no-browser", *options]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
+
+
+def until_new(api: OpenApi, since: datetime) -> None:
+    """Waits for a post that was published after that moment."""
+    deadline = time.monotonic() + 120
+    while datetime.fromisoformat(api.get("/feed?limit=1")["items"][0]["posted_at"]) <= since:
+        assert time.monotonic() < deadline, "no new post arrives"
+        time.sleep(0.5)
+
+
+async def databases_of(environ: dict[str, str]) -> set[str]:
+    """Databases and logins of demos."""
+    admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
+    rows = await admin.fetch("SELECT datname AS name FROM pg_database UNION ALL SELECT rolname FROM pg_roles")
+    await admin.close()
+    return {row["name"] for row in rows if row["name"].startswith("tga_demo")}
+
+
+async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_own(environ: dict[str, str], engine: Engine, tmp_path: Path) -> None:
+    folder, given, port = tmp_path / "demo", {**environ, "REDIS_URL": engine.url}, str(free_port())
+    before = await databases_of(given)
+    others = redis_client.Redis(port=engine.port, db=0)
+    others.set("mine", 1)
+    redis_client.Redis(port=engine.port, db=15).set("mine", 1)
+
+    with running_demo(folder, given, "--port", port) as demo:
+        api = demo.until_open()
+        assert [line[2:13].strip() for line in demo.lines if line.startswith("✔")][-3:] == ["accounts", "channels", "first posts"]
+        assert {one["folder"] for one in api.get("/channels?limit=100")["items"]} == {"Новости", "Tech & Science", "Наблюдение"}
+        assert len(api.get("/channels?limit=100")["items"]) == CHANNELS
+        until_new(api, datetime.now(UTC))
+        first, started = api.posts(), started_by(folder)
+        assert set(still_running(started)) == {"simulator", "roles"}
+        assert demo.stop() == 0
+    assert still_running(started) == []
+
+    with running_demo(folder, given, "--port", port) as demo:
+        again = demo.until_open().posts()
+        in_use = tga_demo(folder, given, "--port", str(free_port()))
+        assert (in_use.returncode, "is running" in in_use.stderr) == (1, True)
+        assert tga_demo(folder, given, "--remove").returncode == 1
+        assert demo.stop(signal.SIGINT) == 0
+    assert first.keys() - again.keys() == set()
+    assert sum(again[key] == text for key, text in first.items()) > 0.95 * len(first)  # a few are edited
+
+    (folder / "notes.txt").write_text("mine", encoding="utf-8")
+    removed = tga_demo(folder, given, "--remove")
+    assert (removed.returncode, "notes.txt" in removed.stdout) == (0, True)
+    assert [entry.name for entry in folder.iterdir()] == ["notes.txt"]
+    assert await databases_of(given) == before
+    assert others.info("keyspace").keys() == {"db0", "db15"}
+
+
+def test_servers_of_its_own_outlive_a_killed_demo_and_end_with_the_next(environ: dict[str, str], tmp_path: Path) -> None:
+    folder, nothing, port = tmp_path / "demo", without_servers(environ), str(free_port())
+    with running_demo(folder, nothing, "--port", port) as demo:
+        first, killed = demo.until_open().posts(), started_by(folder)
+        demo.process.kill()
+        demo.process.wait()
+        until_ended(killed, {"roles"})
+    assert set(still_running(killed)) == {"postgres", "redis", "simulator"}
+    with running_demo(folder, nothing, "--port", port) as demo:
+        again, started = demo.until_open().posts(), started_by(folder)
+        assert still_running(killed) == []
+        os.kill(started["redis"][0], signal.SIGKILL)
+        assert demo.process.wait(60) == 1
+    assert "redis ended by itself" in demo.output
+    assert first.keys() <= again.keys()
+    assert still_running(started) == []
+    assert set(CONTENTS) >= {entry.name for entry in folder.iterdir()}
+    assert tga_demo(folder, nothing, "--remove").returncode == 0
+    assert not folder.exists()
+
+
+def until_ended(started: Started, names: set[str]) -> None:
+    deadline = time.monotonic() + 60
+    while names & set(still_running(started)):
+        assert time.monotonic() < deadline, "they do not end"
+        time.sleep(0.1)
+
+
+def test_a_demo_that_is_stopped_while_it_starts_leaves_nothing_running(environ: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    with running_demo(folder, without_servers(environ), "--port", str(free_port())) as demo:
+        deadline = time.monotonic() + 60
+        while not (folder / "processes.json").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        started = started_by(folder)
+        assert demo.stop(signal.SIGINT) == 0
+    assert still_running(started) == []
+
+
+def test_what_cannot_work_is_refused_in_words_before_anything_starts(environ: dict[str, str], engine: Engine, tmp_path: Path) -> None:
+    foreign, demo = tmp_path / "foreign", tmp_path / "demo"
+    foreign.mkdir()
+    (foreign / "thesis.txt").write_text("mine", encoding="utf-8")
+    given = {**environ, "REDIS_URL": engine.url}
+    cases = (
+        (tga_demo(foreign, given), "is not empty, and no demo is in it"),
+        (tga_demo(foreign, given, "--remove"), "was not made by `tga demo`"),
+        (tga_demo(demo, given | {"REDIS_URL": ""}), "only one of DATABASE_URL and REDIS_URL is set"),
+        (tga_demo(demo, given | {"DATABASE_URL": "mysql://x"}), "DATABASE_URL is wrong"),
+        (tga_demo(demo, given, "--port", str(engine.port)), "Choose another one with --port"),
+    )
+    for done, complaint in cases:
+        assert (done.returncode, complaint in done.stderr) == (1, True), done.stderr
+    assert tga_demo(demo, given, "--remove").returncode == 0
+    assert not (demo / MARKER).exists()
+    assert [entry.name for entry in foreign.iterdir()] == ["thesis.txt"]

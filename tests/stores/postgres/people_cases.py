@@ -1,0 +1,112 @@
+"""People, invitations and saved searches of a tenant, method by method: the rest of the cases in cases.py."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.people.person import new_token
+from telegram_assistant.domain.tenants.access import MemberRole
+from telegram_assistant.stores.postgres.stores import TenantStores
+from testkit.factories import World
+from tests.conftest import Admin
+
+type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
+
+
+def _named(name: str) -> ChannelId:
+    return ChannelId(int(name.split(maxsplit=1)[0]))
+
+
+async def _members_all(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {_named(one.name) for one in await stores.members.all()}
+
+
+async def _members_set_role(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybody = [member for one in (world.stores_a, world.stores_b) for member in await one.members.all()]
+    return {_named(one.name) for one in everybody if await stores.members.set_role(one.public_id, MemberRole.OWNER)}
+
+
+async def _members_remove(stores: TenantStores, world: World) -> set[ChannelId]:
+    """All but the last owner go."""
+    everybody = [member for one in (world.stores_a, world.stores_b) for member in await one.members.all()]
+    removed = {_named(one.name) for one in everybody if await stores.members.remove(one.public_id)}
+    return removed | await _members_all(stores, world)
+
+
+async def _members_invite(stores: TenantStores, world: World) -> set[ChannelId]:
+    """One more for each that is there already."""
+    for one in await stores.members.invitations():
+        await stores.members.invite(new_token(), MemberRole.VIEWER, created_by=one.created_by, lasts=timedelta(hours=1))
+    return await _members_invitations(stores, world)
+
+
+async def _members_invitations(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {_named(one.created_by) for one in await stores.members.invitations()}
+
+
+async def _members_withdraw(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.members.invitations()]
+    return {_named(one.created_by) for one in everybodys if await stores.members.withdraw(one.public_id)}
+
+
+async def _saved_searches_all(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {_named(one.name) for one in await stores.saved_searches.all()}
+
+
+async def _saved_searches_save(stores: TenantStores, world: World) -> set[ChannelId]:
+    """One more for each that is there already; what another tenant calls the same is no obstacle."""
+    for one in await stores.saved_searches.all():
+        assert await stores.saved_searches.save(f"{one.name} again", one.query, created_by="test")
+    return await _saved_searches_all(stores, world)
+
+
+async def _saved_searches_delete(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.saved_searches.all()]
+    return {_named(one.name) for one in everybodys if await stores.saved_searches.delete(one.search_id)}
+
+
+async def _followed_newest_state(stores: TenantStores, world: World) -> set[ChannelId]:
+    """The sum of what is newest in the tenant's own channels."""
+    channels = await stores.followed.channels()
+    assert await stores.followed.newest_state() == sum(one.newest_message_id or 0 for one in channels)
+    return {one.channel_id for one in channels if one.channel_id in world.channels}
+
+
+PEOPLE_METHODS: dict[str, Case] = {
+    "members.all": _members_all,
+    "members.set_role": _members_set_role,
+    "members.remove": _members_remove,
+    "members.invite": _members_invite,
+    "members.invitations": _members_invitations,
+    "members.withdraw": _members_withdraw,
+    "saved_searches.all": _saved_searches_all,
+    "saved_searches.save": _saved_searches_save,
+    "saved_searches.delete": _saved_searches_delete,
+    "followed.newest_state": _followed_newest_state,
+}
+
+
+async def invite_people(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> None:
+    """Members, invitations and saved searches that are named after the tenant's channels."""
+    await admin.execute(
+        """
+        WITH made AS (INSERT INTO users (name) SELECT c || ' ' || $1::bigint FROM unnest($2::bigint[]) c RETURNING user_id)
+        INSERT INTO memberships (tenant_id, user_id, role) SELECT $1::bigint, user_id, 'owner' FROM made
+        """,
+        tenant_id,
+        list(own),
+    )
+    await admin.execute(
+        """
+        INSERT INTO one_time_links (hash, kind, tenant_id, role, created_by, expires_at)
+        SELECT sha256(concat($1::bigint, ' link ', c)::bytea), 'invitation', $1, 'viewer', c::text, now() + interval '1 day'
+        FROM unnest($2::bigint[]) c
+        """,
+        tenant_id,
+        list(own),
+    )
+    await admin.execute(
+        "INSERT INTO saved_searches (tenant_id, name, query, created_by) SELECT $1, c::text, 'snow', 'test' FROM unnest($2::bigint[]) c",
+        tenant_id,
+        list(own),
+    )

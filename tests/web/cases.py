@@ -1,0 +1,51 @@
+"""How tenant A opens every page and sends every form, with its own ids and with those of B."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from tests.api.worlds import ONLY_B, Worlds
+
+NOBODY = UUID(int=0x4000_8000_0000_0000_0000)
+
+
+@dataclass(frozen=True, slots=True)
+class PageCase:
+    """Paths below the tenant's; the second one names what is B's. `status` is that of the first, `foreign_status` of the second."""
+
+    own: Callable[[Worlds], str]
+    foreign: Callable[[Worlds], str] | None = None
+    status: int = 200
+    foreign_status: int = 404
+    form: Callable[[Worlds], Mapping[str, str]] = field(default=lambda _worlds: {})
+
+
+def _post(worlds: Worlds) -> str:
+    return f"{worlds.only_a[0]}/101"
+
+
+CASES: dict[str, PageCase] = {
+    "feed.show": PageCase(lambda _: "/feed", lambda _: f"/feed?channel={ONLY_B[0]}", foreign_status=200),
+    "feed.show_saved": PageCase(lambda _: "/saved"),
+    "feed.mark_read": PageCase(lambda _: "/read", status=303, form=lambda one: {"post": _post(one)}),
+    "feed.mark_all_read": PageCase(lambda _: "/read/all", status=303, form=lambda _: {"snapshot": "2026-11-16T00:00:00+00:00"}),
+    "feed.undo": PageCase(lambda _: "/read/undo", status=303),
+    "feed.save": PageCase(lambda _: "/save", status=303, form=lambda _: {"post": f"{ONLY_B[0]}/101"}),
+    "feed.show_mutes": PageCase(lambda _: "/mutes"),
+    "feed.mute": PageCase(lambda _: "/mutes", status=404, form=lambda _: {"channel": str(ONLY_B[0])}),
+    "search.show": PageCase(lambda _: "/search?q=the+or+в", lambda _: f"/search?q=from:{ONLY_B[0]}", foreign_status=200),
+    "search.suggest": PageCase(lambda _: "/search/suggest?q=from:"),
+    "search.save": PageCase(lambda _: "/search/saved", status=303, form=lambda _: {"name": "snow", "query": "snow"}),
+    "search.delete": PageCase(lambda _: f"/search/saved/{NOBODY}/delete", status=404),
+    "changes.show": PageCase(lambda _: "/changes?days=30"),
+    "tags.show": PageCase(lambda _: "/tags"),
+    "tags.show_posts": PageCase(lambda _: "/tags/weather"),
+    "post.show": PageCase(lambda one: f"/post/{_post(one)}", lambda _: f"/post/{ONLY_B[0]}/101"),
+    "media.show": PageCase(lambda one: f"/media/{_post(one)}/0", lambda _: f"/media/{ONLY_B[0]}/101/0", status=404),
+    "live.listen": PageCase(lambda _: "/live?since=wrong", status=422),
+    "members.show": PageCase(lambda _: "/members"),
+    "members.invite": PageCase(lambda _: "/members/invite", form=lambda _: {"role": "viewer"}),
+    "members.withdraw": PageCase(lambda _: f"/members/invitations/{NOBODY}/withdraw", status=404),
+    "members.set_role": PageCase(lambda _: f"/members/{NOBODY}/role", status=404, form=lambda _: {"role": "viewer"}),
+    "members.remove": PageCase(lambda _: f"/members/{NOBODY}/remove", status=404),
+}

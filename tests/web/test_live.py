@@ -1,0 +1,98 @@
+"""What one api process does, an open page of another one learns."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.settings import Settings
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.web.cookies import SESSION
+from testkit.factories import make_page, make_post
+from testkit.web_clients import Browser, browser_of, member_browser, served_web
+from tests.conftest import Admin
+from tests.web.test_feed import followed, read
+
+SOON_SECONDS = 30
+"""5 s are promised; a busy machine gets more."""
+
+
+@pytest.fixture
+async def other_app(installation: Settings) -> AsyncIterator[App]:
+    """Another api process."""
+    async with assemble(installation) as made:
+        yield made
+
+
+@asynccontextmanager
+async def listening(address: str, browser: Browser) -> AsyncIterator[AsyncIterator[str]]:
+    """The lines of the stream that an open feed listens to."""
+    cookies = {SESSION: browser.client.cookies[SESSION]}
+    path = f"{browser.base}/live?since={quote(datetime.now(UTC).isoformat())}&folder="
+    async with httpx.AsyncClient(base_url=address, cookies=cookies, timeout=SOON_SECONDS) as client, client.stream("GET", path) as stream:
+        assert stream.status_code == 200
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        yield stream.aiter_lines()
+
+
+async def heard(lines: AsyncIterator[str], wanted: str) -> str:
+    async with asyncio.timeout(SOON_SECONDS):
+        async for line in lines:
+            if line.startswith(wanted):
+                return line
+    return ""
+
+
+async def test_a_post_that_is_landed_elsewhere_is_counted(
+    other_app: App, owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
+    channel_id = await followed(system, admin, tenant_id, "the first")
+    async with served_web(other_app) as address, listening(address, owner) as lines:
+        await heard(lines, ": hello")
+        arrived = make_post(channel_id=channel_id, message_id=9, text="new", posted_at=datetime.now(UTC).replace(microsecond=0))
+        await system.landing.land(make_page(arrived), Claim(channel_id, 0))
+        assert await heard(lines, "data: 1") == "data: 1 new post"
+
+
+async def test_a_session_that_is_ended_elsewhere_closes_its_stream(app: App, other_app: App, owner: Browser) -> None:
+    async with served_web(other_app) as address, listening(address, owner) as lines:
+        await heard(lines, ": hello")
+        await app.api.people.end_other_sessions(owner.user_id, token=None)
+        assert await heard(lines, "event:") == "event: over"
+
+
+async def test_streams_end_when_the_process_stops(app: App, owner: Browser) -> None:
+    async with asyncio.timeout(SOON_SECONDS):
+        async with served_web(app) as address, listening(address, owner) as lines:
+            await heard(lines, ": hello")
+
+
+async def test_what_is_read_in_one_process_is_read_in_the_other(
+    other_app: App, owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
+    channel_id = await followed(system, admin, tenant_id, "the first")
+    await owner.open("./feed")
+    await owner.submit("./read", post=f"{channel_id}/1")
+    async with browser_of(other_app) as elsewhere:
+        elsewhere.client.cookies.set(SESSION, owner.client.cookies[SESSION])
+        elsewhere.base = owner.base
+        await elsewhere.open("./feed")
+    assert read(elsewhere.page) == [f"{channel_id}-1"]
+
+
+async def test_a_member_who_was_removed_hears_nothing_more(other_app: App, app: App, owner: Browser, tenant_id: TenantId) -> None:
+    async with member_browser(app, tenant_id) as guest, served_web(other_app) as address, listening(address, guest) as lines:
+        await heard(lines, ": hello")
+        members = await app.tenant(tenant_id).members.all()
+        mine = await app.api.people.session(guest.client.cookies[SESSION])
+        assert mine is not None
+        await app.tenant(tenant_id).members.remove(next(one.public_id for one in members if one.public_id == mine.person.public_id))
+        assert await heard(lines, "event:") == "event: over"
+    assert (await owner.open("./feed")).status_code == 200

@@ -1,0 +1,232 @@
+"""Logging in, sessions, one-time links, invitations and roles."""
+
+import asyncio
+import secrets
+
+import pytest
+from pydantic import SecretStr
+
+from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.tenants.access import MemberRole
+from telegram_assistant.features.passwords import Passwords
+from telegram_assistant.features.people import make_login_link
+from telegram_assistant.settings import Settings, read_settings
+from telegram_assistant.stores.postgres.migrating import migrate
+from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.web.cookies import SESSION
+from telegram_assistant.web.pages.login import first_owner_code
+from testkit.web_clients import Browser, browser_of, member_browser
+
+PASSWORD = "correct horse battery"
+
+
+async def person_with_password(app: App, tenant_id: TenantId, role: MemberRole = MemberRole.VIEWER) -> str:
+    name = f"person {secrets.token_hex(6)}"
+    member = await app.system.users.join(tenant_id, name, role=role)
+    await app.api.people.set_password(member.user_id, await Passwords().hash(PASSWORD))
+    return name
+
+
+async def test_a_person_logs_in_with_name_and_password_and_out_again(app: App, browser: Browser, tenant_id: TenantId) -> None:
+    name = await person_with_password(app, tenant_id)
+    await browser.open("/login")
+    answer = await browser.submit("/login", name=name, password=PASSWORD, next="/")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    home = await browser.open("/")
+    assert home.headers["location"].endswith("/feed")
+    await browser.open("/me")
+    await browser.submit("/logout")
+    assert (await browser.open("/me")).headers["location"] == "/login?next=/me"
+
+
+async def test_a_wrong_password_says_so_and_lets_nobody_in(app: App, browser: Browser, tenant_id: TenantId) -> None:
+    name = await person_with_password(app, tenant_id)
+    await browser.open("/login")
+    answer = await browser.submit("/login", name=name, password="wrong horse battery", next="/")
+    assert "Name and password do not belong together." in answer.text
+    assert SESSION not in browser.client.cookies
+
+
+async def test_a_name_is_tried_only_so_often(app: App, tenant_id: TenantId) -> None:
+    name = await person_with_password(app, tenant_id)
+    answers = []
+    for _ in range(12):
+        async with browser_of(app) as other:
+            await other.open("/login")
+            answers.append((await other.submit("/login", name=name, password="x", next="/")).text)
+    assert "Too many attempts" in answers[-1]
+    assert "Too many attempts" not in answers[0]
+
+
+async def test_a_login_link_shows_a_button_and_works_once(app: App, browser: Browser, system: SystemStores, tenant_id: TenantId) -> None:
+    member = await system.users.join(tenant_id, f"person {secrets.token_hex(6)}")
+    token = await make_login_link(member.user_id, users=system.users, created_by="test")
+    for _ in range(3):
+        shown = await browser.open(f"/link/{token}")
+        assert f"Hello, {member.name}" in shown.text
+    assert (await browser.submit(f"/link/{token}")).status_code == 303
+    assert (await browser.open("/me")).status_code == 200
+    async with browser_of(app) as other:
+        assert (await other.open(f"/link/{token}")).status_code == 404
+
+
+async def test_a_login_begins_a_new_session_whatever_the_browser_had(browser: Browser, system: SystemStores, tenant_id: TenantId) -> None:
+    member = await system.users.join(tenant_id, f"person {secrets.token_hex(6)}")
+    token = await make_login_link(member.user_id, users=system.users, created_by="test")
+    browser.client.cookies.set(SESSION, "chosen-by-somebody-else")
+    await browser.open(f"/link/{token}")
+    answer = await browser.submit(f"/link/{token}")
+    assert "chosen-by-somebody-else" not in answer.headers["set-cookie"]
+
+
+async def test_an_invited_person_joins_with_the_role_of_the_invitation(browser: Browser, owner: Browser) -> None:
+    await owner.open("./members")
+    made = await owner.submit("./members/invite", role="viewer")
+    link = made.text.partition('class="copy">')[2].partition("<")[0].removeprefix("http://web")
+    await browser.open(link)
+    joined = await browser.submit(link, name=f"guest {secrets.token_hex(4)}", password=PASSWORD)
+    assert joined.status_code == 303
+    browser.base = owner.base
+    assert (await browser.open("./feed")).status_code == 200
+    refused = await browser.open("./members")
+    assert refused.status_code == 403
+    assert "ask one of its owners" in refused.text
+
+
+async def test_somebody_who_is_not_a_member_sees_nothing_of_a_tenant(app: App, owner: Browser, system: SystemStores) -> None:
+    other_tenant = (await system.tenants.ensure(f"tenant {secrets.token_hex(6)}")).tenant_id
+    async with member_browser(app, other_tenant) as stranger:
+        stranger.base = owner.base
+        foreign = await stranger.open("./feed")
+        stranger.base = "/t/00000000-0000-4000-8000-000000000000"
+        missing = await stranger.open("./feed")
+    assert foreign.status_code == missing.status_code == 404
+    assert _without_tokens(foreign.text) == _without_tokens(missing.text)
+
+
+async def test_the_last_owner_stays_owner(owner: Browser) -> None:
+    await owner.open("./members")
+    member = owner.page.partition("/members/")[2].partition("/role")[0]
+    answer = await owner.submit(f"./members/{member}/remove")
+    assert answer.status_code == 409
+    assert "make somebody else an owner first" in answer.text
+
+
+async def test_a_form_that_is_sent_twice_changes_once(owner: Browser) -> None:
+    await owner.open("./members")
+    page = owner.page
+    await owner.submit("./members/invite", role="viewer")
+    owner.page = page
+    again = await owner.submit("./members/invite", role="viewer")
+    assert again.status_code == 303
+    await owner.open("./members")
+    assert owner.page.count("/withdraw") == 1
+
+
+async def test_changes_of_members_are_audited(owner: Browser) -> None:
+    await owner.open("./members")
+    await owner.submit("./members/invite", role="editor")
+    await owner.open("./members")
+    assert "<code>invite_member</code>" in owner.page
+
+
+async def test_an_ended_session_is_over_at_once(app: App, tenant_id: TenantId) -> None:
+    async with member_browser(app, tenant_id) as browser:
+        await browser.open("/me")
+        assert browser.page.count("this browser") == 1
+        await app.api.people.end_other_sessions(browser.user_id, token=None)
+        assert (await browser.open("/me")).status_code == 303
+
+
+async def test_changing_the_password_ends_the_other_sessions(app: App, browser: Browser, tenant_id: TenantId) -> None:
+    name = await person_with_password(app, tenant_id)
+    async with browser_of(app) as elsewhere:
+        for one in (browser, elsewhere):
+            await one.open("/login")
+            await one.submit("/login", name=name, password=PASSWORD, next="/")
+        await browser.open("/me")
+        await browser.submit("/me/password", old=PASSWORD, new="another horse battery")
+        assert (await browser.open("/me")).status_code == 200
+        assert (await elsewhere.open("/me")).status_code == 303
+
+
+async def test_preferences_decide_language_theme_and_zone(owner: Browser) -> None:
+    await owner.open("/me")
+    await owner.submit("/me/preferences", language="ru", zone="Asia/Tokyo", theme="dark", feed_order="newest")
+    page = (await owner.open("/me")).text
+    assert '<html lang="ru" data-theme="dark">' in page
+    assert "Asia/Tokyo" in page
+
+
+@pytest.mark.parametrize("target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)", "/a\r\nSet-Cookie: x=1"])
+async def test_logging_in_never_leads_to_another_site(app: App, browser: Browser, tenant_id: TenantId, target: str) -> None:
+    name = await person_with_password(app, tenant_id)
+    await browser.open("/login")
+    answer = await browser.submit("/login", name=name, password=PASSWORD, next=target)
+    assert answer.headers["location"] == "/"
+
+
+async def test_two_people_cannot_use_one_invitation(app: App, owner: Browser) -> None:
+    await owner.open("./members")
+    made = await owner.submit("./members/invite", role="viewer")
+    link = made.text.partition('class="copy">')[2].partition("<")[0].removeprefix("http://web")
+
+    async def join() -> int:
+        async with browser_of(app) as guest:
+            await guest.open(link)
+            return (await guest.submit(link, name=f"guest {secrets.token_hex(4)}", password=PASSWORD)).status_code
+
+    assert sorted(await asyncio.gather(join(), join())).count(303) == 1
+
+
+def _without_tokens(page: str) -> str:
+    return "\n".join(line for line in page.splitlines() if "csrf" not in line and "/static/" not in line)
+
+
+@pytest.mark.turns("SECRET_KEY")
+async def test_the_code_of_the_first_owner_is_the_same_in_every_process_that_has_the_key(installation: Settings) -> None:
+    first, again, other = [with_web(installation, secret_key=SecretStr(key)) for key in ("k" * 32, "k" * 32, "l" * 32)]
+    assert first_owner_code(first) == first_owner_code(again) != first_owner_code(other)
+
+
+@pytest.mark.turns("BASE_URL")
+async def test_invitations_lead_to_the_address_that_people_type(installation: Settings, tenant_id: TenantId) -> None:
+    async with assemble(with_web(installation, base_url="https://news.example")) as app, member_browser(app, tenant_id) as owner:
+        await owner.open("./members")
+        assert 'class="copy">https://news.example/link/' in (await owner.submit("./members/invite", role="viewer")).text
+
+
+@pytest.mark.turns("TRUSTED_PROXIES")
+async def test_only_a_trusted_proxy_is_believed_that_the_page_came_over_https(installation: Settings, tenant_id: TenantId) -> None:
+    async with assemble(with_web(installation, trusted_proxies=("10.0.0.0/8",))) as app:
+        await person_with_password(app, tenant_id)
+        cookies = []
+        for address in ("10.0.0.7", "192.168.0.7"):
+            async with browser_of(app, address=address) as browser:
+                cookies.append((await browser.open("/login", X_Forwarded_Proto="https", X_Forwarded_For="203.0.113.5")).headers["set-cookie"])
+    assert ["Secure" in one for one in cookies] == [True, False]
+
+
+def with_web(settings: Settings, **changed: object) -> Settings:
+    return settings.model_copy(update={"web": settings.web.model_copy(update=changed)})
+
+
+async def test_the_first_owner_needs_the_code_from_elsewhere_and_is_the_only_one(empty_database: dict[str, str]) -> None:
+    settings = read_settings(empty_database)
+    await migrate(settings.database, tell=lambda _: None)
+    async with assemble(settings) as app, browser_of(app) as far, browser_of(app, address="127.0.0.1") as near:
+        assert (await far.open("/")).headers["location"] == "/login"
+        assert (await far.open("/login")).headers["location"] == "/start"
+        await far.open("/start")
+        refused = await far.submit("/start", name="Ева", password=PASSWORD, code="wrong")
+        assert "This is not the code" in refused.text
+        await far.open("/start")
+        await near.open("/start")
+        made = await asyncio.gather(
+            far.submit("/start", name="Ева", password=PASSWORD, code=first_owner_code(app.settings)),
+            near.submit("/start", name="Адам", password=PASSWORD),
+        )
+        assert sorted(one.status_code for one in made) == [200, 303]
+        assert "This installation has an owner already" in next(one.text for one in made if one.status_code == 200)
+        assert (await far.open("/start")).headers["location"] == "/login"

@@ -61,8 +61,8 @@ generate: install  ## write the files that are generated from code (.env.example
 .PHONY: test
 test: install  ## all tests, in parallel, on the real servers
 	scripts/servers up
-	$(SERVERS_ENV) && scripts/suite tests $(BIN)/pytest -n $(MORE_JOBS) -m "not serial and not valkey"
-	$(SERVERS_ENV) && scripts/suite serial $(BIN)/pytest -n $(JOBS) --dist loadfile -m serial
+	$(SERVERS_ENV) && scripts/suite tests scripts/tests $(MORE_JOBS) "not serial and not valkey"
+	$(SERVERS_ENV) && scripts/suite serial scripts/tests $(JOBS) serial --dist loadfile
 
 .PHONY: journeys
 journeys: install  ## the journeys through the pages: both languages, both screens, both themes

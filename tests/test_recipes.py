@@ -6,19 +6,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-from testkit.checkouts import copy_checkout, insert
+from testkit.checkouts import CHECKOUT, copy_checkout, insert
 
 PACKAGE = "src/telegram_assistant"
+VERSIONS = f"{PACKAGE}/stores/postgres/migrations/versions"
+LAST = max(file.name[:4] for file in (CHECKOUT / VERSIONS).glob("[0-9]*.py"))
+NEXT = f"{int(LAST) + 1:04}"
 NEW_FILES = {
     # a table
-    f"{PACKAGE}/stores/postgres/migrations/versions/0036_notes.py": '''"""Notes of tenants."""
+    f"{VERSIONS}/{NEXT}_notes.py": f'''"""Notes of tenants."""
 
 from alembic import op
 
 from telegram_assistant.stores.postgres.migrations.classes import tenant_table
 
-revision = "0036"
-down_revision = "0035"
+revision = "{NEXT}"
+down_revision = "{LAST}"
 
 
 def upgrade() -> None:
@@ -90,6 +93,24 @@ async def list_notes(context: Context) -> NotesResponse:
     """List your notes."""
     return NotesResponse(items=list(await notes.list_notes(stores=context.stores)))
 ''',
+    # a page
+    f"{PACKAGE}/web/pages/notes.py": '''"""Notes of a tenant."""
+
+from telegram_assistant.features.notes import list_notes
+from telegram_assistant.web.views import Content, TenantView
+
+
+async def show(view: TenantView) -> Content:
+    return {"notes": await list_notes(stores=view.stores)}
+''',
+    f"{PACKAGE}/web/templates/notes.html": """{% extends "app.html" %}
+{% set section = "/notes" %}
+{% block title %}{{ _("Notes of the day") }}{% endblock %}
+{% block main %}
+<h1>{{ _("Notes of the day") }}</h1>
+<ul>{% for one in notes %}<li>{{ one }}</li>{% endfor %}</ul>
+{% endblock %}
+""",
     # a prompt
     f"{PACKAGE}/ai/prompts/notes.md": "version: 1\n---\nSum up these notes in {language}.\n",
     # a command
@@ -128,6 +149,9 @@ NEW_LINES = [
     # an endpoint
     (f"{PACKAGE}/api/site.py", "    parked,", "    notes,\n"),
     (f"{PACKAGE}/api/site.py", "    parked.area,", "    notes.area,\n"),
+    # a page
+    (f"{PACKAGE}/web/site.py", "from telegram_assistant.web.rendering", "from telegram_assistant.web.pages import notes\n"),
+    (f"{PACKAGE}/web/site.py", '    Page("/members"', '    Page("/notes", notes.show, "notes.html", queries=2, needs=KeyScope.READ),\n'),
     # a periodic job
     (f"{PACKAGE}/clock.py", "PERIODIC = (", 'async def count_notes(app: App, now: datetime) -> str:\n    return f"at {now:%H:%M}"\n\n\n'),
     (f"{PACKAGE}/clock.py", '    Job("forget_notices"', '    Job("count_notes", timedelta(hours=1), count_notes),\n'),
@@ -147,6 +171,8 @@ GUARDS = {
     "tests/stores/postgres/test_schema_diagram.py::test_the_schema_page_shows_a_freshly_migrated_database",
     "tests/stores/postgres/test_isolation.py::test_every_method_of_a_tenant_store_has_its_isolation_test",
     "tests/api/test_tenancy.py::test_every_endpoint_has_its_case",
+    "tests/web/test_tenancy.py::test_every_page_has_its_case",
+    "tests/web/test_languages.py::test_every_text_has_its_russian_with_all_plural_forms",
     "tests/events/test_events.py::test_an_event_is_written_as_the_golden_file_of_its_version_says[posts.noted]",
     "tests/cli/test_json.py::test_every_command_that_prints_data_has_the_option",
     "tests/test_translation.py::test_the_catalogue_holds_the_reasons_of_the_source",
@@ -166,13 +192,16 @@ CASE = """async def _notes(stores: TenantStores, world: World) -> set[ChannelId]
 
 """
 NEW_REASON = '#. notes_missing\n#: features/notes.py\nmsgid "you have written no notes"\nmsgstr "вы не написали ни одной заметки"\n\n'
+NEW_MESSAGE = '#: templates/notes.html\nmsgid "Notes of the day"\nmsgstr "Заметки дня"\n\n'
 TESTED_LINES = [
     ("tests/stores/postgres/cases.py", "METHODS: dict", CASE),
     ("tests/stores/postgres/cases.py", '    "feed.newest"', '    "notes.write": _notes,\n    "notes.all": _notes,\n'),
     ("tests/api/cases.py", '    "list_channels": Case()', '    "list_notes": Case(),\n'),
+    ("tests/web/cases.py", '    "members.show"', '    "notes.show": PageCase(lambda _: "/notes", status=404),\n'),
     ("tests/cli/test_json.py", '    "keys list"', '    "notes": "list_notes",\n'),
     ("testkit/schema_diagram.py", '        "quotas",', '        "notes",\n'),
     (f"{PACKAGE}/translations/ru/LC_MESSAGES/reasons.po", "#. dead_letter_unknown", NEW_REASON),
+    (f"{PACKAGE}/translations/ru/LC_MESSAGES/messages.po", "#: pages/live.py", NEW_MESSAGE),
 ]
 TESTED_FILES = {
     "tests/events/golden/posts.noted.v1.json": None,
@@ -184,6 +213,7 @@ from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.api_clients import asked, key_of
 from testkit.factories import make_tenant
+from testkit.web_clients import member_browser
 
 
 @pytest.mark.turns("NOTES_TITLE")
@@ -192,7 +222,10 @@ async def test_notes_are_answered(installation: Settings, system: SystemStores, 
     async with asked(installation) as (app, client):
         await app.tenant(tenant_id).notes.write("Snow")
         answer = await client.get("/api/v1/notes", headers=await key_of(app, tenant_id))
+        async with member_browser(app, tenant_id) as browser:
+            page = await browser.open("./notes")
     assert answer.json() == {"items": ["Snow"]}
+    assert "<li>Snow</li>" in page.text
     assert read_settings({**database, "NOTES_TITLE": "Mine"}).process.notes_title == "Mine"
     assert prompt("notes").version == 1
     assert "count_notes" in {job.name for job in PERIODIC}

@@ -6,13 +6,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Locator, Page, async_playwright, expect
 
 from testkit.checkouts import CHECKOUT
 
 AXE = CHECKOUT / "browser/node_modules/axe-core/axe.min.js"
 PATIENCE_MS = 60_000
 """On a busy machine; nothing waits longer than it must."""
+MAX_TABS = 400
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -35,6 +36,46 @@ ALL_DEVICES = tuple(
     for screen, viewport in (("desktop", DESKTOP), ("phone", PHONE))
     for theme in ("light", "dark")
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """A person's hands at a page: with a mouse, or with the keyboard alone."""
+
+    page: Page
+    by_keys: bool
+
+    async def press(self, target: Locator) -> None:
+        """Presses a button, follows a link, opens a fold."""
+        if self.by_keys:
+            await self.reach(target)
+            await self.page.keyboard.press("Enter")
+        else:
+            await target.click()
+
+    async def tick(self, label: Locator) -> None:
+        """Ticks the box inside a label."""
+        if self.by_keys:
+            await self.reach(label.locator("input"))
+            await self.page.keyboard.press("Space")
+        else:
+            await label.click()
+
+    async def write(self, target: Locator, text: str) -> None:
+        if self.by_keys:
+            await self.reach(target)
+            await self.page.keyboard.type(text)
+        else:
+            await target.fill(text)
+
+    async def reach(self, target: Locator) -> None:
+        """Goes on with Tab until the target has the focus. Fails if it is never reached."""
+        await expect(target).to_be_visible()
+        for _ in range(MAX_TABS):
+            if await target.evaluate("one => one === document.activeElement"):
+                return
+            await self.page.keyboard.press("Tab")
+        raise AssertionError(f"the keyboard does not reach {target}")
 
 
 @asynccontextmanager

@@ -11,8 +11,10 @@ from pathlib import Path
 import asyncpg
 import pytest
 import redis as redis_client
+from playwright.async_api import expect
 
 from telegram_assistant.demo.folder import CONTENTS, MARKER
+from testkit.chromium import ENGLISH_DESKTOP, Hands, open_chromium, open_tab
 from testkit.demos import TGA, OpenApi, Started, running_demo, started_by, still_running, without_servers
 from testkit.engines import Engine, free_port, running_engine
 from tests.conftest import named_database
@@ -41,6 +43,20 @@ def until_new(api: OpenApi, since: datetime) -> None:
         time.sleep(0.5)
 
 
+async def read_in_a_browser(api: OpenApi) -> None:
+    """By the printed link, with the keyboard alone: posts are there, new ones are counted, and one of them opens."""
+    async with open_chromium() as chromium, open_tab(chromium, ENGLISH_DESKTOP, api.address) as page:
+        hands = Hands(page, by_keys=True)
+        await page.goto(api.login)
+        await hands.press(page.locator("main button"))
+        await expect(page.locator("article[data-post]").first).to_be_visible()
+        await hands.press(page.locator("[data-live] a"))
+        await page.wait_for_load_state()
+        await hands.press(page.locator("article [data-act=open]").first)
+        await page.wait_for_url("**/post/**")
+        await expect(page.locator("main .text").first).to_be_visible()
+
+
 async def databases_of(environ: dict[str, str]) -> set[str]:
     """Databases and logins of demos."""
     admin = await asyncpg.connect(named_database(environ["DATABASE_ADMIN_URL"], "postgres"))
@@ -61,6 +77,7 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
         assert [line[2:13].strip() for line in demo.lines if line.startswith("✔")][-3:] == ["accounts", "channels", "first posts"]
         assert {one["folder"] for one in api.get("/channels?limit=100")["items"]} == {"Новости", "Tech & Science", "Наблюдение"}
         assert len(api.get("/channels?limit=100")["items"]) == CHANNELS
+        await read_in_a_browser(api)
         until_new(api, datetime.now(UTC))
         first, started = api.posts(), started_by(folder)
         assert set(still_running(started)) == {"simulator", "roles"}

@@ -21,6 +21,7 @@ FORMATTED = "Ferry line 3 moves to the winter timetable\n\nFrom midnight it runs
 class ReadingWorld:
     city: ChannelId
     ferries: ChannelId
+    copier: ChannelId
 
 
 async def build_world(app: App, admin: Admin, tenant_id: TenantId, folder: Path) -> ReadingWorld:
@@ -89,7 +90,7 @@ async def build_world(app: App, admin: Admin, tenant_id: TenantId, folder: Path)
         "INSERT INTO post_search SELECT channel_id, message_id, posted_at, to_tsvector('russian', text) FROM posts WHERE channel_id = ANY($1)",
         [city, ferries, copier],
     )
-    return ReadingWorld(city, ferries)
+    return ReadingWorld(city, ferries, copier)
 
 
 async def _land(app: App, channel_id: ChannelId, *posts: object) -> None:

@@ -23,6 +23,7 @@ from testkit.chromium import (
     ENGLISH_DESKTOP,
     RUSSIAN_PHONE,
     Device,
+    Hands,
     accessibility_violations,
     layout_troubles,
     open_chromium,
@@ -36,6 +37,12 @@ from tests.web.reading_world import ReadingWorld, build_world
 
 SCREENSHOTS = os.environ.get("SCREENSHOTS", "")
 WANTED = ALL_DEVICES if os.environ.get("ALL_DEVICES") else DEVICES
+JOURNEYS = (
+    [(device, by_keys) for device in ALL_DEVICES for by_keys in (True, False)]
+    if os.environ.get("ALL_DEVICES")
+    else [*zip(DEVICES, (True, False), strict=True)]
+)
+"""In CI by the keyboard alone on the desktop and by touch on the phone."""
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +74,12 @@ async def reading_world(app_with_files: App, admin: Admin, reader_tenant: Tenant
     return await build_world(app_with_files, admin, reader_tenant, tmp_path)
 
 
-async def log_in(page: Page, app: App, tenant_id: TenantId) -> str:
+async def log_in(page: Page, app: App, tenant_id: TenantId, *, by_keys: bool = False) -> str:
     """Opens a one-time link and presses its button. Returns the path of the tenant."""
     member = await app.system.users.join(tenant_id, f"Анна {secrets.token_hex(3)}")
     token = await make_login_link(member.user_id, users=app.system.users, created_by="test")
     await page.goto(f"/link/{token}")
-    await page.locator("main button").click()
+    await Hands(page, by_keys).press(page.locator("main button"))
     await page.wait_for_url("**/feed")
     return "/t/" + page.url.partition("/t/")[2].partition("/")[0]
 
@@ -115,8 +122,95 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
         assert not troubles, "\n".join(troubles)
 
 
+@pytest.mark.parametrize(("device", "by_keys"), JOURNEYS, ids=lambda one: one.name if isinstance(one, Device) else "keys" if one else "mouse")
+async def test_a_reader_reads_everything_there_is_leaves_and_returns(
+    chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId, reading_world: ReadingWorld, device: Device, by_keys: bool
+) -> None:
+    async with open_tab(chromium, device, address) as page:
+        hands = Hands(page, by_keys)
+        base = await log_in(page, app_with_files, reader_tenant, by_keys=by_keys)
+        await mark_and_save(hands, reading_world)
+        await look_at_everything(hands, reading_world)
+        await search_and_keep(hands)
+        await page.goto(f"{base}/feed")
+        await hands.press(page.locator(f"#p-{reading_world.ferries}-1 [data-act=mute]"))
+        await expect(page.locator(f"#p-{reading_world.ferries}-1")).to_have_count(0)
+        await leave_and_return(hands)
+        await expect(page.locator(f"#p-{reading_world.ferries}-1")).to_have_count(0)
+        await page.goto(f"{base}/saved")
+        await expect(page.locator("article[data-post]")).to_have_count(1)
+
+
+async def mark_and_save(hands: Hands, world: ReadingWorld) -> None:
+    page = hands.page
+    bridge = page.locator(f"#p-{world.copier}-1")
+    await hands.press(bridge.locator("[data-act=read]"))
+    await expect(page.locator("article.is-read")).to_have_count(1)
+    await hands.press(page.locator("[data-act=undo]"))
+    await expect(page.locator("article.is-read")).to_have_count(0)
+    await hands.press(bridge.locator("[data-act=save]"))
+    await expect(bridge.locator("[data-act=save]")).to_have_attribute("aria-pressed", "true")
+    await hands.press(bridge.locator(".copies summary"))
+    await expect(bridge.locator(".copies li")).to_have_count(1)
+
+
+async def look_at_everything(hands: Hands, world: ReadingWorld) -> None:
+    """A spoiler, an album, a file, a difference."""
+    page = hands.page
+    secret = page.get_by_text("The vote is on Thursday.").first
+    await expect(secret).to_be_hidden()
+    await hands.tick(page.locator(".spoiler").first)
+    await expect(secret).to_be_visible()
+
+    album = page.locator(f"#p-{world.ferries}-3 .album")
+    await album.scroll_into_view_if_needed()
+    await expect(album.locator("img")).to_have_count(4)
+    await expect(album.locator("img").first).to_have_js_property("complete", value=True)
+    assert await album.locator("img").first.evaluate("one => one.naturalWidth") > 0
+    async with page.context.expect_page() as picture:
+        await hands.press(album.locator("a").first)
+    await (await picture.value).close()
+    async with page.expect_download() as download:
+        await hands.press(page.locator(f"#p-{world.ferries}-2 .filetile a"))
+    assert (await (await download.value).path()).read_bytes() == b"every 25 minutes"
+
+    await hands.press(page.locator(f"#p-{world.city}-1 .chip.warn"))
+    await page.wait_for_url("**/post/**")
+    await expect(page.locator("del")).to_contain_text("март")
+    await expect(page.locator("ins")).to_contain_text("апрел")
+
+
+async def search_and_keep(hands: Hands) -> None:
+    page = hands.page
+    await hands.write(page.locator("#q"), "мост")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/search?q=*")
+    await expect(page.locator("mark").first).to_be_visible()
+    await hands.write(page.locator("aside input[name=name]"), "Мосты")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("aside .rows a")).to_have_text("Мосты")
+    await hands.press(page.locator("aside .rows a"))
+    await expect(page.locator("mark").first).to_be_visible()
+
+
+async def leave_and_return(hands: Hands) -> None:
+    """Chooses a password, logs out, and logs in with it."""
+    page, password = hands.page, "correct horse battery"
+    await page.goto("/me")
+    name = await page.locator("main h1").inner_text()
+    await hands.write(page.locator("input[name=new]"), password)
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".notice.ok")).to_be_visible()
+    await hands.press(page.locator("form[action='/logout'] button"))
+    await page.wait_for_url("**/login")
+    await hands.write(page.locator("input[name=name]"), name)
+    await hands.write(page.locator("input[name=password]"), password)
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/feed")
+
+
 @pytest.mark.usefixtures("reading_world")
-async def test_a_reader_on_a_desktop_reads_undoes_saves_mutes_and_searches_by_keys_alone(
+async def test_single_keys_read_undo_save_mute_search_and_move(
     chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId
 ) -> None:
     async with open_tab(chromium, ENGLISH_DESKTOP, address) as page:
@@ -159,25 +253,6 @@ async def test_a_reader_on_a_desktop_reads_undoes_saves_mutes_and_searches_by_ke
         await expect(page.locator("article[data-post]").filter(has_text="Пересказ дня")).to_have_count(0)
 
 
-async def test_a_reader_on_a_phone_uncovers_a_spoiler_looks_at_an_album_and_a_difference(
-    chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId, reading_world: ReadingWorld
-) -> None:
-    async with open_tab(chromium, RUSSIAN_PHONE, address) as page:
-        base = await log_in(page, app_with_files, reader_tenant)
-        secret = page.get_by_text("The vote is on Thursday.").first
-        await expect(secret).to_be_hidden()
-        await page.locator(".spoiler").first.click()
-        await expect(secret).to_be_visible()
-        album = page.locator(f"#p-{reading_world.ferries}-3")
-        await album.scroll_into_view_if_needed()
-        await expect(album.locator(".album img")).to_have_count(4)
-        await expect(album.locator(".album img").first).to_have_js_property("complete", value=True)
-        assert await album.locator(".album img").first.evaluate("one => one.naturalWidth") > 0
-        await page.goto(f"{base}/post/{reading_world.city}/1")
-        await expect(page.locator("del")).to_contain_text("март")
-        await expect(page.locator("ins")).to_contain_text("апрел")
-
-
 async def test_new_posts_are_counted_and_never_inserted(
     chromium: Chromium, address: str, app_with_files: App, admin: Admin, reader_tenant: TenantId, reading_world: ReadingWorld
 ) -> None:
@@ -188,7 +263,7 @@ async def test_new_posts_are_counted_and_never_inserted(
         button = page.locator("[data-live] a")
         await expect(button).to_have_text("1 new post")
         assert await page.locator("article[data-post]").count() == before
-        await button.click()
+        await Hands(page, by_keys=True).press(button)
         await expect(page.get_by_text("Just arrived")).to_be_visible()
         await admin.execute("UPDATE sessions SET ended_at = now() WHERE ended_at IS NULL")
         await page.wait_for_url(re.compile("/(login|start)"))
@@ -200,12 +275,13 @@ async def test_an_owner_invites_a_viewer_who_reads_and_may_not_manage(
     async with open_tab(chromium, ENGLISH_DESKTOP, address) as owner, open_tab(chromium, RUSSIAN_PHONE, address) as guest:
         base = await log_in(owner, app_with_files, reader_tenant)
         await owner.goto(f"{base}/members")
-        await owner.get_by_role("button", name="make a link").click()
+        await Hands(owner, by_keys=True).press(owner.get_by_role("button", name="make a link"))
         link = await owner.locator(".copy").inner_text()
         await guest.goto(link)
-        await guest.locator("input[name=name]").fill(f"Гость {secrets.token_hex(3)}")
-        await guest.locator("input[name=password]").fill("correct horse battery")
-        await guest.locator("main button").click()
+        hands = Hands(guest, by_keys=True)
+        await hands.write(guest.locator("input[name=name]"), f"Гость {secrets.token_hex(3)}")
+        await hands.write(guest.locator("input[name=password]"), "correct horse battery")
+        await hands.press(guest.locator("main button"))
         await guest.wait_for_url("**/feed")
         await expect(guest.locator(f"#p-{reading_world.ferries}-1")).to_be_visible()
         assert await guest.locator(".rail [href$='/members']").count() == 0

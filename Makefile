@@ -70,10 +70,9 @@ journeys: install  ## the journeys through the pages: both languages, both scree
 	$(SERVERS_ENV) && ALL_DEVICES=1 $(BIN)/pytest -p no:xdist tests/web/test_journeys.py
 
 .PHONY: screenshots
-screenshots: install  ## a picture of every page, in both languages, screens and themes, under .servers/screenshots
-	scripts/servers up postgres redis
-	mkdir -p .servers/screenshots
-	$(SERVERS_ENV) && ALL_DEVICES=1 SCREENSHOTS=.servers/screenshots $(BIN)/pytest -p no:xdist tests/web/test_journeys.py -k fits
+screenshots: install  ## a picture of every page of the demo, in both languages, screens and themes, under .servers/screenshots
+	scripts/servers up
+	$(SERVERS_ENV) && $(BIN)/python -m testkit.screenshots .servers/screenshots
 
 .PHONY: test-llm
 test-llm: install  ## the providers against a real llama.cpp server with a small model
@@ -101,6 +100,7 @@ gate-others:
 .PHONY: bench
 bench: gate  ## all benchmarks at their small size, and the streams on Valkey
 	$(SERVERS_ENV) && scripts/suite streams-valkey $(BIN)/pytest -n $(JOBS) -m valkey tests/streams
+	$(SERVERS_ENV) && scripts/suite bench-web $(BIN)/python -m bench.web --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-hostile $(BIN)/python -m bench.hostile --quick --json
 	$(SERVERS_ENV) && scripts/suite bench-feed $(BIN)/python -m bench.feed --posts 200000 --json
 	$(SERVERS_ENV) && scripts/suite bench-land $(BIN)/python -m bench.land --seconds 10 --json

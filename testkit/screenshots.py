@@ -1,0 +1,88 @@
+"""Pictures of every page of the demo, on every device: python -m testkit.screenshots FOLDER."""
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from playwright.async_api import Browser, Page
+
+from telegram_assistant.web.page import Page as WebPage
+from telegram_assistant.web.site import OF_TENANT
+from testkit.chromium import ALL_DEVICES, Device, accessibility_violations, layout_troubles, open_chromium, open_tab, save_screenshot
+from testkit.demos import OpenApi, running_demo
+from testkit.engines import free_port
+
+NO_PICTURES = {"/search/suggest"}
+POSTS = {"album": ".album:not(.one)", "edited": ".chip.warn", "copies": ".copies", "spoiler": ".spoiler", "file": ".filetile"}
+FEED_PAGES = 12
+SEARCH = "/search?q=has:image"
+
+
+async def addresses(page: Page) -> dict[str, str]:
+    """The address of every page, with posts that show something special."""
+    base = page.url.removesuffix("/feed")
+    plain = [one.path for one in OF_TENANT if isinstance(one, WebPage) and "{" not in one.path and one.path not in NO_PICTURES]
+    found = {path.strip("/").replace("/", "-"): base + path for path in plain} | {"found": base + SEARCH, "feed-oldest": f"{base}/feed?order=oldest"}
+    found |= {"me": "/me", "not-found": "/nothing/here"}
+    async for name, post in special_posts(page):
+        found.setdefault(f"post-{name}", post)
+    await page.goto(f"{base}/tags")
+    if await page.locator("main tbody a").count():
+        found["tag"] = await page.locator("main tbody a").first.get_attribute("href") or ""
+    return found
+
+
+async def special_posts(page: Page) -> AsyncIterator[tuple[str, str]]:
+    for _ in range(FEED_PAGES):
+        for name, selector in POSTS.items():
+            post = page.locator(f"article[data-post]:has({selector})").first
+            if await post.count():
+                yield name, await post.get_attribute("data-post") or ""
+        more = page.locator("a[rel=next]")
+        if not await more.count():
+            return
+        await more.click()
+        await page.wait_for_load_state()
+
+
+async def take_all(api: OpenApi, folder: Path) -> list[str]:
+    """Saves the pictures. Returns what does not fit or is not accessible."""
+    async with open_chromium() as chromium:
+        async with open_tab(chromium, ALL_DEVICES[0], api.address) as page:
+            await page.goto(api.login)
+            await page.locator("main button").click()
+            await page.wait_for_url("**/feed")
+            session = await page.context.cookies()
+            pages = await addresses(page)
+        troubles = []
+        for device in ALL_DEVICES:
+            troubles += await take(chromium, device, api, folder, pages, session)
+    return troubles
+
+
+async def take(chromium: Browser, device: Device, api: OpenApi, folder: Path, pages: dict[str, str], session: list) -> list[str]:  # type: ignore[type-arg]  # Playwright's cookies
+    troubles = []
+    async with open_tab(chromium, device, api.address) as page:
+        await page.context.add_cookies([one for one in session if one["name"] != "tga_zone"])
+        for name, address in pages.items():
+            await page.goto(address)
+            troubles += [f"{device.name} {name}: {one}" for one in [*await layout_troubles(page), *await accessibility_violations(page)]]
+            await save_screenshot(page, folder, f"{name}.{device.name}")
+        print(f"{device.name}: {len(pages)} pictures", flush=True)
+    return troubles
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as place, running_demo(Path(place) / "demo", os.environ, "--port", str(free_port())) as demo:
+        troubles = asyncio.run(take_all(demo.until_open(), folder))
+    print("\n".join(troubles) or "everything fits, axe finds nothing")
+    sys.exit(1 if troubles else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -125,7 +125,11 @@ async def layout_troubles(page: Page) -> list[str]:
         """() => {
             const found = [];
             const root = document.documentElement;
-            if (root.scrollWidth > root.clientWidth) found.push(`the page is ${root.scrollWidth} px wide`);
+            if (root.scrollWidth > root.clientWidth) {
+                const isWide = (one) => !one.closest(".scroll") && one.getBoundingClientRect().right > root.clientWidth + 1;
+                const last = [...document.querySelectorAll("body *")].filter(isWide).at(-1);
+                found.push(`the page is ${root.scrollWidth} px wide: ${last?.tagName}.${last?.className} ${last?.textContent.slice(0, 60)}`);
+            }
             for (const one of document.querySelectorAll("main *, nav *, aside *")) {
                 const style = getComputedStyle(one);
                 if (one.closest(".sr, .folded, .scroll, svg, pre") || style.visibility === "hidden") continue;

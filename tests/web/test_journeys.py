@@ -105,6 +105,8 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "tag": "/tags/ferries",
             "saved": "/saved",
             "mutes": "/mutes",
+            "go": "/go?q=go",
+            "spread": f"/spread/{reading_world.city}",
             "members": "/members",
             "missing": "/post/1/1",
         }
@@ -251,6 +253,36 @@ async def test_single_keys_read_undo_save_mute_search_and_move(
         await press("m")
         await page.wait_for_load_state()
         await expect(page.locator("article[data-post]").filter(has_text="Пересказ дня")).to_have_count(0)
+
+
+async def test_a_person_goes_anywhere_by_name(
+    chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId, reading_world: ReadingWorld
+) -> None:
+    async with open_tab(chromium, ENGLISH_DESKTOP, address) as page:
+        await log_in(page, app_with_files, reader_tenant)
+        await page.keyboard.press("Control+k")
+        await expect(page.locator("#go a").first).to_be_visible()
+        await page.keyboard.type("harbour")
+        await expect(page.locator("#go [data-found] a").first).to_have_text("Harbour Lines")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url(f"**/feed?channel={reading_world.ferries}")
+
+
+@pytest.mark.usefixtures("reading_world")
+async def test_reading_and_searching_need_no_scripts(chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId) -> None:
+    context = await chromium.new_context(base_url=address, java_script_enabled=False)
+    page = await context.new_page()
+    base = await log_in(page, app_with_files, reader_tenant)
+    await page.locator("[data-act=read]").first.click()
+    await expect(page.locator("article.is-read")).to_have_count(1)
+    await page.locator("[data-act=undo]").click()
+    await expect(page.locator("article.is-read")).to_have_count(0)
+    await page.locator("#q").fill("мост")
+    await page.locator("#q").press("Enter")
+    await expect(page.locator("mark").first).to_be_visible()
+    await page.goto(f"{base}/go?q=harbour")
+    await expect(page.locator(".places a").first).to_have_text("Harbour Lines")
+    await context.close()
 
 
 async def test_new_posts_are_counted_and_never_inserted(

@@ -31,6 +31,9 @@ READING = [
     "/search/suggest?q=fr",
     "/changes",
     "/tags",
+    "/go",
+    "/go/found?q=city",
+    "/spread/1",
 ]
 
 

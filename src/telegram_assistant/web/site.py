@@ -21,7 +21,7 @@ from telegram_assistant.web.headers import HeadersMiddleware
 from telegram_assistant.web.live import LiveHub
 from telegram_assistant.web.media import ORIGINAL_PATH, THUMBNAIL_PATH
 from telegram_assistant.web.page import Action, AnyRoute, OpenRoute, Page, PersonRoute, TenantRoute
-from telegram_assistant.web.pages import changes, feed, live, login, media, members, person, post, search, tags
+from telegram_assistant.web.pages import changes, destinations, feed, live, login, media, members, person, post, search, spread, tags
 from telegram_assistant.web.rendering import STATIC
 from telegram_assistant.web.views import PersonView, TenantView, View
 
@@ -69,6 +69,9 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Page("/post/{channel:int}/{message:int}", post.show, "post.html", queries=6, needs=KeyScope.READ),
     Page(ORIGINAL_PATH, media.show, "", queries=2, needs=KeyScope.READ),
     Page(THUMBNAIL_PATH, media.show, "", queries=2, needs=KeyScope.READ),
+    Page("/go", destinations.show, "destinations.html", queries=4, needs=KeyScope.READ),
+    Page("/go/found", destinations.find, "destinations_found.html", queries=4, needs=KeyScope.READ),
+    Page("/spread/{channel:int}", spread.show, "spread.html", queries=6, needs=KeyScope.READ),
     Page("/members", members.show, "members.html", queries=5, needs=KeyScope.ADMIN),
     Action("/members/invite", members.invite, "members.html", needs=KeyScope.ADMIN, audited="invite_member"),
     Action("/members/invitations/{invitation}/withdraw", members.withdraw, needs=KeyScope.ADMIN, audited="withdraw_invitation"),

@@ -31,9 +31,32 @@ const keys = {
   "?": () => document.getElementById("keys")?.showModal(),
 };
 
+// Go anywhere: the list of /go over any page.
+const places = document.getElementById("go");
+const placeName = places?.querySelector("input");
+let findingPlaces = 0;
+async function findPlaces() {
+  const asked = ++findingPlaces;
+  const answer = await fetch(`${document.body.dataset.base}/go/found?q=${encodeURIComponent(placeName.value)}`, { headers: { "HX-Request": "true" } });
+  if (answer.ok && asked === findingPlaces) places.querySelector("[data-found]").innerHTML = await answer.text();
+}
+placeName?.addEventListener("input", findPlaces);
+places?.querySelector("form").addEventListener("submit", (event) => {
+  const first = places.querySelector("[data-found] a");
+  if (!first) return;
+  event.preventDefault();
+  first.click();
+});
+
 let awaitsSection = false;
 
 document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && places) {
+    event.preventDefault();
+    places.showModal();
+    findPlaces();
+    return;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (event.target.matches("input:not([type=checkbox]), textarea, select")) {
     if (event.key === "Escape") event.target.blur();

@@ -1,0 +1,35 @@
+"""Where a person can go inside a tenant: channels, folders, saved searches and tags whose name has the typed words."""
+
+from dataclasses import dataclass
+
+from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
+from telegram_assistant.stores.postgres.search.saved_searches import SavedSearch
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+MAX_OF_EACH = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Destinations:
+    """The first few of each kind, by name."""
+
+    channels: tuple[FollowedChannel, ...]
+    folders: tuple[str, ...]
+    searches: tuple[SavedSearch, ...]
+    tags: tuple[str, ...]
+
+
+async def find_destinations(typed: str, *, stores: TenantStores) -> Destinations:
+    words = typed.casefold().removeprefix("@").split()
+
+    def fits(*names: str | None) -> bool:
+        name = " ".join(one for one in names if one).casefold()
+        return all(word in name for word in words)
+
+    followed = [one for one in await stores.followed.channels() if one.active]
+    return Destinations(
+        channels=tuple(sorted((one for one in followed if fits(one.title, one.username)), key=lambda one: one.title.casefold()))[:MAX_OF_EACH],
+        folders=tuple(sorted({one.folder for one in followed if one.folder and fits(one.folder)}))[:MAX_OF_EACH],
+        searches=tuple(one for one in await stores.saved_searches.all() if fits(one.name, one.query))[:MAX_OF_EACH],
+        tags=tuple(one.tag for one in await stores.tag_use.vocabulary() if words and not one.is_retired and fits(one.tag))[:MAX_OF_EACH],
+    )

@@ -38,6 +38,13 @@ COUNTED = 10
 STATISTICS_SECONDS = 2.5
 """PostgreSQL publishes its counters once a second."""
 COLUMNS = ["channel_id", "stored_at", *LANDED.split(", ")]
+TAGGED = """
+INSERT INTO post_enrichment (channel_id, message_id, kind, tier, provider, model, prompt_version, revision, data)
+SELECT channel_id, message_id, 'tags', 'local', '', 'rules', '', 1, jsonb_build_object(
+    'tags', jsonb_build_array('tag ' || message_id % 40, 'tag ' || (message_id + channel_id) % 60, 'tag ' || channel_id % 50),
+    'topic', 'city', 'kind', 'news')
+FROM posts
+"""
 WORDS = ("мост", "снег", "город", "bridge", "city", "рынок")
 LIMITS = (*at_most(150.0, "slowest_p95_ms"), *at_most(120.0, "assets_kb"), *at_most(1.0, "fcp_s"), *at_most(0, "errors", "queries_over"))
 
@@ -100,6 +107,8 @@ async def load(app: App, admin: Admin, posts: int) -> tuple[TenantId, list[Chann
         tenant_id,
         channels,
     )
+    await admin.execute(TAGGED)
+    await admin.execute("UPDATE posts SET deleted_at = posted_at + interval '1 hour' WHERE message_id % 50 = 7")
     system = app.system
     await system.rebuilds.want(Projection.TEXT)
     await rebuild_text(

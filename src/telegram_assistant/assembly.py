@@ -22,6 +22,7 @@ from telegram_assistant.domain.media.files import MediaRules
 from telegram_assistant.domain.understanding.crawling import CrawlRules
 from telegram_assistant.domain.understanding.policy import ModelTask, Urgency
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.features.tags import RecentTags
 from telegram_assistant.features.thumbnails import Thumbnails
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.opening import name_of, opened_graph
@@ -86,6 +87,7 @@ class ApiApp:
     picture_readers: PictureReaders
     thumbnails: Thumbnails | None
     """None without a store for media."""
+    recent_tags: RecentTags
     probes: Mapping[str, Probe]
 
 
@@ -184,6 +186,7 @@ async def assemble(
             files=files,
             picture_readers=api_app.picture_readers,
             thumbnails=api_app.thumbnails,
+            recent_tags=api_app.recent_tags,
             probes={**api_app.probes, "postgres": system.tenants.answers},
             system=system,
             ingest=ingest_stores(clients.pools[DatabaseLogin.INGEST]) if with_accounts else None,
@@ -268,6 +271,7 @@ async def _api_app(stack: AsyncExitStack, settings: Settings, clients: _Clients,
         files=files,
         picture_readers=picture_readers,
         thumbnails=thumbnails,
+        recent_tags=RecentTags(),
         probes={"postgres": api.key_directory.answers, "redis": redis.ping},
     )
 

@@ -3,11 +3,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from telegram_assistant.ai.local.vocabulary import packaged_vocabulary
-from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
 from telegram_assistant.errors import Missing, Rejected
-from telegram_assistant.features.tags import choose_tag, most_used, posts_by_tag, vocabulary
-from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.features.tags import RecentTags, choose_tag, most_used, posts_by_tag, vocabulary
+from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichment, Kind
 from testkit.factories import World
 
@@ -87,3 +87,17 @@ async def test_a_name_that_is_none_and_a_time_that_is_too_long_are_refused(world
     for since, until in ((now, now - DAY), (now - 40 * DAY, now)):
         with pytest.raises(Rejected, match="at most 31 days"):
             await most_used(since, until, stores=world.stores_a)
+
+
+async def test_recent_tags_are_counted_once_a_minute_for_each_tenant(system: SystemStores, world: World, now: datetime) -> None:
+    recent = RecentTags()
+
+    async def seen(tenant_id: TenantId, stores: TenantStores, at: datetime) -> list[str]:
+        return [one.tag for one in await recent.of(tenant_id, stores=stores, now=at, limit=10)]
+
+    await tag(system, world.only_a[0], 1, "спорт")
+    assert await seen(world.a, world.stores_a, now) == ["спорт"]
+    await tag(system, world.only_a[0], 2, "погода")
+    assert await seen(world.a, world.stores_a, now + timedelta(seconds=59)) == ["спорт"]
+    assert await seen(world.b, world.stores_b, now) == []
+    assert await seen(world.a, world.stores_a, now + timedelta(seconds=61)) == ["погода", "спорт"]

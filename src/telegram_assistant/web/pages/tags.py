@@ -1,20 +1,17 @@
 """Tags: the most used ones, and the posts with one."""
 
-from datetime import timedelta
-
 from telegram_assistant.features import reading
-from telegram_assistant.features.tags import MAX_WINDOW, most_used, posts_by_tag
+from telegram_assistant.features.tags import MAX_WINDOW, posts_by_tag
 from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.web.cursors import read_cursor, write_cursor
 from telegram_assistant.web.views import Content, TenantView
 
-WEEK = timedelta(days=7)
 SHOWN = 80
 PAGE = 30
 
 
 async def show(view: TenantView) -> Content:
-    used = await most_used(view.now - WEEK, view.now, stores=view.stores, limit=SHOWN)
+    used = await view.app.recent_tags.of(view.membership.tenant_id, stores=view.stores, now=view.now, limit=SHOWN)
     return {"used": used, "most": max((one.posts for one in used), default=1)}
 
 

@@ -134,6 +134,8 @@ def pages(browser: Browser, channels: list[ChannelId], hand: random.Random) -> d
         "changes.show": "/changes",
         "tags.show": "/tags",
         "feed.show_saved": "/saved",
+        "channels.show": hand.choice(["/channels", "/channels?order=posts", "/channels?order=health&page=3"]),
+        "channel.show": f"/channels/{channel}",
     }
     return {name: browser.base + path for name, path in paths.items()}
 

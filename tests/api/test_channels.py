@@ -1,14 +1,18 @@
 """Channels, feed and polls as programs ask for them."""
 
+from datetime import UTC, datetime, timedelta
+
 import httpx
 import pytest
 
+from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId, TenantId
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 from telegram_assistant.stores.postgres.database import Pool
+from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.stores import SystemStores
 from testkit.api_clients import problem_of
-from testkit.factories import World, make_channel, make_tenant, make_world
+from testkit.factories import World, follow_long_ago, make_channel, make_page, make_post, make_tenant, make_world
 from tests.conftest import Admin
 
 
@@ -120,3 +124,40 @@ async def test_a_poll_tells_nothing_of_who_else_reads_the_channel(
     assert [(row["account_id"], row["reference"]) for row in rows if row["account_id"] == own] == [(own, "name_1")]
     assert (await client.get("/api/v1/channels/requests", headers=key)).json()["items"] == []
     assert await admin.fetchval("SELECT account_id FROM poll_schedule WHERE channel_id = $1", channels[1]) == other
+
+
+async def test_activity_counts_hours_in_a_zone_and_says_what_was_kept(
+    client: httpx.AsyncClient, key: dict[str, str], system: SystemStores, tenant_id: TenantId, admin: Admin
+) -> None:
+    channel_id = await make_channel(system)
+    await follow_long_ago(system, admin, tenant_id, channel_id, priority=Priority.HIGH)
+    monday = datetime.now(UTC).replace(hour=22, minute=30, second=0, microsecond=0) - timedelta(days=datetime.now(UTC).weekday() + 14)
+    recent = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+    moments = [monday, monday + timedelta(minutes=10), recent, recent + timedelta(minutes=50)]
+    posts = [make_post(channel_id=channel_id, message_id=number, posted_at=moment) for number, moment in enumerate(moments, start=1)]
+    await system.landing.land(make_page(*posts), Claim(channel_id, 0))
+    path = f"/api/v1/channels/{channel_id}/activity"
+    answer = (await client.get(path, headers=key)).json()
+    found = answer["activity"]
+    assert answer["health"]["state"] == "unreadable"
+    assert found["posts"] == 4
+    assert found["hours"][0][22] >= 2
+    assert sum(map(sum, found["hours"])) == 4
+    moscow = (await client.get(path, headers=key, params={"zone": "Europe/Moscow"})).json()["activity"]
+    assert moscow["hours"][1][1] >= 2
+    assert (found["freshness"]["promised_seconds"], found["freshness"]["posts"], found["freshness"]["kept"]) == (900, 2, 1)
+    assert found["rhythm"]["median_seconds"] == 3000
+    assert (await client.get(path, headers=key, params={"zone": "Nowhere/Land"})).status_code == 422
+
+
+async def test_activity_begins_where_the_tenants_own_window_does(
+    client: httpx.AsyncClient, key: dict[str, str], system: SystemStores, tenant_id: TenantId
+) -> None:
+    channel_id, now = await make_channel(system), datetime.now(UTC).replace(microsecond=0)
+    await system.channels.subscribe(tenant_id, Subscription(channel_id=channel_id, history_days=1))
+    posts = [make_post(channel_id=channel_id, message_id=number, posted_at=now - timedelta(days=ago)) for number, ago in ((1, 20), (2, 10), (3, 0))]
+    await system.landing.land(make_page(*posts), Claim(channel_id, 0))
+    found = (await client.get(f"/api/v1/channels/{channel_id}/activity", headers=key)).json()["activity"]
+    assert (found["posts"], found["stored_messages"]) == (1, 1)
+    assert found["freshness"]["posts"] == 0
+    assert datetime.fromisoformat(found["since"]) > now - timedelta(days=3)

@@ -70,6 +70,13 @@ def test_a_followed_channel_is_listed_exported_and_left(runner: CliRunner, datab
     assert runner.invoke(app, ["channels", "list", "--tenant", tenant]).stdout.startswith("No channel is followed.")
 
 
+def test_a_channel_shows_its_health_and_activity(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+    name = followed_channel(database, tenant, priority=Priority.LOW)
+    shown = runner.invoke(app, ["channels", "show", f"@{name}", "--tenant", tenant])
+    assert shown.exit_code == 0, shown.output
+    assert all(words in shown.stdout for words in ("Городские новости", "unreadable", "promised within 1:00:00: kept for 0 of 0 posts"))
+
+
 def test_following_again_says_so_and_keeps_the_options_that_are_not_given(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
     name = followed_channel(database, tenant, history_days=EVERYTHING_DAYS, priority=Priority.HIGH)
     again = runner.invoke(app, ["channels", "add", f"@{name}", "--tenant", tenant, "--folder", "Город"])

@@ -29,6 +29,7 @@ ENDPOINTS = {
     "channels coverage": "list_coverage",
     "channels list": "list_channels",
     "channels requests": "list_channel_requests",
+    "channels show": "get_channel_activity",
     "dead-letters list": "list_dead_letters",
     "graph forwards": "list_forwards",
     "graph spread": "get_spread",
@@ -144,6 +145,7 @@ def words_of(command: str, tenant: str, channel_id: int) -> list[str]:
     """The command as somebody would type it."""
     given = {
         "accounts list": [],
+        "channels show": [str(channel_id), "--tenant", tenant],
         "ai budget": ["--tenant", tenant, "--money", "5"],
         "dead-letters list": [],
         "graph spread": [f"{channel_id}/1", "--tenant", tenant],

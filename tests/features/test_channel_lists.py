@@ -5,7 +5,7 @@ import pytest
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.channels.channel_lists import ListedChannel, as_opml, read_list
+from telegram_assistant.features.channels.channel_lists import ListedChannel, as_opml, as_text, read_list
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 
 
@@ -54,3 +54,9 @@ def test_a_file_that_is_too_large_is_refused() -> None:
 def test_what_names_no_channel_is_refused(text: str) -> None:
     with pytest.raises(Rejected):
         read_list(text)
+
+
+def test_a_text_list_is_read_again_and_no_title_becomes_a_line() -> None:
+    text = as_text([followed(1, "Новости\n@forged", "gorod_news"), followed(2, "Tech", "tech_daily", "Работа"), followed(3, "Клуб", None, "Работа")])
+    assert text == "@gorod_news  # Новости @forged\n\n# Работа\n@tech_daily  # Tech\n# 3  Клуб\n"
+    assert read_list(text) == (ListedChannel("@gorod_news"), ListedChannel("@tech_daily"))

@@ -107,6 +107,11 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "mutes": "/mutes",
             "go": "/go?q=go",
             "spread": f"/spread/{reading_world.city}",
+            "channels": "/channels",
+            "channels-worst": "/channels?order=health&health=waiting",
+            "no-channels-found": "/channels?q=никогда",
+            "channel": f"/channels/{reading_world.city}",
+            "channel-changes": f"/changes?channel={reading_world.city}",
             "members": "/members",
             "missing": "/post/1/1",
         }
@@ -265,7 +270,7 @@ async def test_a_person_goes_anywhere_by_name(
         await page.keyboard.type("harbour")
         await expect(page.locator("#go [data-found] a").first).to_have_text("Harbour Lines")
         await page.keyboard.press("Enter")
-        await page.wait_for_url(f"**/feed?channel={reading_world.ferries}")
+        await page.wait_for_url(f"**/channels/{reading_world.ferries}")
 
 
 @pytest.mark.usefixtures("reading_world")

@@ -18,6 +18,7 @@ from telegram_assistant.api.endpoints import (
     accounts,
     audit,
     changes,
+    channel_activity,
     channel_requests,
     channels,
     coverage,
@@ -47,6 +48,7 @@ AREAS = (
     me.area,
     channel_requests.area,  # before channels: its paths are more specific
     channels.area,
+    channel_activity.area,
     parked.area,
     coverage.area,
     feed.area,

@@ -11,8 +11,8 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from babel import Locale
-from babel.dates import format_date, format_datetime, format_time, format_timedelta
-from babel.numbers import format_compact_decimal, format_decimal
+from babel.dates import format_date, format_datetime, format_time, format_timedelta, get_day_names
+from babel.numbers import format_compact_decimal, format_decimal, format_percent
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -78,6 +78,10 @@ def environment(language: Language) -> Environment:
         "compact": _compact,
         "size": _size,
         "duration": _duration,
+        "span": _span,
+        "weekday": _weekday,
+        "decimal": _decimal,
+        "percent": _percent,
         "telegram": _telegram,
         "say": _say,
         "sentence": _sentence,
@@ -169,3 +173,23 @@ def _size(size_bytes: int) -> str:
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}:{rest:02}"
+
+
+def _span(seconds: float) -> str:
+    """A length of time in words, like 25 minutes."""
+    return format_timedelta(seconds, granularity="second", threshold=1.5, locale=_locale())
+
+
+def _weekday(day: int, *, short: bool = False) -> str:
+    """The name of a day of the week, Monday being 0."""
+    return str(get_day_names("short" if short else "wide", context="stand-alone", locale=_locale())[day])
+
+
+def _decimal(number: float) -> str:
+    """At most one digit after the point."""
+    return format_decimal(number, format="#,##0.#", locale=_locale())
+
+
+def _percent(share: float) -> str:
+    """Rounded down, so that 100 % means all."""
+    return format_percent(int(share * 100) / 100, locale=_locale())

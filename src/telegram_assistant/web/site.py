@@ -21,7 +21,22 @@ from telegram_assistant.web.headers import HeadersMiddleware
 from telegram_assistant.web.live import LiveHub
 from telegram_assistant.web.media import ORIGINAL_PATH, THUMBNAIL_PATH
 from telegram_assistant.web.page import Action, AnyRoute, OpenRoute, Page, PersonRoute, TenantRoute
-from telegram_assistant.web.pages import changes, destinations, feed, live, login, media, members, person, post, search, spread, tags
+from telegram_assistant.web.pages import (
+    changes,
+    channel,
+    channels,
+    destinations,
+    feed,
+    live,
+    login,
+    media,
+    members,
+    person,
+    post,
+    search,
+    spread,
+    tags,
+)
 from telegram_assistant.web.rendering import STATIC
 from telegram_assistant.web.views import PersonView, TenantView, View
 
@@ -72,6 +87,14 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Page("/go", destinations.show, "destinations.html", queries=4, needs=KeyScope.READ),
     Page("/go/found", destinations.find, "destinations_found.html", queries=4, needs=KeyScope.READ),
     Page("/spread/{channel:int}", spread.show, "spread.html", queries=6, needs=KeyScope.READ),
+    Page("/channels", channels.show, "channels.html", queries=4, needs=KeyScope.READ),
+    Page("/channels/export/{kind}", channels.export, "", queries=2, needs=KeyScope.READ),
+    Action("/channels/change", channels.change, needs=KeyScope.WRITE, audited="change_channels"),
+    Action("/channels/unfollow", channels.unfollow, needs=KeyScope.WRITE, audited="unfollow_channels"),
+    Page("/channels/{channel:int}", channel.show, "channel.html", queries=12, needs=KeyScope.READ),
+    Action("/channels/{channel:int}/settings", channel.change, needs=KeyScope.WRITE, audited="change_channel"),
+    Action("/channels/{channel:int}/unfollow", channel.unfollow_one, needs=KeyScope.WRITE, audited="unfollow_channel"),
+    Action("/channels/{channel:int}/read", channel.read_now, needs=KeyScope.WRITE, audited="poll_channel"),
     Page("/members", members.show, "members.html", queries=5, needs=KeyScope.ADMIN),
     Action("/members/invite", members.invite, "members.html", needs=KeyScope.ADMIN, audited="invite_member"),
     Action("/members/invitations/{invitation}/withdraw", members.withdraw, needs=KeyScope.ADMIN, audited="withdraw_invitation"),

@@ -111,6 +111,13 @@ def uuid_of(text: str) -> UUID:
         raise Missing(NOTHING_HERE) from error
 
 
+def channel_id_of(text: str) -> ChannelId:
+    """Raises Missing for anything that is no id."""
+    if not text.isascii() or not text.isdecimal() or int(text) >= 2**63:
+        raise Missing(NOTHING_HERE)
+    return ChannelId(int(text))
+
+
 def moment_of(text: str) -> datetime:
     """A moment that a page of ours has written. Raises Rejected for anything else."""
     try:

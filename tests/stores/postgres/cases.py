@@ -14,6 +14,7 @@ from telegram_assistant.stores.postgres.tenants.keys import NewKey
 from telegram_assistant.stores.postgres.understanding.enrichments import Kind
 from testkit.factories import World
 from tests.conftest import Admin
+from tests.stores.postgres.channel_cases import CHANNEL_METHODS, open_channels
 from tests.stores.postgres.more_cases import MORE_METHODS, settle_in
 from tests.stores.postgres.people_cases import PEOPLE_METHODS, invite_people
 
@@ -200,6 +201,7 @@ METHODS: dict[str, Case] = {
     "tags.choices": _tags_choices,
     "tags.choose": _tags_choose,
     **MORE_METHODS,
+    **CHANNEL_METHODS,
     **PEOPLE_METHODS,
 }
 
@@ -249,3 +251,4 @@ async def prepare(admin: Admin, world: World) -> None:
             tenant_id,
             list(own),
         )
+    await open_channels(admin, world)

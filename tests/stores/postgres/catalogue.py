@@ -22,6 +22,7 @@ DEFINER_FUNCTIONS = {
     "posts_with_tags": "tenant",
     "tags_in_use": "tenant",
     "poll_followed_channel": "tenant",
+    "own_accounts_of_channel": "tenant",
     "accounts_for_requests": "tenant",
     "beside_requests": "tenant",
     "members_of_tenant": "tenant",

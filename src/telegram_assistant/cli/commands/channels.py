@@ -16,6 +16,7 @@ from telegram_assistant.api.endpoints.channels import list_channels
 from telegram_assistant.api.endpoints.coverage import list_coverage
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
+from telegram_assistant.cli.commands.channel_activity import show_channel
 from telegram_assistant.cli.commands.channel_requests import RequestReport, print_report, print_waiting, request_channels, show_requests, wait_for
 from telegram_assistant.cli.commands.coverage import draw_coverage
 from telegram_assistant.cli.connected import tenant_named, with_app
@@ -133,6 +134,7 @@ def _channel_table(followed: Sequence[FollowedChannel]) -> Table:
 
 
 app.command(name="requests")(show_requests)
+app.command(name="show")(show_channel)
 
 
 @app.command()

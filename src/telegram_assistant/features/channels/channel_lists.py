@@ -38,6 +38,22 @@ def as_opml(channels: Iterable[FollowedChannel], *, title: str) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
+def as_text(channels: Iterable[FollowedChannel]) -> str:
+    """Writes one @name per line, under the name of its folder. A private channel has no name that others could use: its line is a comment."""
+    lines, folder = [], None
+    for channel in channels:
+        if channel.folder != folder:
+            folder = channel.folder
+            lines += ["", f"# {_one_line(folder or '')}"]
+        title = _one_line(channel.title)
+        lines.append(f"@{channel.username}  # {title}" if channel.username else f"# {channel.channel_id}  {title}")
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def read_list(text: str) -> tuple[ListedChannel, ...]:
     """Reads OPML, or one reference per line with # comments. Raises Rejected if the text names no channel."""
     if len(text) > MAX_CHARACTERS:

@@ -1,6 +1,6 @@
 """Following channels."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.channels.channel_lists import ListedChannel
 from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests, NewRequest
-from telegram_assistant.stores.postgres.channels.channels import ChannelFilter, Followed, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, ChannelFilter, Followed, FollowedChannel, Subscription
 from telegram_assistant.stores.postgres.stores import TenantStores
 
 KINDS = {ReferenceKind.NAME: RequestKind.USERNAME, ReferenceKind.INVITE: RequestKind.INVITE, ReferenceKind.LIST: RequestKind.LIST}
@@ -123,19 +123,29 @@ class SubscriptionUpdate:
 
 async def change_followed(channel_id: ChannelId, wanted: SubscriptionUpdate, *, followed: Followed) -> FollowedChannel:
     """Changes the settings of a followed channel. Raises Missing if the tenant does not follow it."""
+    if not await change_all_followed([channel_id], wanted, followed=followed):
+        raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))
+    return await get_followed(channel_id, followed=followed)
+
+
+async def change_all_followed(channel_ids: Collection[ChannelId], wanted: SubscriptionUpdate, *, followed: Followed) -> int:
+    """Changes the settings of several channels. Returns how many of them the tenant follows; others are left out."""
     options = Subscription(
-        channel_id=channel_id,
+        channel_id=NOT_KNOWN_YET,
         folder=wanted.folder,
         priority=wanted.priority,
         ai_policy=wanted.ai_policy,
         history_days=wanted.history_days,
         wants_media=wanted.wants_media,
     )
-    if not await followed.change(options, leaves_folder=wanted.leaves_folder):
-        raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))
-    return await get_followed(channel_id, followed=followed)
+    return await followed.change_all(channel_ids, options, leaves_folder=wanted.leaves_folder)
 
 
 async def unfollow(channel_id: ChannelId, *, followed: Followed) -> None:
     if not await followed.leave(channel_id):
         raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))
+
+
+async def unfollow_all(channel_ids: Collection[ChannelId], *, followed: Followed) -> int:
+    """Returns how many of these channels the tenant followed."""
+    return await followed.leave_all(channel_ids)

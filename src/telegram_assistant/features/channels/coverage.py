@@ -1,15 +1,21 @@
 """Coverage of followed channels, and a sentence that describes it."""
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
+from telegram_assistant.domain.accounts.budget import HISTORY
 from telegram_assistant.domain.channels.coverage import CoverageState
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Missing
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage, Coverage
 from telegram_assistant.stores.postgres.stores import TenantStores
+
+IDS_PER_REQUEST = 100
+"""Telegram returns at most so many messages of a channel's history."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -72,6 +78,11 @@ async def coverage_of(channel_id: ChannelId, *, stores: TenantStores) -> FullCov
     if not known:
         raise Missing(Reason("channel_not_followed", "you do not follow this channel"))
     return FullCoverage(known[0], await stores.coverage.of(channel_id))
+
+
+def least_fill_time(missing_ids: int) -> timedelta:
+    """How long one account needs at least to read these ids, if it reads nothing else."""
+    return timedelta(seconds=math.ceil(missing_ids / IDS_PER_REQUEST) / min(limit.per_second for limit in HISTORY.limits))
 
 
 def describe_coverage(one: ChannelCoverage) -> Reason:

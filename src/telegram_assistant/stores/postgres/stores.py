@@ -7,6 +7,7 @@ from telegram_assistant.stores.postgres.accounts.accounts import Accounts, Accou
 from telegram_assistant.stores.postgres.accounts.limits import AccountLimits
 from telegram_assistant.stores.postgres.accounts.logins import LoginRequests, Logins
 from telegram_assistant.stores.postgres.accounts.own_accounts import OwnAccounts
+from telegram_assistant.stores.postgres.channels.activity import ChannelActivities
 from telegram_assistant.stores.postgres.channels.backfills import Backfills
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests
 from telegram_assistant.stores.postgres.channels.channels import Channels, Followed
@@ -164,6 +165,7 @@ class TenantStores:
     parked: ParkedChannels
     coverage: OwnCoverage
     coverage_overview: CoverageOverview
+    activity: ChannelActivities
     words: WordSearch
     enrichments: PostEnrichments
     tags: TenantTags
@@ -269,6 +271,7 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         parked=ParkedChannels(transactions),
         coverage=OwnCoverage(transactions),
         coverage_overview=CoverageOverview(transactions),
+        activity=ChannelActivities(transactions),
         words=WordSearch(transactions),
         enrichments=PostEnrichments(transactions),
         tags=TenantTags(transactions),

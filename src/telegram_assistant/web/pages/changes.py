@@ -3,8 +3,9 @@
 from datetime import timedelta
 
 from telegram_assistant.features.changes import quiet_changes
+from telegram_assistant.features.channels.channels import get_followed
 from telegram_assistant.stores.postgres.posts.changes import ChangeKind, ChangeOrder
-from telegram_assistant.web.views import Content, TenantView
+from telegram_assistant.web.views import Content, TenantView, channel_id_of
 
 PAGE = 30
 DAYS = (1, 7, 30)
@@ -14,7 +15,13 @@ async def show(view: TenantView) -> Content:
     order = ChangeOrder(view.query("order")) if view.query("order") in set(ChangeOrder) else ChangeOrder.NEWEST
     kind = ChangeKind(view.query("kind")) if view.query("kind") in set(ChangeKind) else None
     days = int(view.query("days")) if view.query("days") in {str(one) for one in DAYS} else 7
+    channel = await get_followed(channel_id_of(view.query("channel")), followed=view.stores.followed) if view.query("channel") else None
     page = await quiet_changes(
-        view.now - timedelta(days=days), stores=view.stores, order=order, kinds=(kind,) if kind else tuple(ChangeKind), limit=PAGE
+        view.now - timedelta(days=days),
+        stores=view.stores,
+        order=order,
+        kinds=(kind,) if kind else tuple(ChangeKind),
+        channel_ids=(channel.channel_id,) if channel else None,
+        limit=PAGE,
     )
-    return {"page": page, "order": order.value, "kind": kind.value if kind else "", "days": days, "all_days": DAYS}
+    return {"page": page, "order": order.value, "kind": kind.value if kind else "", "days": days, "all_days": DAYS, "channel": channel}

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
-from telegram_assistant.domain.ids import ChannelId, PostId
+from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.people.person import FeedOrder
-from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.errors import Rejected
 from telegram_assistant.features import reading
 from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.stores.postgres.people.reading import ReadingScope
 from telegram_assistant.web.cursors import read_cursor, write_cursor
-from telegram_assistant.web.views import DAMAGED, NOTHING_HERE, Content, TenantView, go, moment_of, own_path
+from telegram_assistant.web.views import DAMAGED, Content, TenantView, channel_id_of, go, moment_of, own_path
 
 PAGE = 30
 MAX_MARKED = 200
@@ -79,7 +79,7 @@ async def show_mutes(view: TenantView) -> Content:
 async def mute(view: TenantView) -> Response:
     word, channel, is_over = view.text("word"), view.text("channel"), view.text("do") == "heard"
     if channel:
-        channel_id = _channel_id(channel)
+        channel_id = channel_id_of(channel)
         await (view.own.choices.unmute_channel(channel_id) if is_over else reading.mute_channel(channel_id, own=view.own))
     elif is_over:
         await view.own.choices.unmute_word(word)
@@ -104,7 +104,7 @@ def _scope(view: TenantView) -> ReadingScope:
     channel = view.query("channel")
     return ReadingScope(
         folder=view.query("folder") or None,
-        channel_id=_channel_id(channel) if channel else None,
+        channel_id=channel_id_of(channel) if channel else None,
         unread_only=view.query("show") == "unread",
     )
 
@@ -112,12 +112,6 @@ def _scope(view: TenantView) -> ReadingScope:
 def _order(view: TenantView) -> FeedOrder:
     chosen = view.query("order")
     return FeedOrder(chosen) if chosen in set(FeedOrder) else view.person.preferences.feed_order
-
-
-def _channel_id(text: str) -> ChannelId:
-    if not text.isascii() or not text.isdecimal() or int(text) >= 2**63:
-        raise Missing(NOTHING_HERE)
-    return ChannelId(int(text))
 
 
 def _posts(view: TenantView) -> list[PostId]:

@@ -102,6 +102,12 @@ box?.addEventListener("input", () => {
   }, 150);
 });
 
+// One box checks all others of a name.
+document.addEventListener("change", (event) => {
+  const name = event.target.dataset?.checkAll;
+  if (name) document.querySelectorAll(`input[type=checkbox][name="${CSS.escape(name)}"]`).forEach((one) => { one.checked = event.target.checked; });
+});
+
 // New posts are counted, never inserted. A hidden tab keeps no connection.
 const live = document.querySelector("[data-live]");
 let stream = null;

@@ -257,23 +257,31 @@ class Followed:
 
         `is_requested` detaches it from its Telegram folder, so that no change of the folder removes it.
         """
+        return bool(await self.change_all([wanted.channel_id], wanted, leaves_folder=leaves_folder, is_requested=is_requested))
+
+    async def change_all(
+        self, channel_ids: Collection[ChannelId], wanted: Subscription, *, leaves_folder: bool = False, is_requested: bool = False
+    ) -> int:
+        """Like `change`, for several channels. Returns how many of them the tenant follows."""
         async with self._transactions.begin() as connection:
-            changed = await connection.execute(
-                f"UPDATE subscriptions SET {kept_options(2)} WHERE channel_id = $1", wanted.channel_id, *values_of(wanted)
-            )
-            if leaves_folder:
-                await connection.execute("UPDATE subscriptions SET folder = NULL WHERE channel_id = $1", wanted.channel_id)
-            if is_requested:
-                await connection.execute("UPDATE subscriptions SET from_folder = NULL WHERE channel_id = $1", wanted.channel_id)
-            await connection.execute(SET_TIER, wanted.channel_id)
-        return bool(changed == "UPDATE 1")
+            query = f"UPDATE subscriptions SET {kept_options(2)} WHERE channel_id = ANY($1) RETURNING channel_id"
+            changed = sorted(row["channel_id"] for row in await connection.fetch(query, list(channel_ids), *values_of(wanted)))
+            for column in (*(("folder",) if leaves_folder else ()), *(("from_folder",) if is_requested else ())):
+                await connection.execute(f"UPDATE subscriptions SET {column} = NULL WHERE channel_id = ANY($1)", changed)
+            await connection.executemany(SET_TIER, [(channel_id,) for channel_id in changed])
+        return len(changed)
 
     async def leave(self, channel_id: ChannelId) -> bool:
         """Deletes the subscription; the posts stay for other subscribers. Returns False if the tenant did not follow the channel."""
+        return bool(await self.leave_all([channel_id]))
+
+    async def leave_all(self, channel_ids: Collection[ChannelId]) -> int:
+        """Like `leave`, for several channels. Returns how many of them the tenant followed."""
         async with self._transactions.begin() as connection:
-            left = await connection.execute("DELETE FROM subscriptions WHERE channel_id = $1", channel_id)
-            await connection.execute(SET_TIER, channel_id)
-        return bool(left == "DELETE 1")
+            query = "DELETE FROM subscriptions WHERE channel_id = ANY($1) RETURNING channel_id"
+            left = sorted(row["channel_id"] for row in await connection.fetch(query, list(channel_ids)))
+            await connection.executemany(SET_TIER, [(channel_id,) for channel_id in left])
+        return len(left)
 
     async def _fetch(self, query: str, *values: object) -> tuple[FollowedChannel, ...]:
         async with self._transactions.begin() as connection:

@@ -73,6 +73,14 @@ class ChannelCoverage:
     last_polled_at: datetime | None
     missing_ids: int
     status: CoverageStatus
+    has_account: bool = True
+    by_preview: bool = False
+    parked_until: datetime | None = None
+
+    @property
+    def may_be_read(self) -> bool:
+        """Whether an account can open it, or its preview is read."""
+        return self.has_account or self.by_preview
 
 
 # Row-level security and the function each restrict the channels to the tenant's; the join returns the channels that pass both.

@@ -1,0 +1,139 @@
+"""What a followed channel does, and how soon it is known."""
+
+from datetime import datetime
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from fastapi import Query
+from pydantic import AfterValidator, Field
+
+from telegram_assistant.api.request_context import Context
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import ChannelNumber, ResponseModel, Storable
+from telegram_assistant.domain.channels.activity import ChannelActivity
+from telegram_assistant.domain.channels.health import ChannelHealth
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.features.channels.activity import ActiveChannel, channel_with_activity
+from telegram_assistant.settings import known_zone
+
+area = Area("Activity", "Health, rhythm and freshness of followed channels.")
+
+NO_POSTS = [[0] * 24 for _ in range(7)]
+ACTIVITY_EXAMPLE = {
+    "channel_id": 1234567890,
+    "title": "City news",
+    "health": {"state": "well", "why": None, "next": None},
+    "activity": {
+        "followed_at": "2026-10-01T09:30:00Z",
+        "since": "2026-10-18T08:00:00Z",
+        "posts": 1,
+        "stored_messages": 4100,
+        "hours": [[0] * 8 + [1] + [0] * 15, *NO_POSTS[1:]],
+        "rhythm": {"median_seconds": 1500.0, "long_seconds": 14400.0},
+        "freshness": {
+            "since": "2026-11-08T08:00:00Z",
+            "promised_seconds": 1800.0,
+            "posts": 1,
+            "kept": 1,
+            "median_seconds": 95.0,
+            "slowest_seconds": 95.0,
+        },
+        "changed_since": "2026-10-16T08:00:00Z",
+        "edited": 3,
+        "deleted": 0,
+    },
+}
+
+
+class HealthResponse(ResponseModel):
+    """How a channel is read: why it is so, and what happens next; null where nothing needs to be said."""
+
+    state: ChannelHealth
+    why: str | None
+    next: str | None
+
+
+class RhythmResponse(ResponseModel):
+    """The usual pause between two posts, and a long one, which 19 of 20 pauses stay below."""
+
+    median_seconds: float
+    long_seconds: float
+
+
+class FreshnessResponse(ResponseModel):
+    """How soon posts were stored, of those posted since `since`: within the time that your priority promises, and at most."""
+
+    since: datetime
+    promised_seconds: float
+    posts: int
+    kept: int
+    median_seconds: float | None
+    slowest_seconds: float | None
+
+
+class ActivityResponse(ResponseModel):
+    """The activity of a channel in the time that you see of it. An album is one post."""
+
+    followed_at: datetime
+    since: datetime
+    posts: int = Field(description="Posts since `since`, at most four weeks.")
+    stored_messages: int = Field(description="Stored messages, counted up to 10,000.")
+    hours: list[list[int]] = Field(description="Posts since `since` by hour of the week: seven days from Monday on, 24 hours each.")
+    rhythm: RhythmResponse | None = Field(description="null: fewer than two posts.")
+    freshness: FreshnessResponse
+    changed_since: datetime
+    edited: int
+    deleted: int
+
+
+class ChannelActivityResponse(ResponseModel):
+    """A channel with its health and activity. `activity` is null while the channel is suspended."""
+
+    channel_id: int
+    title: str
+    health: HealthResponse
+    activity: ActivityResponse | None
+
+
+@area.get("/channels/{channel_id}/activity", scope=KeyScope.READ, example=ACTIVITY_EXAMPLE)
+async def get_channel_activity(
+    context: Context,
+    channel_id: ChannelNumber,
+    zone: Annotated[Storable, AfterValidator(known_zone), Query(max_length=64, description="Time zone of the hours, like Europe/Moscow.")] = "UTC",
+) -> ChannelActivityResponse:
+    """Get the health of a followed channel, when it posts, and how soon its posts are stored."""
+    return _response(await channel_with_activity(ChannelId(channel_id), stores=context.stores, zone=ZoneInfo(zone), now=context.now), context)
+
+
+def _response(found: ActiveChannel, context: Context) -> ChannelActivityResponse:
+    report = found.report
+    return ChannelActivityResponse(
+        channel_id=found.channel.channel_id,
+        title=found.channel.title,
+        health=HealthResponse(state=report.health, why=context.say(report.why), next=context.say(report.next)),
+        activity=_activity(found.activity) if found.activity else None,
+    )
+
+
+def _activity(one: ChannelActivity) -> ActivityResponse:
+    fresh = one.freshness
+    return ActivityResponse(
+        followed_at=one.followed_at,
+        since=one.since,
+        posts=one.posts,
+        stored_messages=one.stored_posts,
+        hours=[list(day) for day in one.hours],
+        rhythm=RhythmResponse(median_seconds=one.rhythm.median_seconds, long_seconds=one.rhythm.long_seconds) if one.rhythm else None,
+        freshness=FreshnessResponse(
+            since=fresh.since,
+            promised_seconds=fresh.promised.total_seconds(),
+            posts=fresh.posts,
+            kept=fresh.kept,
+            median_seconds=fresh.median_seconds,
+            slowest_seconds=fresh.slowest_seconds,
+        ),
+        changed_since=one.changed_since,
+        edited=one.edited,
+        deleted=one.deleted,
+    )

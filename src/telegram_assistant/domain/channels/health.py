@@ -1,0 +1,62 @@
+"""Whether a followed channel is read well: a state, why, and what happens next; and how fresh each priority shall be."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from telegram_assistant.domain.channels.coverage import ACCOUNT_WAITS, FIRST_POLL, CoverageState, CoverageStatus
+from telegram_assistant.domain.channels.priority import Priority
+from telegram_assistant.reasons import Reason
+
+PROMISED = {Priority.HIGH: timedelta(minutes=15), Priority.NORMAL: timedelta(minutes=30), Priority.LOW: timedelta(minutes=60)}
+"""How soon a new post is stored. An account with 1,000 channels keeps it; the ratios are those of the weights of the priorities."""
+
+
+class ChannelHealth(StrEnum):
+    """How a channel is read at the moment, the worst first."""
+
+    UNREADABLE = "unreadable"
+    PARKED = "parked"
+    """Not read for a while after repeated failures."""
+    LATE = "late"
+    """Not looked at for longer than its priority promises."""
+    WAITING = "waiting"
+    """Not read yet."""
+    WELL = "well"
+
+
+WORST_FIRST = tuple(ChannelHealth)
+OPENS_LATER = Reason("health_opens_later", "it is read as soon as one of your accounts can open it")
+FOLLOW_AGAIN = Reason("health_follow_again", "follow it again when one of your accounts can open it")
+AT_ITS_TURN = Reason("health_at_its_turn", "it is read when its turn comes")
+
+
+@dataclass(frozen=True, slots=True)
+class HealthReport:
+    """The health of a channel, why it is so, and what happens next; a channel that is read well and complete needs neither."""
+
+    health: ChannelHealth
+    why: Reason | None = None
+    next: Reason | None = None
+
+
+def suspended_health(why: Reason | None) -> HealthReport:
+    """The health of a channel whose subscription is suspended."""
+    return HealthReport(ChannelHealth.UNREADABLE, why, FOLLOW_AGAIN)
+
+
+def assess_health(
+    status: CoverageStatus, *, may_be_read: bool, parked_until: datetime | None, last_polled_at: datetime | None, priority: Priority, now: datetime
+) -> HealthReport:
+    """Judges a channel. `may_be_read`: an account can open it, or its preview is read."""
+    if not may_be_read:
+        return HealthReport(ChannelHealth.UNREADABLE, status.why, OPENS_LATER)
+    if parked_until is not None:
+        return HealthReport(ChannelHealth.PARKED, status.why, Reason("health_next_attempt", "next attempt at {at:%Y-%m-%d %H:%M}", at=parked_until))
+    goes_on = Reason("health_goes_on", "it goes on at {at:%Y-%m-%d %H:%M}", at=status.until) if status.until else AT_ITS_TURN
+    if status.state is CoverageState.WAITING or last_polled_at is None:
+        return HealthReport(ChannelHealth.WAITING, status.why if status.state is CoverageState.WAITING else FIRST_POLL, goes_on)
+    if now - last_polled_at > PROMISED[priority]:
+        late = Reason("health_not_checked", "not checked since {since:%Y-%m-%d %H:%M}", since=last_polled_at)
+        return HealthReport(ChannelHealth.LATE, ACCOUNT_WAITS if status.why == ACCOUNT_WAITS else late, goes_on)
+    return HealthReport(ChannelHealth.WELL, status.why, goes_on if status.why and status.until else None)

@@ -1,0 +1,36 @@
+"""One channel: its health, coverage and activity, and the tenant's own accounts that can open it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from telegram_assistant.domain.channels.activity import ChannelActivity
+from telegram_assistant.domain.channels.health import PROMISED, HealthReport
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.features.channels.channels import get_followed
+from telegram_assistant.features.channels.coverage import FullCoverage, coverage_of
+from telegram_assistant.features.channels.overview import health_of
+from telegram_assistant.stores.postgres.channels.activity import OpeningAccount
+from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveChannel:
+    """A channel as its tenant may see it. A suspended one has neither coverage nor activity."""
+
+    channel: FollowedChannel
+    report: HealthReport
+    coverage: FullCoverage | None
+    activity: ChannelActivity | None
+    accounts: tuple[OpeningAccount, ...]
+
+
+async def channel_with_activity(channel_id: ChannelId, *, stores: TenantStores, zone: ZoneInfo, now: datetime) -> ActiveChannel:
+    """Counts hours in `zone`. Raises Missing if the tenant does not follow the channel."""
+    channel = await get_followed(channel_id, followed=stores.followed)
+    if not channel.active:
+        return ActiveChannel(channel, health_of(channel, None, now), None, None, ())
+    coverage = await coverage_of(channel_id, stores=stores)
+    activity = await stores.activity.of(channel_id, zone=zone, promised=PROMISED[channel.priority], now=now)
+    return ActiveChannel(channel, health_of(channel, coverage.channel, now), coverage, activity, await stores.activity.accounts(channel_id))

@@ -1,0 +1,136 @@
+"""The list of followed channels with their health: sorted, filtered, page by page."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from telegram_assistant.domain.channels.health import WORST_FIRST, ChannelHealth, HealthReport, assess_health, suspended_health
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
+from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+RECENT = timedelta(days=7)
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class ChannelOrder(StrEnum):
+    """What the list is sorted by."""
+
+    NAME = "name"
+    HEALTH = "health"
+    """The worst first."""
+    NEWEST = "newest"
+    """The channel with the newest post first."""
+    POSTS = "posts"
+    """The channel with the most posts of the last seven days first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelQuery:
+    """Which channels, and in which order."""
+
+    words: str = ""
+    """Match the title or the username."""
+    folder: str | None = None
+    """Empty: those in no folder."""
+    health: ChannelHealth | None = None
+    order: ChannelOrder = ChannelOrder.NAME
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelLine:
+    """A line of the list."""
+
+    channel: FollowedChannel
+    report: HealthReport
+    coverage: ChannelCoverage | None
+    """None for a suspended channel."""
+    recent_posts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelOverview:
+    """A page of the list. `health` counts all channels that the words and the folder match, whatever their health."""
+
+    lines: tuple[ChannelLine, ...]
+    found: tuple[ChannelId, ...]
+    """All channels that match, on every page."""
+    followed: int
+    health: Mapping[ChannelHealth, int]
+    folders: tuple[str, ...]
+    page: int
+    pages: int
+
+
+async def overview_of_channels(query: ChannelQuery, *, stores: TenantStores, now: datetime, limit: int, page: int = 1) -> ChannelOverview:
+    """Returns a page of the list; a page that does not exist is the last one."""
+    followed = await stores.followed.channels()
+    coverage = {one.channel_id: one for one in await stores.coverage_overview.channels()}
+    matching = [_line(one, coverage.get(one.channel_id), now) for one in followed if _matches(one, query)]
+    wanted = [one for one in matching if query.health is None or one.report.health is query.health]
+    if query.order is ChannelOrder.POSTS:
+        wanted = await _with_posts(wanted, stores=stores, now=now)
+    wanted.sort(key=_name)
+    wanted.sort(key=ORDERS[query.order])
+    pages = max(1, -(-len(wanted) // limit))
+    page = min(max(1, page), pages)
+    shown: Sequence[ChannelLine] = wanted[(page - 1) * limit : page * limit]
+    counts = Counter(one.report.health for one in matching)
+    return ChannelOverview(
+        tuple(shown if query.order is ChannelOrder.POSTS else await _with_posts(shown, stores=stores, now=now)),
+        tuple(one.channel.channel_id for one in wanted),
+        len(followed),
+        {one: counts[one] for one in ChannelHealth if counts[one]},
+        folders_of(followed),
+        page,
+        pages,
+    )
+
+
+def folders_of(channels: Iterable[FollowedChannel]) -> tuple[str, ...]:
+    return tuple(sorted({one.folder for one in channels if one.folder}))
+
+
+def health_of(channel: FollowedChannel, coverage: ChannelCoverage | None, now: datetime) -> HealthReport:
+    """The health of a channel; `coverage` is None for a suspended one."""
+    if coverage is None:
+        return suspended_health(channel.suspended_reason)
+    return assess_health(
+        coverage.status,
+        may_be_read=coverage.may_be_read,
+        parked_until=coverage.parked_until,
+        last_polled_at=coverage.last_polled_at,
+        priority=channel.priority,
+        now=now,
+    )
+
+
+def _line(channel: FollowedChannel, coverage: ChannelCoverage | None, now: datetime) -> ChannelLine:
+    return ChannelLine(channel, health_of(channel, coverage, now), coverage)
+
+
+async def _with_posts(lines: Sequence[ChannelLine], *, stores: TenantStores, now: datetime) -> list[ChannelLine]:
+    posts = await stores.activity.recent([one.channel.channel_id for one in lines], since=now - RECENT)
+    return [replace(one, recent_posts=posts.get(one.channel.channel_id, 0)) for one in lines]
+
+
+def _matches(channel: FollowedChannel, query: ChannelQuery) -> bool:
+    words = query.words.casefold().removeprefix("@")
+    return (query.folder is None or (channel.folder or "") == query.folder) and (
+        words in channel.title.casefold() or words in (channel.username or "").casefold()
+    )
+
+
+def _name(line: ChannelLine) -> tuple[str, ChannelId]:
+    return line.channel.title.casefold(), line.channel.channel_id
+
+
+ORDERS: Mapping[ChannelOrder, Callable[[ChannelLine], float]] = {
+    ChannelOrder.NAME: lambda _: 0,
+    ChannelOrder.HEALTH: lambda line: WORST_FIRST.index(line.report.health),
+    ChannelOrder.NEWEST: lambda line: -(line.channel.newest_posted_at or NEVER).timestamp(),
+    ChannelOrder.POSTS: lambda line: -line.recent_posts,
+}

@@ -30,6 +30,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "channels",
         "subscriptions",
         "channel_requests",
+        "joined_channels",
         "followed_folders",
         "folder_channels",
     ),

@@ -43,11 +43,20 @@ class Browser:
         self, path: str, form: Mapping[str, str] | None = None, *, headers: dict[str, str] | None = None, **fields: str | list[str]
     ) -> httpx.Response:
         """Sends a form of the page that was opened last."""
-        found, once = TOKEN.search(self.page), ONCE.search(self.page)
-        data: dict[str, str | list[str]] = {"csrf": found[1] if found else "", "once": once[1] if once else "", **(form or {}), **fields}
+        data: dict[str, str | list[str]] = {**self._tokens(), **(form or {}), **fields}
         answer = await self.client.post(self._path(path), data=data, headers=headers)
         self.page = answer.text or self.page
         return answer
+
+    async def upload(self, path: str, name: str, content: bytes) -> httpx.Response:
+        """Sends a form of the page that was opened last, with a file."""
+        answer = await self.client.post(self._path(path), data=self._tokens(), files={"file": (name, content)})
+        self.page = answer.text or self.page
+        return answer
+
+    def _tokens(self) -> dict[str, str]:
+        found, once = TOKEN.search(self.page), ONCE.search(self.page)
+        return {"csrf": found[1] if found else "", "once": once[1] if once else ""}
 
     def _path(self, path: str) -> str:
         return self.base + path.removeprefix(".") if path.startswith("./") else path

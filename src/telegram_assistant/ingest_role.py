@@ -19,6 +19,7 @@ from telegram_assistant.ingest.albums import PART as ALBUMS
 from telegram_assistant.ingest.albums import close_albums
 from telegram_assistant.ingest.channel_resolution import ChannelResolver
 from telegram_assistant.ingest.folders import FolderFollower
+from telegram_assistant.ingest.joined_lists import JoinedLists
 from telegram_assistant.ingest.joining import Joiner
 from telegram_assistant.ingest.logins import PART as LOGINS
 from telegram_assistant.ingest.logins import LoginWorker
@@ -167,11 +168,14 @@ def resolver_of(app: App, account: OwnedAccount, reader: ChannelReader, *, waits
     system = app.system
     channels, planning = system.channels, system.planning
     folders = FolderFollower(reader, account_id=account.account_id, folders=system.folders, channels=channels, planning=planning, clock=_now)
+    queue, listings = system.request_queue, system.joined_listings
+    joined = JoinedLists(reader, account_id=account.account_id, queue=queue, listings=listings, channels=channels, clock=_now)
     return ChannelResolver(
         reader,
         account_id=account.account_id,
-        queue=system.request_queue,
+        queue=queue,
         channels=channels,
+        joined=joined,
         folders=folders,
         planning=planning,
         clock=_now,

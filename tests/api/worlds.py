@@ -178,6 +178,8 @@ async def _one_row(admin: Admin, table: str, table_class: str | None, b: TenantI
     if table == "memberships" or table_class == "person":
         name = f"{MARK} in {table}"
         known["user_id"] = await admin.fetchval("INSERT INTO users (name) VALUES ($1) RETURNING user_id", name)
+    if table == "joined_channels":
+        known["account_id"] = await admin.fetchval("SELECT account_id FROM telegram_accounts WHERE tenant_id = $1 LIMIT 1", b)
     if table == "mutes":
         known["word"] = MARK
     await insert_row(admin, table, **known)
@@ -290,5 +292,14 @@ async def _account(admin: Admin, tenant_id: TenantId, channels: list[ChannelId])
         "INSERT INTO channel_requests (request_id, tenant_id, reference) VALUES ($1, $2::bigint, 'name_of_' || $2::bigint)",
         UUID(int=tenant_id),
         tenant_id,
+    )
+    await admin.execute(
+        """
+        INSERT INTO joined_channels (tenant_id, channel_id, account_id, title, is_private, protected, access_hash, request_id, listed_at)
+        SELECT $1::bigint, c, $2, 'listed for ' || $1::bigint, false, false, 1, gen_random_uuid(), now() FROM unnest($3::bigint[]) c
+        """,
+        tenant_id,
+        account_id,
+        channels[:3],
     )
     return account_id

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from typer.testing import CliRunner
@@ -12,9 +14,11 @@ from telegram_assistant.assembly import App, assemble
 from telegram_assistant.cli import app
 from telegram_assistant.cli.connected import tenant_named
 from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.domain.channels.channel import Channel
+from telegram_assistant.domain.channels.channel import Channel, FoundChannel
+from telegram_assistant.domain.channels.channel_requests import RequestState
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.reasons import quote
 from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, FollowedChannel, Subscription
 from testkit.factories import fresh_number, make_tenant
@@ -178,3 +182,39 @@ def test_the_scheduler_is_reset_and_its_status_told(runner: CliRunner, database:
     told = runner.invoke(app, ["scheduler", "status"])
     assert "last_tick_ts" in told.stdout
     assert told.exit_code == 1
+
+
+def test_joined_channels_are_listed_and_picked_by_their_ids(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+    assert "no list yet" in runner.invoke(app, ["channels", "joined", "--tenant", tenant]).stdout
+    number = fresh_number()
+
+    async def listed(assembled: App) -> None:
+        known = await assembled.system.tenants.ensure(tenant)
+        account_id = await assembled.system.accounts.add(known.tenant_id)
+        found = FoundChannel(Channel(channel_id=ChannelId(number), title="Клуб чтецов", is_private=True), access_hash=1, joined=True)
+        await assembled.system.joined_listings.keep(known.tenant_id, account_id, uuid4(), [found], at=datetime.now(UTC))
+
+    connected(database, listed)
+    shown = runner.invoke(app, ["channels", "joined", "--tenant", tenant]).stdout
+    assert all(words in shown for words in (str(number), "Клуб чтецов", "private", "tga channels pick"))
+    picked = runner.invoke(app, ["channels", "pick", str(number), "--tenant", tenant, "--wait", "0"])
+    assert (picked.exit_code, "Клуб чтецов: waits" in picked.stdout) == (0, True)
+    refused = runner.invoke(app, ["channels", "pick", "1", "--tenant", tenant, "--wait", "0"])
+    assert (refused.exit_code, "not in the list" in refused.output) == (1, True)
+
+
+def test_failed_requests_are_tried_again(runner: CliRunner, database: dict[str, str], tenant: str) -> None:
+    runner.invoke(app, ["channels", "add", "@never_there", "no channel", "--tenant", tenant, "--wait", "0"])
+
+    async def fail(assembled: App) -> str:
+        requests = assembled.tenant((await tenant_named(assembled, tenant)).tenant_id).requests
+        (request,) = await requests.page(RequestState.OPEN, limit=10)
+        await assembled.system.request_queue.answer(request.request_id, RequestState.FAILED, quote("there is no such name"))
+        return str(request.request_id)
+
+    request_id = connected(database, fail)
+    assert "no channel" in runner.invoke(app, ["channels", "requests", "--tenant", tenant, "--state", "failed"]).stdout
+    assert runner.invoke(app, ["channels", "retry", "--tenant", tenant]).exit_code == 2
+    assert runner.invoke(app, ["channels", "retry", request_id, "--tenant", tenant]).stdout.startswith("1 tried again")
+    connected(database, fail)
+    assert runner.invoke(app, ["channels", "retry", "--all", "--tenant", tenant]).stdout.startswith("1 tried again")

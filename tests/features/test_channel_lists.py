@@ -5,7 +5,7 @@ import pytest
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.channels.channel_lists import ListedChannel, as_opml, as_text, read_list
+from telegram_assistant.features.channels.channel_lists import ListedChannel, as_opml, as_text, decode_list, read_list
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 
 
@@ -60,3 +60,25 @@ def test_a_text_list_is_read_again_and_no_title_becomes_a_line() -> None:
     text = as_text([followed(1, "Новости\n@forged", "gorod_news"), followed(2, "Tech", "tech_daily", "Работа"), followed(3, "Клуб", None, "Работа")])
     assert text == "@gorod_news  # Новости @forged\n\n# Работа\n@tech_daily  # Tech\n# 3  Клуб\n"
     assert read_list(text) == (ListedChannel("@gorod_news"), ListedChannel("@tech_daily"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "channel,folder\n@one,City\nhttps://t.me/two,\n",
+        '\ufeffTitle;Link;Папка\r\n"A; B";@one;City\r\nx;https://t.me/two\r\n',
+        "канал\tfolder\n@one\tCity\nhttps://t.me/two\t\n",
+    ],
+)
+def test_a_table_is_read_by_its_headings(text: str) -> None:
+    assert read_list(text) == (ListedChannel("@one", "City"), ListedChannel("https://t.me/two"))
+
+
+def test_names_may_stand_on_one_line() -> None:
+    assert [one.reference for one in read_list("@one, @two;t.me/three\t@four")] == ["@one", "@two", "t.me/three", "@four"]
+
+
+def test_a_file_is_text_in_utf_8_or_in_what_spreadsheets_write() -> None:
+    assert decode_list("\ufeff@имя".encode()) == decode_list("@имя".encode("utf-16")) == "@имя"
+    with pytest.raises(Rejected, match="UTF-8"):
+        decode_list("@имя".encode("cp1251"))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from tests.api.worlds import ONLY_B, Worlds
+from tests.api.worlds import MARK, ONLY_B, Worlds
 
 NOBODY = UUID(int=0x4000_8000_0000_0000_0000)
 
@@ -59,6 +59,16 @@ CASES: dict[str, PageCase] = {
     ),
     "channel.unfollow_one": PageCase(lambda one: f"/channels/{one.only_a[1]}/unfollow", lambda _: f"/channels/{ONLY_B[0]}/unfollow", status=303),
     "channel.read_now": PageCase(lambda one: f"/channels/{one.shared[0]}/read", lambda _: f"/channels/{ONLY_B[0]}/read", status=303),
+    "adding.show": PageCase(lambda _: "/channels/add"),
+    "adding.show_requests": PageCase(lambda _: "/channels/requests"),  # before A writes names of B's
+    "adding.add": PageCase(lambda _: "/channels/add", status=303, form=lambda _: {"text": f"@{MARK}_0\n@nobody_knows_it\nno channel"}),
+    "adding.add_folder": PageCase(lambda _: "/channels/add/folder", status=303, form=lambda _: {"title": "News"}),
+    "adding.ask_for_joined": PageCase(lambda _: "/channels/joined", status=303),
+    "adding.pick": PageCase(lambda _: "/channels/joined/follow", status=303, form=lambda _: {"channel": str(ONLY_B[0])}),
+    "adding.try_again": PageCase(
+        lambda one: f"/channels/requests/{UUID(int=one.a)}/retry", lambda one: f"/channels/requests/{UUID(int=one.b)}/retry", status=409
+    ),
+    "adding.try_all_again": PageCase(lambda _: "/channels/requests/retry", status=303),
     "members.show": PageCase(lambda _: "/members"),
     "members.invite": PageCase(lambda _: "/members/invite", form=lambda _: {"role": "viewer"}),
     "members.withdraw": PageCase(lambda _: f"/members/invitations/{NOBODY}/withdraw", status=404),

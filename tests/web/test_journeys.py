@@ -112,6 +112,9 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "no-channels-found": "/channels?q=никогда",
             "channel": f"/channels/{reading_world.city}",
             "channel-changes": f"/changes?channel={reading_world.city}",
+            "add-channels": "/channels/add",
+            "requests": "/channels/requests",
+            "requests-none": "/channels/requests?fate=already_followed",
             "members": "/members",
             "missing": "/post/1/1",
         }

@@ -25,6 +25,7 @@ from telegram_assistant.api.endpoints import (
     dead_letters,
     feed,
     graph,
+    joined_channels,
     keys,
     me,
     members,
@@ -47,6 +48,7 @@ from telegram_assistant.stores.redis.rate_limits import RateLimits
 AREAS = (
     me.area,
     channel_requests.area,  # before channels: its paths are more specific
+    joined_channels.area,  # likewise
     channels.area,
     channel_activity.area,
     parked.area,

@@ -1,7 +1,6 @@
 """Serves requests to follow channels: by name, by invitation, by a link to a folder, or from an account's own lists."""
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,13 +11,14 @@ from telegram_assistant.domain.channels.channel_requests import METHODS, Request
 from telegram_assistant.domain.ids import AccountId, ChannelId
 from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.ingest.folders import FolderFollower
+from telegram_assistant.ingest.joined_lists import JoinedLists, dump_cursor, parse_cursor
 from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.stores.postgres.channels.channels import Channels
 from telegram_assistant.stores.postgres.channels.planning import Planning
 from telegram_assistant.stores.postgres.channels.request_queue import ClaimedRequest, RequestQueue
 from telegram_assistant.supervision import sleep_unless
 from telegram_assistant.telegram.account_client import Clock
-from telegram_assistant.telegram.reader import ChannelReader, DialogCursor, Listing
+from telegram_assistant.telegram.reader import ChannelReader, Listing
 from telegram_assistant.telemetry.logging import get_logger
 
 log = get_logger()
@@ -41,6 +41,10 @@ class Resolved:
 
     channels: Sequence[Channel]
     left_out: Reason | None = None
+    was_followed: bool = False
+    """Whether the tenant followed all of them already."""
+    listed: int = 0
+    """Channels that were listed only."""
 
     @property
     def only_channel_id(self) -> ChannelId | None:
@@ -49,21 +53,24 @@ class Resolved:
     @property
     def words(self) -> Reason:
         """The outcome for people."""
-        count = len(self.channels)
-        found = quote(self.channels[0].title) if count == 1 else Reason("channels_found", "{count} channel", "{count} channels", count=count)
+        count = len(self.channels) or self.listed
+        found = (
+            quote(self.channels[0].title) if len(self.channels) == 1 else Reason("channels_found", "{count} channel", "{count} channels", count=count)
+        )
         return found if self.left_out is None else Reason("found_and_left_out", "{found}; left out: {left_out}", found=found, left_out=self.left_out)
 
 
 class ChannelResolver:
     """Serves requests with one account, in the order of the queue. A kind of request that must wait delays no other kind."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- all kinds of requests meet here
         self,
         reader: ChannelReader,
         *,
         account_id: AccountId,
         queue: RequestQueue,
         channels: Channels,
+        joined: JoinedLists,
         folders: FolderFollower,
         planning: Planning,
         clock: Callable[[], datetime],
@@ -74,6 +81,7 @@ class ChannelResolver:
         self._account_id = account_id
         self._queue = queue
         self._channels = channels
+        self._joined = joined
         self._planning = planning
         self._clock = clock
         self._waits = waits
@@ -122,7 +130,9 @@ class ChannelResolver:
         await self._planning.give_accounts()
         if request.kind is RequestKind.ACCESS:
             await self._planning.read_with(self._account_id, resolved.channels[0].channel_id)
-        await self._queue.answer(request.request_id, RequestState.DONE, resolved.words, channel_id=resolved.only_channel_id)
+        await self._queue.answer(
+            request.request_id, RequestState.DONE, resolved.words, channel_id=resolved.only_channel_id, was_followed=resolved.was_followed
+        )
         log.info("request_served", request_id=str(request.request_id), kind=request.kind.value, channels=len(resolved.channels))
 
     def _block(self, kind: RequestKind, seconds: float) -> None:
@@ -137,7 +147,7 @@ class ChannelResolver:
         except Busy as busy:
             log.info("folders_wait", account_id=self._account_id, why=str(busy), seconds=round(busy.retry_after_seconds))
 
-    async def _resolve(self, request: ClaimedRequest) -> Resolved:
+    async def _resolve(self, request: ClaimedRequest) -> Resolved:  # noqa: PLR0911 -- one for each kind
         match request.kind:
             case RequestKind.USERNAME:
                 return await self._resolve_name(request)
@@ -153,6 +163,13 @@ class ChannelResolver:
             case RequestKind.FOLDER:
                 listing = await self.folders.begin(request)
                 return Resolved([one.channel for one in listing.channels], _describe_left_out(listing))
+            case RequestKind.LISTING:
+                return Resolved((), listed=await self._joined.read(request))
+            case RequestKind.PICK:
+                channel, is_new = await self._joined.follow(request)
+                return Resolved([channel], was_followed=not is_new)
+            case RequestKind.UNREADABLE:
+                raise Rejected(Reason("line_names_no_channel", "this line names no channel"))
 
     async def _resolve_name(self, request: ClaimedRequest) -> Resolved:
         """Resolve a name. A stored name needs no look-up, but takes as long as one, so that no tenant learns what others follow."""
@@ -164,8 +181,8 @@ class ChannelResolver:
         if found is not None:
             return await self._follow(request, [found])
         assert stored is not None  # otherwise it was looked up
-        await self._subscribe(request, stored.channel_id)
-        return Resolved([stored])
+        is_new = await self._subscribe(request, stored.channel_id)
+        return Resolved([stored], was_followed=not is_new)
 
     async def _wait_for_turn(self) -> None:
         while (wait := self._names.seconds_until(self._waits.now(), Cost())) > 0:
@@ -174,23 +191,28 @@ class ChannelResolver:
 
     async def _resolve_joined(self, request: ClaimedRequest) -> Resolved:
         """List joined channels page by page. If Telegram makes us wait for a page, the next attempt starts with that page."""
-        cursor, found = _parse_cursor(request.progress), list[Channel]()
+        cursor, found, was_followed = parse_cursor(request.progress), list[Channel](), True
         while True:
             page, cursor = await self._reader.joined(cursor)
-            found += (await self._follow(request, page)).channels
+            resolved = await self._follow(request, page)
+            found += resolved.channels
+            was_followed = was_followed and (resolved.was_followed or not page)
             if cursor is None:
-                return Resolved(found)
-            await self._queue.keep_progress(request.request_id, _dump_cursor(cursor))
+                return Resolved(found, was_followed=was_followed and bool(found))
+            await self._queue.keep_progress(request.request_id, dump_cursor(cursor))
 
     async def _follow(self, request: ClaimedRequest, found: Sequence[FoundChannel]) -> Resolved:
+        new = 0
         for one in found:
             await self._channels.open_to(self._account_id, one.channel, one.access_hash, joined=one.joined, read_at=self._clock())
-            await self._subscribe(request, one.channel.channel_id)
-        return Resolved([one.channel for one in found])
+            new += await self._subscribe(request, one.channel.channel_id)
+        return Resolved([one.channel for one in found], was_followed=bool(found) and not new)
 
-    async def _subscribe(self, request: ClaimedRequest, channel_id: ChannelId) -> None:
-        if request.tenant_id is not None:
-            await self._channels.subscribe(request.tenant_id, replace(request.subscription, channel_id=channel_id))
+    async def _subscribe(self, request: ClaimedRequest, channel_id: ChannelId) -> bool:
+        """Subscribe the tenant. Returns False if it followed the channel already, or if the request has no tenant."""
+        if request.tenant_id is None:
+            return False
+        return await self._channels.subscribe(request.tenant_id, replace(request.subscription, channel_id=channel_id))
 
 
 def _describe_left_out(found: Listing) -> Reason | None:
@@ -205,15 +227,3 @@ def _describe_left_out(found: Listing) -> Reason | None:
     if found.groups and found.closed:
         return Reason("groups_and_private_channels", "{groups}, {channels}", groups=groups, channels=closed)
     return groups if found.groups else closed if found.closed else None
-
-
-def _dump_cursor(cursor: DialogCursor) -> str:
-    assert cursor.date is not None  # only the first page has no cursor date
-    return json.dumps([cursor.date.isoformat(), cursor.message_id, cursor.channel_id, cursor.access_hash])
-
-
-def _parse_cursor(text: str | None) -> DialogCursor | None:
-    if not text:
-        return None
-    date, message_id, channel_id, access_hash = json.loads(text)
-    return DialogCursor(datetime.fromisoformat(date), message_id, channel_id, access_hash)

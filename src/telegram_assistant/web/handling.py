@@ -33,15 +33,14 @@ from telegram_assistant.translation import accepted_language
 from telegram_assistant.web.client import Client, Clients
 from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, set_cookie
 from telegram_assistant.web.forgery import FIELD, HEADER, is_own_token, is_same_site, new_form_token
-from telegram_assistant.web.page import Action, AnyRoute, Page
+from telegram_assistant.web.page import Action, AnyRoute, FormLimits, Page
 from telegram_assistant.web.rendering import Reader, render
 from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, TenantView, View, uuid_of
 
 log = get_logger()
 
-MAX_FORM_BYTES = 200_000
-MAX_FIELDS = 1000
 STATUS = {Missing: 404, Forbidden: 403, Conflicting: 409, Rejected: 422, Busy: 503}
+FORM_TOO_LARGE = Reason("form_too_large", "this form is too large")
 IDEMPOTENCY = "once"
 """The hidden field of forms whose change is audited."""
 
@@ -103,6 +102,8 @@ class PageHandler:
             log.exception("page_failed", trace_id=request.scope["trace_id"])
             content = {"error": None, "status": 500, "trace_id": request.scope["trace_id"]}
             return self._render("error.html", content, asked=asked, view=view, status=500)
+        finally:
+            await request.close()
 
     async def _ask(self, request: Request) -> _PageRequest:
         token = request.cookies.get(SESSION, "")
@@ -112,7 +113,7 @@ class PageHandler:
     async def _view(self, asked: _PageRequest, kind: type[View], route: AnyRoute) -> View:
         form = FormData()
         if isinstance(route, Action):
-            form = await self._own_form(asked)
+            form = await self._own_form(asked, route.limits)
         common: dict[str, Any] = {
             "request": asked.request,
             "app": self._app,
@@ -134,13 +135,16 @@ class PageHandler:
         stores, own = self._app.tenant(membership.tenant_id), self._app.person(membership.tenant_id, person.user_id)
         return TenantView(**common, membership=membership, stores=stores, own=own)
 
-    async def _own_form(self, asked: _PageRequest) -> FormData:
+    async def _own_form(self, asked: _PageRequest, limits: FormLimits) -> FormData:
         """Reads a form, if it comes from a page of ours."""
         request = asked.request
         announced = request.headers.get("content-length", "")
-        if not announced.isdecimal() or int(announced) > MAX_FORM_BYTES:
-            raise Rejected(Reason("form_too_large", "this form is too large"))
-        form = await request.form(max_fields=MAX_FIELDS, max_files=0)
+        if not announced.isdecimal() or int(announced) > limits.max_bytes:
+            raise Rejected(FORM_TOO_LARGE)
+        try:
+            form = await request.form(max_fields=limits.max_fields, max_files=limits.max_files, max_part_size=limits.max_bytes)
+        except HTTPException as error:
+            raise Rejected(FORM_TOO_LARGE) from error
         token = request.headers.get(HEADER) or form.get(FIELD, "")
         if not is_same_site(request) or not isinstance(token, str) or not is_own_token(token, asked.cookie):
             raise Forbidden(Reason("form_forged", "this form was not opened here, or it is too old; open the page again and repeat"))

@@ -24,6 +24,15 @@ class Page[V: View]:
 
 
 @dataclass(frozen=True, slots=True)
+class FormLimits:
+    """How large a form may be."""
+
+    max_bytes: int = 200_000
+    max_fields: int = 1000
+    max_files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Action[V: View]:
     """A POST request of a form. `audited` names it in the audit log; what only concerns the person is not audited."""
 
@@ -32,6 +41,7 @@ class Action[V: View]:
     template: str = "error.html"
     needs: KeyScope | None = None
     audited: str | None = None
+    limits: FormLimits = FormLimits()
 
 
 type OpenRoute = Page[View] | Action[View]

@@ -22,6 +22,7 @@ from telegram_assistant.web.live import LiveHub
 from telegram_assistant.web.media import ORIGINAL_PATH, THUMBNAIL_PATH
 from telegram_assistant.web.page import Action, AnyRoute, OpenRoute, Page, PersonRoute, TenantRoute
 from telegram_assistant.web.pages import (
+    adding,
     changes,
     channel,
     channels,
@@ -95,6 +96,14 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/channels/{channel:int}/settings", channel.change, needs=KeyScope.WRITE, audited="change_channel"),
     Action("/channels/{channel:int}/unfollow", channel.unfollow_one, needs=KeyScope.WRITE, audited="unfollow_channel"),
     Action("/channels/{channel:int}/read", channel.read_now, needs=KeyScope.WRITE, audited="poll_channel"),
+    Page("/channels/add", adding.show, "add_channels.html", queries=7, needs=KeyScope.WRITE),
+    Action("/channels/add", adding.add, needs=KeyScope.WRITE, audited="follow_channels", limits=adding.LIST_LIMITS),
+    Action("/channels/add/folder", adding.add_folder, needs=KeyScope.WRITE, audited="follow_folder"),
+    Action("/channels/joined", adding.ask_for_joined, needs=KeyScope.WRITE, audited="read_joined_channels"),
+    Action("/channels/joined/follow", adding.pick, needs=KeyScope.WRITE, audited="follow_joined_channels", limits=adding.PICK_LIMITS),
+    Page("/channels/requests", adding.show_requests, "requests.html", queries=8, needs=KeyScope.READ),
+    Action("/channels/requests/retry", adding.try_all_again, needs=KeyScope.WRITE, audited="retry_channel_requests"),
+    Action("/channels/requests/{request}/retry", adding.try_again, needs=KeyScope.WRITE, audited="retry_channel_request"),
     Page("/members", members.show, "members.html", queries=5, needs=KeyScope.ADMIN),
     Action("/members/invite", members.invite, "members.html", needs=KeyScope.ADMIN, audited="invite_member"),
     Action("/members/invitations/{invitation}/withdraw", members.withdraw, needs=KeyScope.ADMIN, audited="withdraw_invitation"),

@@ -14,6 +14,7 @@ from telegram_assistant.stores.postgres.tenants.keys import NewKey
 from telegram_assistant.stores.postgres.understanding.enrichments import Kind
 from testkit.factories import World
 from tests.conftest import Admin
+from tests.stores.postgres.adding_cases import ADDING_METHODS, join_channels
 from tests.stores.postgres.channel_cases import CHANNEL_METHODS, open_channels
 from tests.stores.postgres.more_cases import MORE_METHODS, settle_in
 from tests.stores.postgres.people_cases import PEOPLE_METHODS, invite_people
@@ -202,6 +203,7 @@ METHODS: dict[str, Case] = {
     "tags.choose": _tags_choose,
     **MORE_METHODS,
     **CHANNEL_METHODS,
+    **ADDING_METHODS,
     **PEOPLE_METHODS,
 }
 
@@ -228,6 +230,7 @@ async def prepare(admin: Admin, world: World) -> None:
     await admin.execute("INSERT INTO forwards SELECT c, 1, $2, 1, now() FROM unnest($1::bigint[]) c", list(world.channels), world.a)
     for tenant_id, own in ((world.a, world.of_a), (world.b, world.of_b)):
         await settle_in(admin, tenant_id, own)
+        await join_channels(admin, tenant_id, own)
         await invite_people(admin, tenant_id, own)
         await admin.execute("INSERT INTO tenant_tags SELECT $1, 'ru', c::text, NULL, true FROM unnest($2::bigint[]) c", tenant_id, list(own))
         await admin.execute(

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from uuid import UUID
 
-from telegram_assistant.domain.channels.channel_requests import RequestKind
+from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.reasons import quote
@@ -52,7 +52,7 @@ async def _followed_poll(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _requests_page(stores: TenantStores, _world: World) -> set[ChannelId]:
-    return {ChannelId(int(one.reference)) for one in await stores.requests.page(None, limit=1000)}
+    return {ChannelId(int(one.reference)) for one in await stores.requests.page(RequestState.OPEN, limit=1000)}
 
 
 async def _requests_some(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -68,7 +68,7 @@ async def _requests_waiting(stores: TenantStores, world: World) -> set[ChannelId
 
 async def _requests_add(stores: TenantStores, world: World) -> set[ChannelId]:
     """What is open already is joined, and never with another tenant's."""
-    for one in await stores.requests.page(None, limit=1000):
+    for one in await stores.requests.page(RequestState.OPEN, limit=1000):
         wanted = NewRequest(one.kind, one.reference, Subscription(channel_id=NOT_KNOWN_YET))
         assert await stores.requests.add([wanted]) == (one.request_id,)
     return await _requests_page(stores, world)

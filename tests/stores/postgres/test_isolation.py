@@ -90,6 +90,8 @@ async def row_for(admin: Admin, table: Table, tenant_id: TenantId, channel_id: C
     known |= {moment: datetime.now(UTC) for moment in ("posted_at", "replaced_at", "seen_at") if moment in table.columns}
     if table.name == "memberships":
         known |= {"user_id": await admin.fetchval("INSERT INTO users (name) VALUES ($1) RETURNING user_id", f"anna {tenant_id}"), "role": "owner"}
+    if table.name == "joined_channels":
+        known["account_id"] = await admin.fetchval("INSERT INTO telegram_accounts (tenant_id) VALUES ($1) RETURNING account_id", tenant_id)
     await insert_row(admin, table.name, **known)
 
 
@@ -159,6 +161,8 @@ async def test_a_tenant_cannot_write_for_another_nor_read_a_session(pool: Pool, 
         "SELECT session FROM telegram_accounts",
         "SELECT payers FROM usage",
         "SELECT call_micro FROM usage",
+        "SELECT access_hash FROM joined_channels",
+        "UPDATE joined_channels SET account_id = 1",
         "SELECT drop_partitions('post_raw', now())",
         "CREATE TABLE mine (x int)",
         "SET LOCAL ROLE tga_owner",

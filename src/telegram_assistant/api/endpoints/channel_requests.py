@@ -13,7 +13,7 @@ from telegram_assistant.api.schemas import CursorText, Limit, Micros, PageRespon
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
-from telegram_assistant.features.channels.channel_requests import RequestStatus, get_request, list_requests
+from telegram_assistant.features.channels.channel_requests import RequestStatus, get_request, list_requests, try_again, try_all_again
 from telegram_assistant.stores.postgres.channels.channel_requests import RequestCursor
 
 area = Area("Channel requests", "Requests to follow channels: each waits until an account or a public preview resolves its reference.")
@@ -28,6 +28,7 @@ REQUEST_EXAMPLE = {
     "next_try_at": "2026-11-15T08:01:30Z",
     "estimated_end": "2026-11-15T08:10:30Z",
     "channel_id": None,
+    "already_followed": False,
     "created_at": "2026-11-15T08:00:00Z",
     "answered_at": None,
 }
@@ -47,6 +48,7 @@ class ChannelRequestResponse(ResponseModel):
         description="When it will be answered, estimated from the accounts' budgets and its place in the queue; null: unknown."
     )
     channel_id: int | None = Field(description="The channel that was found; null if none or several were.")
+    already_followed: bool = Field(description="Whether you followed all that was found before.")
     created_at: datetime
     answered_at: datetime | None
 
@@ -55,6 +57,12 @@ class ChannelRequestsResponse(PageResponse):
     """A page of requests, newest first."""
 
     items: list[ChannelRequestResponse]
+
+
+class RetriedRequestsResponse(ResponseModel):
+    """How many failed requests are open again."""
+
+    retried: int
 
 
 @area.get("/channels/requests", scope=KeyScope.READ, example={"items": [REQUEST_EXAMPLE], "next": None})
@@ -70,16 +78,40 @@ async def list_channel_requests(
     own limits and do not wait for name look-ups. Answered requests are deleted after 30 days.
     """
     page = await list_requests(state, requests=context.stores.requests, now=context.now, limit=limit, before=_read_cursor(cursor))
-    return ChannelRequestsResponse(items=[_response(one, context) for one in page.requests], next=_write_cursor(page.next) if page.next else None)
+    return ChannelRequestsResponse(
+        items=[request_response(one, context) for one in page.requests], next=_write_cursor(page.next) if page.next else None
+    )
 
 
 @area.get("/channels/requests/{request_id}", scope=KeyScope.READ, example=REQUEST_EXAMPLE)
 async def get_channel_request(context: Context, request_id: RequestId) -> ChannelRequestResponse:
     """Get a request to follow a channel."""
-    return _response(await get_request(request_id, requests=context.stores.requests, now=context.now), context)
+    return request_response(await get_request(request_id, requests=context.stores.requests, now=context.now), context)
 
 
-def _response(status: RequestStatus, context: Context) -> ChannelRequestResponse:
+@area.post("/channels/requests/retry", scope=KeyScope.WRITE, example={"retried": 12})
+async def retry_channel_requests(context: Context) -> RetriedRequestsResponse:
+    """Try all failed requests again.
+
+    They wait behind your other requests. Of several failed requests for the same reference, the newest stays. Lines of a list that name no
+    channel stay failed; correct them and add them again.
+    """
+    retried = await try_all_again(fates=context.stores.request_fates)
+    context.note(retried=retried)
+    return RetriedRequestsResponse(retried=retried)
+
+
+@area.post("/channels/requests/{request_id}/retry", scope=KeyScope.WRITE, example=REQUEST_EXAMPLE)
+async def retry_channel_request(context: Context, request_id: RequestId) -> ChannelRequestResponse:
+    """Try a failed request again.
+
+    It waits behind your other requests. If the same reference is already open in another request, this one is deleted and the other returned.
+    """
+    stores = context.stores
+    return request_response(await try_again(request_id, requests=stores.requests, fates=stores.request_fates, now=context.now), context)
+
+
+def request_response(status: RequestStatus, context: Context) -> ChannelRequestResponse:
     request, expected = status.request, status.expected
     return ChannelRequestResponse(
         request_id=request.request_id,
@@ -90,6 +122,7 @@ def _response(status: RequestStatus, context: Context) -> ChannelRequestResponse
         next_try_at=expected.next_try_at if expected else None,
         estimated_end=expected.estimated_end if expected else None,
         channel_id=request.channel_id,
+        already_followed=request.was_followed,
         created_at=request.created_at,
         answered_at=request.answered_at,
     )

@@ -187,7 +187,7 @@ async def follow_channels(context: Context, body: FollowRequest) -> FollowRespon
         stores=context.stores,
     )
     context.note(references=[str(one.written) for one in requested if one.refused is None])
-    return FollowResponse(items=[_result_response(one, context) for one in requested])
+    return FollowResponse(items=[result_response(one, context) for one in requested])
 
 
 @area.get("/channels/{channel_id}", scope=KeyScope.READ, example=CHANNEL_EXAMPLE)
@@ -237,7 +237,7 @@ def _channel_response(channel: FollowedChannel, context: Context) -> ChannelResp
     return ChannelResponse.model_validate({**asdict(channel), "suspended_reason": context.say(channel.suspended_reason)})
 
 
-def _result_response(requested: RequestedChannel, context: Context) -> FollowResultResponse:
+def result_response(requested: RequestedChannel, context: Context) -> FollowResultResponse:
     accepted = FollowStatus.ALREADY_FOLLOWED if requested.followed else FollowStatus.ACCEPTED
     return FollowResultResponse(
         reference=context.say(requested.written),

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from telegram_assistant.api.endpoints.channel_requests import list_channel_requests
 from telegram_assistant.assembly import App
+from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import complaints, console
@@ -29,9 +30,12 @@ from telegram_assistant.features.channels.channel_requests import (
     WaitingKind,
     list_requests,
     some_requests,
+    try_again,
+    try_all_again,
     waiting_requests,
 )
-from telegram_assistant.features.channels.channels import RequestedChannel, follow
+from telegram_assistant.features.channels.channels import RequestedChannel
+from telegram_assistant.features.channels.imports import import_channels
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.channels import Subscription
 
@@ -46,6 +50,8 @@ THINGS = {
     RequestKind.DIALOGS: ("list of joined channels", "lists of joined channels"),
     RequestKind.LIST: ("shared folder", "shared folders"),
     RequestKind.FOLDER: ("folder", "folders"),
+    RequestKind.LISTING: ("list to pick from", "lists to pick from"),
+    RequestKind.PICK: ("picked channel", "picked channels"),
 }
 
 
@@ -73,7 +79,7 @@ async def request_channels(assembled: App, tenant_id: TenantId, listed: Sequence
     requested: list[RequestedChannel] = []
     with _bar("requesting channels", len(listed), hidden=len(listed) <= BATCH) as progress:
         for start in range(0, len(listed), BATCH):
-            requested += await follow(listed[start : start + BATCH], wanted, stores=stores)
+            requested += await import_channels(listed[start : start + BATCH], wanted, stores=stores)
             progress.update(progress.task_ids[0], completed=len(requested))
     return requested
 
@@ -151,6 +157,30 @@ def show_requests(
         table.add_row(words_of(request.shown), state_word, words_of(one.reason), *(_when(at, zone) for at in (*times, request.created_at)))
     console.print(table)
     print_waiting(waiting, zone)
+
+
+def retry_requests(
+    request: Annotated[UUID | None, typer.Argument(help="A failed request: its `request_id` in `tga channels requests --json`.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All failed requests.")] = False,
+    tenant: Annotated[str, typer.Option("--tenant", help="Tenant that made the requests.")] = "default",
+) -> None:
+    """Try failed requests again. They wait behind the tenant's other requests."""
+    if (request is None) != everything:
+        raise typer.BadParameter("name a request, or give --all")
+
+    async def ask(assembled: App) -> int:
+        known = await tenant_named(assembled, tenant)
+        stores = assembled.tenant(known.tenant_id)
+        if request is not None:
+            await try_again(request, requests=stores.requests, fates=stores.request_fates, now=datetime.now(UTC))
+            await record_change(assembled, known.tenant_id, "retry_channel_request", f"/channels/requests/{request}/retry")
+            return 1
+        retried = await try_all_again(fates=stores.request_fates)
+        await record_change(assembled, known.tenant_id, "retry_channel_requests", "/channels/requests/retry", retried=retried)
+        return retried
+
+    count = with_app(ask)
+    console.print(f"{count:,} tried again; `tga channels requests` shows what becomes of them.")
 
 
 def _print_outcome(one: RequestedChannel, report: RequestReport) -> None:

@@ -17,16 +17,24 @@ from telegram_assistant.api.endpoints.coverage import list_coverage
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.commands.channel_activity import show_channel
-from telegram_assistant.cli.commands.channel_requests import RequestReport, print_report, print_waiting, request_channels, show_requests, wait_for
+from telegram_assistant.cli.commands.channel_requests import (
+    RequestReport,
+    print_report,
+    print_waiting,
+    request_channels,
+    retry_requests,
+    show_requests,
+    wait_for,
+)
 from telegram_assistant.cli.commands.coverage import draw_coverage
+from telegram_assistant.cli.commands.follow_options import Ai, Folder, History, Prio, TenantName, Wait, subscription_from
+from telegram_assistant.cli.commands.joined_channels import pick_joined, show_joined
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import ALL, print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
 from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.channels.parsing import Mode
-from telegram_assistant.domain.channels.priority import Priority
-from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels.channel_lists import ListedChannel, as_opml, read_list
 from telegram_assistant.features.channels.channel_requests import WaitingKind, waiting_requests
@@ -34,7 +42,7 @@ from telegram_assistant.features.channels.channels import follow_joined, pick, u
 from telegram_assistant.features.channels.coverage import coverage_of, coverage_of_all
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.backfills import BackfillKind
-from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, NOT_KNOWN_YET, FollowedChannel, Subscription
+from telegram_assistant.stores.postgres.channels.channels import FollowedChannel, Subscription
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 
@@ -42,13 +50,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 MAX_RECORDED = 100
 """References of one command in the audit log; the count says how many there were."""
-TenantName = Annotated[str, typer.Option("--tenant", help="Tenant that follows the channels.")]
 ChannelName = Annotated[str, typer.Argument(help="The channel: its id, @name or title.")]
-Folder = Annotated[str | None, typer.Option(help="Folder to put the channels into.")]
-Prio = Annotated[Priority | None, typer.Option(help="How soon new posts are read. Default for a new channel: normal.")]
-Ai = Annotated[AiPolicy | None, typer.Option(help="What may analyse the posts. Default: the policy for new channels (see `tga ai policy`).")]
-History = Annotated[str | None, typer.Option(help='Days of history to read, or "all". Default for a new channel: 7.')]
-Wait = Annotated[int, typer.Option(help="Seconds to wait until an account has found the channels; 0: do not wait.", min=0)]
 
 
 @app.command()
@@ -75,7 +77,9 @@ def add(
 
 @app.command(name="import")
 def import_list(
-    file: Annotated[Path, typer.Argument(help="OPML file, or a text file with one @name or link per line; - reads standard input.")],
+    file: Annotated[
+        Path, typer.Argument(help="OPML, CSV with a column “channel”, or a text with one @name or link per line; - reads standard input.")
+    ],
     tenant: TenantName = "default",
     folder: Folder = None,
     priority: Prio = None,
@@ -135,6 +139,9 @@ def _channel_table(followed: Sequence[FollowedChannel]) -> Table:
 
 app.command(name="requests")(show_requests)
 app.command(name="show")(show_channel)
+app.command(name="retry")(retry_requests)
+app.command(name="joined")(show_joined)
+app.command(name="pick")(pick_joined)
 
 
 @app.command()
@@ -218,14 +225,6 @@ def verify(
 
     count = with_app(ask)
     console.print(f"{count} channels will be read again in the background; `tga channels coverage` shows the progress.")
-
-
-def subscription_from(folder: str | None, priority: Priority | None, ai: AiPolicy | None, history: str | None) -> Subscription:
-    """Returns the subscription that the options describe. A followed channel keeps the settings that are not given."""
-    if history not in {None, "all"} and not history.isdecimal():
-        raise typer.BadParameter('a number of days, or "all"', param_hint="--history")
-    days = None if history is None else EVERYTHING_DAYS if history == "all" else int(history)
-    return Subscription(channel_id=NOT_KNOWN_YET, folder=folder, priority=priority, ai_policy=ai, history_days=days)
 
 
 async def _request(assembled: App, tenant: str, listed: Sequence[ListedChannel], wanted: Subscription, *, joined: bool, wait: int) -> RequestReport:

@@ -11,7 +11,7 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.answers import FolderResponse, FoldersResponse
 from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.commands.channel_requests import RequestReport, print_report, wait_for
-from telegram_assistant.cli.commands.channels import Ai, Folder, History, Prio, Wait, subscription_from
+from telegram_assistant.cli.commands.follow_options import Ai, Folder, History, Prio, Wait, subscription_from
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json

@@ -30,6 +30,12 @@ class RequestKind(StrEnum):
     """The channels of a folder of the account, now and later."""
     ACCESS = "access"
     """A followed channel that this account resolves because it cannot open it yet. Belongs to no tenant."""
+    LISTING = "listing"
+    """Lists what the account has joined, to pick from; follows nothing."""
+    PICK = "pick"
+    """A channel that was picked from such a list, by its id."""
+    UNREADABLE = "unreadable"
+    """A line of a list that names no channel. It is never served."""
 
 
 METHODS = {
@@ -39,18 +45,23 @@ METHODS = {
     RequestKind.LIST: "chatlists.checkChatlistInvite",
     RequestKind.FOLDER: "messages.getDialogFilters",
     RequestKind.ACCESS: "contacts.resolveUsername",
+    RequestKind.LISTING: "messages.getDialogs",
+    RequestKind.PICK: "",
+    RequestKind.UNREADABLE: "",
 }
-"""The Telegram method whose budget each kind uses."""
+"""The Telegram method whose budget each kind uses; empty: none, it is served from what is stored."""
 LOOK_UPS_PER_DAY = round(min(limit.per_second for limit in budget_of(METHODS[RequestKind.USERNAME]).limits) * DAY)
 """How many names an account may resolve per day in the long run."""
 _LOOK_UPS = Reason("name_look_ups", "name look-ups")
+_LISTS_OF_CHATS = Reason("requests_for_chats", "requests for the list of chats")
 SPENDS = {
     RequestKind.USERNAME: _LOOK_UPS,
     RequestKind.INVITE: Reason("joins", "joins"),
-    RequestKind.DIALOGS: Reason("requests_for_chats", "requests for the list of chats"),
+    RequestKind.DIALOGS: _LISTS_OF_CHATS,
     RequestKind.LIST: Reason("requests_for_shared_folders", "requests for shared folders"),
     RequestKind.FOLDER: Reason("requests_for_folders", "requests for folders"),
     RequestKind.ACCESS: _LOOK_UPS,
+    RequestKind.LISTING: _LISTS_OF_CHATS,
 }
 
 FASTER = Reason(
@@ -69,6 +80,7 @@ NOT_RUNNING = Reason("account_not_running", "no process uses the account at the 
 TAKEN = Reason("request_taken", "it is being looked up now")
 NEXT = Reason("request_next", "it is next")
 JOINED = Reason("joined_channels", "the channels that the account has joined")
+LISTING = Reason("list_of_joined_channels", "the list of what the account has joined")
 
 
 def named_folder(title: str) -> Reason:
@@ -82,6 +94,25 @@ class RequestState(StrEnum):
     OPEN = "open"
     DONE = "done"
     FAILED = "failed"
+
+
+class RequestFate(StrEnum):
+    """What became of a request, as people see it."""
+
+    WAITING = "waiting"
+    FOLLOWED = "followed"
+    ALREADY_FOLLOWED = "already_followed"
+    FAILED = "failed"
+
+    @property
+    def state(self) -> RequestState:
+        return {RequestFate.WAITING: RequestState.OPEN, RequestFate.FAILED: RequestState.FAILED}.get(self, RequestState.DONE)
+
+    @classmethod
+    def of(cls, state: RequestState, *, was_followed: bool) -> "RequestFate":
+        if state is RequestState.DONE:
+            return cls.ALREADY_FOLLOWED if was_followed else cls.FOLLOWED
+        return cls.WAITING if state is RequestState.OPEN else cls.FAILED
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
-"""Lists of channels in files: OPML, as feed readers write it, or one name per line."""
+"""Lists of channels in files: OPML, as feed readers write it, CSV, or one name per line."""
 
+import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
@@ -12,6 +13,10 @@ MAX_CHARACTERS = 5_000_000
 MAX_LISTED = 10_000
 MAX_DEPTH = 20
 """Maximum nesting of folders. No feed reader writes more than a few levels."""
+CHANNEL_COLUMNS = ("channel", "username", "link", "url", "канал", "ссылка")
+FOLDER_COLUMNS = ("folder", "папка")
+"""Headings of a CSV file, in any order; other columns are ignored."""
+DELIMITERS = ",;\t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +60,26 @@ def _one_line(text: str) -> str:
 
 
 def read_list(text: str) -> tuple[ListedChannel, ...]:
-    """Reads OPML, or one reference per line with # comments. Raises Rejected if the text names no channel."""
+    """Reads OPML, CSV with a heading, or lines with references and # comments. Raises Rejected if the text names no channel."""
     if len(text) > MAX_CHARACTERS:
         raise Rejected(Reason("file_too_long", "the file has more than {max_characters} characters", max_characters=MAX_CHARACTERS))
-    found = tuple(dict.fromkeys(_from_opml(text) if text.lstrip().startswith("<") else _from_lines(text)))
+    text = text.replace("\0", "").lstrip("\ufeff")
+    entries = _from_opml(text) if text.lstrip().startswith("<") else _from_csv(text) if _columns(text) else _from_lines(text)
+    found = tuple(dict.fromkeys(entries))
     if len(found) > MAX_LISTED:
         raise Rejected(Reason("file_names_too_many", "the file names more than {max_channels} channels", max_channels=MAX_LISTED))
     if not found:
         raise Rejected(Reason("file_names_none", "the file names no channel; write one @name or link per line, or give an OPML file"))
     return found
+
+
+def decode_list(content: bytes) -> str:
+    """Decodes a file: UTF-8, or UTF-16 as spreadsheets write it. Raises Rejected for anything else."""
+    encoding = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise Rejected(Reason("file_not_text", "the file is not a text in UTF-8; save the list as text, CSV or OPML")) from error
 
 
 def _from_opml(text: str) -> Iterator[ListedChannel]:
@@ -88,8 +104,33 @@ def _outlines(parent: ET.Element, folder: str | None, *, depth: int) -> Iterator
             yield from _outlines(outline, outline.get("text") or outline.get("title") or folder, depth=depth + 1)
 
 
+def _columns(text: str) -> tuple[str, int, int | None] | None:
+    """Returns the delimiter, and the columns of the channel and of its folder; None if the text begins with no such heading."""
+    heading = next(iter(text.lstrip().splitlines()), "").lower()
+    for delimiter in DELIMITERS:
+        names = [name.strip().strip('"') for name in heading.split(delimiter)]
+        channel = next((names.index(one) for one in CHANNEL_COLUMNS if one in names), None)
+        if channel is not None:
+            return delimiter, channel, next((names.index(one) for one in FOLDER_COLUMNS if one in names), None)
+    return None
+
+
+def _from_csv(text: str) -> Iterator[ListedChannel]:
+    columns = _columns(text)
+    assert columns is not None  # the caller has looked
+    delimiter, channel, folder = columns
+    try:
+        for row in list(csv.reader(text.lstrip().splitlines(), delimiter=delimiter))[1:]:
+            reference = row[channel].strip() if channel < len(row) else ""
+            if reference:
+                yield ListedChannel(reference, (row[folder].strip() or None) if folder is not None and folder < len(row) else None)
+    except csv.Error as error:
+        raise Rejected(Reason("file_not_csv", "the file is not valid CSV ({error})", error=str(error))) from error
+
+
 def _from_lines(text: str) -> Iterator[ListedChannel]:
+    """A line may hold several references, with commas, semicolons or tabs between them."""
     for line in text.splitlines():
-        reference = line.partition("#")[0].strip()
-        if reference:
-            yield ListedChannel(reference)
+        for reference in line.partition("#")[0].replace(";", ",").replace("\t", ",").split(","):
+            if reference.strip():
+                yield ListedChannel(reference.strip())

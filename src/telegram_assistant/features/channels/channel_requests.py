@@ -1,15 +1,16 @@
 """Requests to follow channels: their state, why they wait, and for how long."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from telegram_assistant.domain.channels.channel_requests import TAKEN, Expectation, RequestKind, RequestState, expect
-from telegram_assistant.errors import Missing
+from telegram_assistant.domain.channels.channel_requests import TAKEN, TOO_MANY, Expectation, RequestFate, RequestKind, RequestState, expect
+from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequest, ChannelRequests, RequestCursor
+from telegram_assistant.stores.postgres.channels.request_fates import RequestFates
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,36 @@ class WaitingKind:
     last: Expectation
 
 
+@dataclass(frozen=True, slots=True)
+class FateSummary:
+    """How many requests have each fate, and when the last waiting one is expected to be answered; None: unknown."""
+
+    counts: Mapping[RequestFate, int]
+    expected_end: datetime | None
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def waiting(self) -> int:
+        return self.counts[RequestFate.WAITING]
+
+
+async def summarize_fates(*, requests: ChannelRequests, fates: RequestFates, now: datetime) -> FateSummary:
+    counts = await fates.counts()
+    waiting = await waiting_requests(requests=requests, now=now) if counts[RequestFate.WAITING] else ()
+    ends = [one.last.estimated_end for one in waiting]
+    known = [end for end in ends if end is not None]
+    return FateSummary(counts, max(known) if known and len(known) == len(ends) else None)
+
+
 async def list_requests(
-    state: RequestState | None, *, requests: ChannelRequests, now: datetime, limit: int, before: RequestCursor | None = None
+    which: RequestState | RequestFate | None, *, requests: ChannelRequests, now: datetime, limit: int, before: RequestCursor | None = None
 ) -> RequestPage:
-    found = await requests.page(state, limit=limit + 1, before=before)
+    state = which.state if isinstance(which, RequestFate) else which
+    was_followed = which is RequestFate.ALREADY_FOLLOWED if isinstance(which, RequestFate) and state is RequestState.DONE else None
+    found = await requests.page(state, limit=limit + 1, before=before, was_followed=was_followed)
     shown = found[:limit]
     more = RequestCursor(shown[-1].created_at, shown[-1].request_id) if len(found) > limit else None
     return RequestPage(await _statuses(shown, requests=requests, now=now), more)
@@ -61,6 +88,26 @@ async def get_request(request_id: UUID, *, requests: ChannelRequests, now: datet
 
 async def some_requests(request_ids: Collection[UUID], *, requests: ChannelRequests, now: datetime) -> tuple[RequestStatus, ...]:
     return await _statuses(await requests.some(request_ids), requests=requests, now=now)
+
+
+async def try_again(request_id: UUID, *, requests: ChannelRequests, fates: RequestFates, now: datetime) -> RequestStatus:
+    """Opens a failed request again, behind the tenant's other requests. Returns the open request for its reference."""
+    failed = await get_request(request_id, requests=requests, now=now)
+    if failed.request.state is not RequestState.FAILED:
+        raise Conflicting(Reason("request_not_failed", "this request has not failed; only failed requests can be tried again"))
+    if not failed.request.may_try_again:
+        raise Conflicting(Reason("line_cannot_be_tried_again", "this line names no channel; correct it and add it again"))
+    if await fates.try_again(request_id):
+        return await get_request(request_id, requests=requests, now=now)
+    merged = await requests.open_like(failed.request)
+    if merged is None:
+        raise Rejected(TOO_MANY)
+    return await get_request(merged, requests=requests, now=now)
+
+
+async def try_all_again(*, fates: RequestFates) -> int:
+    """Opens all failed requests again; returns how many. Lines that name no channel stay as they are."""
+    return await fates.try_again()
 
 
 async def waiting_requests(*, requests: ChannelRequests, now: datetime) -> tuple[WaitingKind, ...]:

@@ -39,16 +39,19 @@ async def follow(listed: Sequence[ListedChannel], wanted: Subscription, *, store
     followed = await stores.followed.named(names) if names else {}
     answers: dict[int, RequestedChannel] = {}
     new: dict[int, NewRequest] = {}
+    again: dict[ChannelId, str | None] = {}
     for place, (one, line) in enumerate(zip(listed, lines, strict=True)):
         options = replace(wanted, folder=one.folder or wanted.folder)
         if isinstance(line, Reason):
             answers[place] = RequestedChannel(quote(one.reference), refused=line)
         elif line.kind is ReferenceKind.NAME and (known := followed.get(line.name.lower())) is not None:
-            await stores.followed.change(replace(options, channel_id=known.channel_id), is_requested=True)
+            again[known.channel_id] = options.folder
             answers[place] = RequestedChannel(quote(line.shown), followed=known)
         else:
             new[place] = NewRequest(KINDS[line.kind], line.name, options)
             answers[place] = RequestedChannel(quote(line.shown))
+    if again:
+        await stores.request_fates.change_followed(again, wanted)
     for place, request_id in zip(new, await stores.requests.add(list(new.values())), strict=True):
         answers[place] = replace(answers[place], request_id=request_id, refused=None if request_id else TOO_MANY)
     return tuple(answers[place] for place in range(len(lines)))

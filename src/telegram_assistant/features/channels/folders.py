@@ -28,6 +28,11 @@ async def follow_folder(
                 account_id=account_id,
             )
         )
+    return await request_folder(title, account_id=account_id, subscription=subscription, requests=requests)
+
+
+async def request_folder(title: str, *, account_id: AccountId | None, subscription: Subscription, requests: ChannelRequests) -> RequestedChannel:
+    """Requests the folder; an account of another tenant never serves it."""
     wanted = replace(subscription, folder=subscription.folder or title)
     (request_id,) = await requests.add([NewRequest(RequestKind.FOLDER, title, wanted, account_id)])
     return RequestedChannel(named_folder(title), request_id, refused=None if request_id else TOO_MANY)

@@ -14,12 +14,14 @@ from telegram_assistant.stores.postgres.channels.channels import Channels, Follo
 from telegram_assistant.stores.postgres.channels.coverage import CoverageLedger, CoverageOverview, OwnCoverage
 from telegram_assistant.stores.postgres.channels.folders import FollowedFolders
 from telegram_assistant.stores.postgres.channels.hints import Hints
+from telegram_assistant.stores.postgres.channels.joined_channels import JoinedChannels, JoinedListings
 from telegram_assistant.stores.postgres.channels.joins import Joins
 from telegram_assistant.stores.postgres.channels.known_channels import KnownChannels
 from telegram_assistant.stores.postgres.channels.parked_channels import ParkedChannels
 from telegram_assistant.stores.postgres.channels.planning import Planning
 from telegram_assistant.stores.postgres.channels.previews import Previews
 from telegram_assistant.stores.postgres.channels.push_states import PushStates
+from telegram_assistant.stores.postgres.channels.request_fates import RequestFates
 from telegram_assistant.stores.postgres.channels.request_queue import RequestQueue
 from telegram_assistant.stores.postgres.channels.schedule import Schedule
 from telegram_assistant.stores.postgres.channels.silences import PostStatistics
@@ -140,6 +142,7 @@ class SystemStores:
     backfills: Backfills
     statistics: PostStatistics
     request_queue: RequestQueue
+    joined_listings: JoinedListings
     previews: Previews
     folders: FollowedFolders
     raw_archive: RawArchive
@@ -162,6 +165,8 @@ class TenantStores:
     post_details: PostDetails
     followed: Followed
     requests: ChannelRequests
+    request_fates: RequestFates
+    joined: JoinedChannels
     parked: ParkedChannels
     coverage: OwnCoverage
     coverage_overview: CoverageOverview
@@ -246,6 +251,7 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
         backfills=Backfills(transactions),
         statistics=PostStatistics(transactions),
         request_queue=RequestQueue(transactions),
+        joined_listings=JoinedListings(transactions),
         previews=Previews(transactions),
         folders=FollowedFolders(transactions),
         raw_archive=RawArchive(repeatable),
@@ -268,6 +274,8 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         post_details=PostDetails(transactions),
         followed=Followed(transactions),
         requests=ChannelRequests(transactions),
+        request_fates=RequestFates(transactions),
+        joined=JoinedChannels(transactions),
         parked=ParkedChannels(transactions),
         coverage=OwnCoverage(transactions),
         coverage_overview=CoverageOverview(transactions),

@@ -14,9 +14,11 @@ from telegram_assistant.domain.accounts.budget import SavedMeter, budget_of
 from telegram_assistant.domain.channels.channel import Reference, ReferenceKind
 from telegram_assistant.domain.channels.channel_requests import (
     JOINED,
+    LISTING,
     MAX_OPEN_REQUESTS,
     METHODS,
     Capacity,
+    RequestFate,
     RequestKind,
     RequestState,
     ServingAccount,
@@ -67,6 +69,18 @@ class ChannelRequest:
     answered_at: datetime | None
     position: int | None
     """Position among the tenant's open requests of this kind, from 1."""
+    was_followed: bool = False
+    """Whether the tenant followed all that was found already."""
+    title: str | None = None
+    """The title of a channel that was picked from a list."""
+
+    @property
+    def fate(self) -> RequestFate:
+        return RequestFate.of(self.state, was_followed=self.was_followed)
+
+    @property
+    def may_try_again(self) -> bool:
+        return self.state is RequestState.FAILED and self.kind is not RequestKind.UNREADABLE
 
     @property
     def shown(self) -> Reason:
@@ -76,6 +90,10 @@ class ChannelRequest:
                 return JOINED
             case RequestKind.FOLDER:
                 return named_folder(self.reference)
+            case RequestKind.LISTING:
+                return LISTING
+            case RequestKind.PICK | RequestKind.UNREADABLE:
+                return quote(self.title or self.reference)
             case _:
                 return quote(Reference(self.reference, REFERENCES[self.kind]).shown)
 
@@ -110,8 +128,11 @@ PLACES = """
 SELECT request_id, row_number() OVER (PARTITION BY kind ORDER BY created_at, request_id) AS position FROM channel_requests WHERE state = 'open'
 """
 SHOWN = f"""
-SELECT r.request_id, r.kind, r.reference, r.state, r.channel_id, r.outcome, r.next_try_at, r.created_at, r.answered_at, p.position
+SELECT r.request_id, r.kind, r.reference, r.state, r.channel_id, r.outcome, r.next_try_at, r.created_at, r.answered_at, r.was_followed,
+       p.position, j.title
 FROM channel_requests r LEFT JOIN ({PLACES}) p USING (request_id)
+LEFT JOIN LATERAL (
+    SELECT title FROM joined_channels WHERE channel_id = CASE r.kind WHEN 'pick' THEN r.reference::bigint END LIMIT 1) j ON true
 """
 
 
@@ -137,22 +158,36 @@ class ChannelRequests:
         ids = {_key(row["kind"], row["reference"], row["account_id"]): row["request_id"] for row in rows}
         return tuple(ids.get(one.key) for one in wanted)
 
-    async def page(self, state: RequestState | None, *, limit: int, before: RequestCursor | None = None) -> tuple[ChannelRequest, ...]:
-        """One page of requests, the newest first."""
+    async def page(
+        self, state: RequestState | None, *, limit: int, before: RequestCursor | None = None, was_followed: bool | None = None
+    ) -> tuple[ChannelRequest, ...]:
+        """One page of requests to follow, the newest first."""
         return await self._fetch(
             f"""
-            {SHOWN} WHERE ($1::text IS NULL OR r.state = $1) AND ($3::timestamptz IS NULL OR (r.created_at, r.request_id) < ($3, $4::uuid))
+            -- $1 state, $2 page size, $3 and $4 last request of the previous page, $5 was followed
+            {SHOWN} WHERE r.kind <> 'listing' AND ($1::text IS NULL OR r.state = $1) AND ($5::boolean IS NULL OR r.was_followed = $5)
+              AND ($3::timestamptz IS NULL OR (r.created_at, r.request_id) < ($3, $4::uuid))
             ORDER BY r.created_at DESC, r.request_id DESC LIMIT $2
             """,
             state and state.value,
             limit,
             before and before.created_at,
             before and before.request_id,
+            was_followed,
         )
 
     async def some(self, request_ids: Collection[UUID]) -> tuple[ChannelRequest, ...]:
         """Those of these requests that belong to the tenant, the oldest first."""
         return await self._fetch(f"{SHOWN} WHERE r.request_id = ANY($1) ORDER BY r.created_at, r.request_id", list(request_ids))
+
+    async def open_like(self, request: ChannelRequest) -> UUID | None:
+        """The open request for the same reference, if there is one."""
+        _, key, _ = _key(request.kind, request.reference, None)
+        async with self._transactions.begin() as connection:
+            found: UUID | None = await connection.fetchval(
+                "SELECT request_id FROM channel_requests WHERE state = 'open' AND kind = $1 AND reference_key = $2", request.kind.value, key
+            )
+        return found
 
     async def waiting(self) -> dict[RequestKind, int]:
         """The number of open requests of each kind."""

@@ -110,7 +110,8 @@ class Channels:
                 """
                 INSERT INTO account_channels (account_id, channel_id, access_hash, joined, read_at) VALUES ($1, $2, $3, $4, $5)
                 ON CONFLICT (account_id, channel_id) DO UPDATE
-                SET access_hash = excluded.access_hash, joined = excluded.joined, read_at = excluded.read_at, lost_at = NULL, lost_reason = NULL
+                SET access_hash = excluded.access_hash, joined = excluded.joined, lost_at = NULL, lost_reason = NULL,
+                    read_at = greatest(account_channels.read_at, excluded.read_at)
                 """,
                 account_id,
                 channel.channel_id,
@@ -139,22 +140,23 @@ class Channels:
             )
         return Channel(**dict(row)) if row else None
 
-    async def subscribe(self, tenant_id: TenantId, wanted: Subscription) -> None:
-        """Subscribes a tenant to a channel on request. Raises Rejected if the tenant may not follow it."""
+    async def subscribe(self, tenant_id: TenantId, wanted: Subscription) -> bool:
+        """Subscribes a tenant to a channel on request; returns whether it is new. Raises Rejected if the tenant may not follow it."""
         async with self._transactions.begin() as connection:
-            followed = await connection.execute(
+            is_new: bool | None = await connection.fetchval(
                 f"""
                 -- $1 tenant, $2 channel, $3-$8 OPTIONS: folder, priority, AI policy, days of history, wants media, keeps protected
                 INSERT INTO subscriptions (tenant_id, channel_id, {", ".join(OPTIONS)})
                 SELECT $1, c.channel_id, {wanted_options(3)} FROM channels c WHERE c.channel_id = $2 AND {MAY_FOLLOW}
                 ON CONFLICT (tenant_id, channel_id) DO UPDATE
                 SET {kept_options(3)}, active = true, suspended_reason = NULL, from_folder = NULL
+                RETURNING xmax = 0
                 """,
                 tenant_id,
                 wanted.channel_id,
                 *values_of(wanted),
             )
-            if followed != "INSERT 0 1":
+            if is_new is None:
                 raise Rejected(
                     Reason(
                         "channel_not_subscribable",
@@ -163,6 +165,7 @@ class Channels:
                     )
                 )
             await connection.execute(SET_TIER, wanted.channel_id)
+        return is_new
 
 
 async def _register(connection: Connection, channel: Channel) -> None:
@@ -252,22 +255,17 @@ class Followed:
             which.active,
         )
 
-    async def change(self, wanted: Subscription, *, leaves_folder: bool = False, is_requested: bool = False) -> bool:
-        """Changes the options of a subscription. Returns False if the tenant does not follow the channel.
+    async def change(self, wanted: Subscription, *, leaves_folder: bool = False) -> bool:
+        """Changes the options of a subscription. Returns False if the tenant does not follow the channel."""
+        return bool(await self.change_all([wanted.channel_id], wanted, leaves_folder=leaves_folder))
 
-        `is_requested` detaches it from its Telegram folder, so that no change of the folder removes it.
-        """
-        return bool(await self.change_all([wanted.channel_id], wanted, leaves_folder=leaves_folder, is_requested=is_requested))
-
-    async def change_all(
-        self, channel_ids: Collection[ChannelId], wanted: Subscription, *, leaves_folder: bool = False, is_requested: bool = False
-    ) -> int:
+    async def change_all(self, channel_ids: Collection[ChannelId], wanted: Subscription, *, leaves_folder: bool = False) -> int:
         """Like `change`, for several channels. Returns how many of them the tenant follows."""
         async with self._transactions.begin() as connection:
             query = f"UPDATE subscriptions SET {kept_options(2)} WHERE channel_id = ANY($1) RETURNING channel_id"
             changed = sorted(row["channel_id"] for row in await connection.fetch(query, list(channel_ids), *values_of(wanted)))
-            for column in (*(("folder",) if leaves_folder else ()), *(("from_folder",) if is_requested else ())):
-                await connection.execute(f"UPDATE subscriptions SET {column} = NULL WHERE channel_id = ANY($1)", changed)
+            if leaves_folder:
+                await connection.execute("UPDATE subscriptions SET folder = NULL WHERE channel_id = ANY($1)", changed)
             await connection.executemany(SET_TIER, [(channel_id,) for channel_id in changed])
         return len(changed)
 

@@ -112,10 +112,12 @@ class RequestQueue:
         subscription = subscription_of(json.loads(row["options"]))
         return ClaimedRequest(row["request_id"], row["tenant_id"], RequestKind(row["kind"]), row["reference"], subscription, row["progress"])
 
-    async def answer(self, request_id: UUID, state: RequestState, outcome: Reason, *, channel_id: ChannelId | None = None) -> None:
+    async def answer(
+        self, request_id: UUID, state: RequestState, outcome: Reason, *, channel_id: ChannelId | None = None, was_followed: bool = False
+    ) -> None:
         """Closes a request as done or failed; `outcome` says what was found, or why not."""
-        change = "state = $2, outcome = $3, channel_id = $4, answered_at = now()"
-        await self._update(request_id, change, state.value, dump_reason(outcome), channel_id)
+        change = "state = $2, outcome = $3, channel_id = $4, was_followed = $5, answered_at = now()"
+        await self._update(request_id, change, state.value, dump_reason(outcome), channel_id, was_followed)
 
     async def give_back(self, request_id: UUID) -> None:
         """Returns a request that cannot be served now: it keeps its position, and its tenant keeps the turn."""

@@ -1,0 +1,71 @@
+"""Following the channels of a list, each line of which keeps its fate: the waiting ones as requests, the others beside them."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from telegram_assistant.domain.channels.channel import parse_reference
+from telegram_assistant.domain.channels.channel_requests import RequestKind
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.channels.channel_lists import ListedChannel
+from telegram_assistant.features.channels.channels import KINDS, RequestedChannel, follow
+from telegram_assistant.features.channels.joined_channels import follow_picked
+from telegram_assistant.reasons import Reason, quote
+from telegram_assistant.stores.postgres.channels.channels import Subscription
+from telegram_assistant.stores.postgres.channels.request_fates import AnsweredLine
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+BATCH = 1000
+MAX_LINE = 200
+"""Characters that are kept of a line that names no channel."""
+
+
+async def import_channels(listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
+    """Like `follow`, in batches, but lines that never wait are kept too, to be seen later."""
+    requested: list[RequestedChannel] = []
+    for start in range(0, len(listed), BATCH):
+        requested += await _import_batch(listed[start : start + BATCH], wanted, stores=stores)
+    return tuple(requested)
+
+
+async def _import_batch(listed: Sequence[ListedChannel], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
+    requested = await follow(listed, wanted, stores=stores)
+    answered = [line for one, result in zip(listed, requested, strict=True) if (line := _answered(one, result, wanted)) is not None]
+    if answered:
+        await stores.request_fates.keep(answered)
+    return requested
+
+
+async def import_picked(channel_ids: Collection[ChannelId], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
+    """Like `follow_picked`, but channels that never wait are kept too."""
+    requested = await follow_picked(channel_ids, wanted, stores=stores)
+    answered = [
+        AnsweredLine(RequestKind.PICK, str(channel_id), outcome, wanted, channel_id if one.followed else None)
+        for channel_id, one in zip(channel_ids, requested, strict=True)
+        if (outcome := _outcome(one)) is not None
+    ]
+    if answered:
+        await stores.request_fates.keep(answered)
+    return requested
+
+
+def _answered(listed: ListedChannel, result: RequestedChannel, wanted: Subscription) -> AnsweredLine | None:
+    """Returns what is kept of a line; None if it became a request."""
+    outcome = _outcome(result)
+    if outcome is None:
+        return None
+    kind, reference = _written(listed.reference)
+    options = replace(wanted, folder=listed.folder or wanted.folder)
+    return AnsweredLine(kind, reference, outcome, options, result.followed.channel_id if result.followed else None)
+
+
+def _outcome(result: RequestedChannel) -> Reason | None:
+    return quote(result.followed.title) if result.followed else result.refused
+
+
+def _written(text: str) -> tuple[RequestKind, str]:
+    try:
+        reference = parse_reference(text)
+    except Rejected:
+        return RequestKind.UNREADABLE, text[:MAX_LINE]
+    return KINDS[reference.kind], reference.name

@@ -1,0 +1,118 @@
+"""Picking from what the tenant's accounts have joined. Nothing is followed unless it is picked."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from telegram_assistant.domain.channels.channel_requests import NO_OWN_ACCOUNT, TOO_MANY, RequestKind, RequestState
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.errors import Conflicting, Rejected
+from telegram_assistant.features.channels.channel_requests import RequestStatus, some_requests
+from telegram_assistant.features.channels.channels import RequestedChannel
+from telegram_assistant.reasons import Reason, quote
+from telegram_assistant.stores.postgres.channels.channel_requests import NewRequest
+from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
+from telegram_assistant.stores.postgres.channels.joined_channels import JoinedChannel
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+LIST_AGAIN_AFTER = timedelta(minutes=10)
+"""A list of this age may be asked for again. Telegram counts requests for lists of chats."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountListing:
+    """An account and the newest request for its list; None: it was never asked for, or long ago."""
+
+    account: UUID
+    number: int
+    phone_masked: str | None
+    status: RequestStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedList:
+    """What the tenant's accounts have joined, by title, and how fresh the lists are."""
+
+    channels: tuple[JoinedChannel, ...]
+    accounts: tuple[AccountListing, ...]
+
+    @property
+    def listed_at(self) -> datetime | None:
+        """When the newest list was complete."""
+        statuses = [one.status for one in self.accounts if one.status is not None]
+        answered = [one.request.answered_at for one in statuses if one.request.state is RequestState.DONE and one.request.answered_at]
+        return max((*answered, *(one.listed_at for one in self.channels)), default=None)
+
+    @property
+    def waiting(self) -> tuple[RequestStatus, ...]:
+        return tuple(one.status for one in self.accounts if one.status and one.status.request.state is RequestState.OPEN)
+
+    @property
+    def failed(self) -> tuple[RequestStatus, ...]:
+        return tuple(one.status for one in self.accounts if one.status and one.status.request.state is RequestState.FAILED)
+
+
+async def list_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
+    """Returns what was listed; Telegram is not asked."""
+    channels, accounts = await stores.joined.all(), await stores.joined.accounts()
+    ids = [one.request_id for one in accounts if one.request_id is not None]
+    found = await some_requests(ids, requests=stores.requests, now=now) if ids else ()
+    statuses = {one.request.request_id: one for one in found}
+    return JoinedList(
+        channels,
+        tuple(
+            AccountListing(one.public_id, one.account_id, one.phone_masked, statuses.get(one.request_id) if one.request_id else None)
+            for one in accounts
+        ),
+    )
+
+
+async def ask_for_joined(*, stores: TenantStores, now: datetime) -> JoinedList:
+    """Asks every account of the tenant for its list. Lists that are on their way or fresh are not asked for again."""
+    accounts = await stores.joined.accounts()
+    if not accounts:
+        raise Rejected(NO_OWN_ACCOUNT)
+    current = {one.number: one.status for one in (await list_joined(stores=stores, now=now)).accounts}
+    due = [one.account_id for one in accounts if _is_due(current.get(one.account_id), now)]
+    if not due:
+        raise Conflicting(
+            Reason(
+                "joined_channels_fresh",
+                "the list is on its way, or younger than {minutes} minutes; ask again later",
+                minutes=round(LIST_AGAIN_AFTER.total_seconds() / 60),
+            )
+        )
+    wanted = Subscription(channel_id=NOT_KNOWN_YET)
+    if None in await stores.requests.add([NewRequest(RequestKind.LISTING, "", wanted, account_id) for account_id in due]):
+        raise Rejected(TOO_MANY)
+    return await list_joined(stores=stores, now=now)
+
+
+async def follow_picked(channel_ids: Collection[ChannelId], wanted: Subscription, *, stores: TenantStores) -> tuple[RequestedChannel, ...]:
+    """Requests the picked channels, in their order. One that is followed already gets the given options; one that is not listed is refused."""
+    listed = {one.channel_id: one for one in await stores.joined.all(channel_ids)}
+    followed = await stores.followed.some(channel_ids)
+    if again := {channel_id: wanted.folder for channel_id, one in followed.items() if one.active}:
+        await stores.request_fates.change_followed(again, wanted)
+    new = [channel_id for channel_id in dict.fromkeys(channel_ids) if channel_id in listed and channel_id not in again]
+    made = await stores.requests.add([NewRequest(RequestKind.PICK, str(channel_id), wanted) for channel_id in new])
+    requests = dict(zip(new, made, strict=True))
+
+    def result(channel_id: ChannelId) -> RequestedChannel:
+        if channel_id in again:
+            return RequestedChannel(quote(followed[channel_id].title), followed=followed[channel_id])
+        if channel_id not in listed:
+            refused = Reason("channel_not_listed", "channel {channel_id} is not in the list of joined channels", channel_id=channel_id)
+            return RequestedChannel(quote(str(channel_id)), refused=refused)
+        requested = RequestedChannel(quote(listed[channel_id].title), requests[channel_id])
+        return requested if requested.request_id else replace(requested, refused=TOO_MANY)
+
+    return tuple(result(channel_id) for channel_id in channel_ids)
+
+
+def _is_due(status: RequestStatus | None, now: datetime) -> bool:
+    if status is None or status.request.state is RequestState.FAILED:
+        return True
+    answered_at = status.request.answered_at
+    return answered_at is not None and answered_at + LIST_AGAIN_AFTER <= now

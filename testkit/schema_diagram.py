@@ -25,7 +25,16 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "installation_keys",
     ),
     "People": ("sessions", "one_time_links", "visits", "read_ledger", "read_actions", "saved_posts", "mutes", "saved_searches"),
-    "Telegram accounts": ("telegram_accounts", "login_attempts", "account_limits", "account_plans", "account_channels", "push_state"),
+    "Telegram accounts": (
+        "telegram_accounts",
+        "login_attempts",
+        "ingest_keys",
+        "telegram_secrets",
+        "account_limits",
+        "account_plans",
+        "account_channels",
+        "push_state",
+    ),
     "Channels and subscriptions": (
         "channels",
         "subscriptions",

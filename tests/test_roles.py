@@ -18,6 +18,7 @@ from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telegram.vault import make_key
 from telegram_assistant.telemetry.metrics import CHANNEL_BOUND, CHANNEL_LAST_POST, REGISTRY
+from telegram_assistant.web.pages.login import first_owner_code
 from testkit.running_program import Program, program
 
 API: tuple[Role[App], ...] = (Role(RoleName.API, lambda http: http.api_port, lambda _app, _health: ()),)
@@ -47,6 +48,16 @@ async def test_one_role_can_run_alone(database: dict[str, str]) -> None:
         await running.until_ready("worker")
         with pytest.raises(httpx.ConnectError):
             await client.get(running.url("api", "/health"))
+
+
+async def test_the_code_of_the_first_owner_stands_in_the_log_of_the_start(empty_database: dict[str, str]) -> None:
+    await migrate(read_settings(empty_database).database, tell=lambda _: None)
+    async with program(empty_database, "--roles", "api", SECRET_KEY="k" * 32) as running:
+        await running.until_ready()
+        running.process.send_signal(signal.SIGTERM)
+        _, log = await asyncio.wait_for(running.process.communicate(), 60)
+    assert "first_owner_code" in log.decode()
+    assert first_owner_code(read_settings(running.environ)) in log.decode()
 
 
 async def until_jobs_on(running: Program, role: RoleName) -> None:

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import tempfile
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -38,6 +39,8 @@ from telegram_assistant.ingest.reading.silence import Silence
 from telegram_assistant.ingest.scheduler import PART as SCHEDULER
 from telegram_assistant.ingest.scheduler import Scheduler
 from telegram_assistant.ingest.spool import Spool
+from telegram_assistant.ingest.telegram_setup import PART as SETUP
+from telegram_assistant.ingest.telegram_setup import TelegramConnectionSettings
 from telegram_assistant.previews.reader import PreviewReader
 from telegram_assistant.previews.site import Site, open_site
 from telegram_assistant.stores.postgres.accounts.accounts import HeldAccount
@@ -81,13 +84,18 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
     session_string = telegram.session_string.get_secret_value()
     key = telegram.encryption_key.get_secret_value()
     if not (key or session_string):
-        health.report(PART, State.OK, "no account: set TELEGRAM_API_ID, TELEGRAM_API_HASH and SESSION_ENCRYPTION_KEY, then `tga accounts login`")
+        health.report(PART, State.OK, "no account: set SESSION_ENCRYPTION_KEY, then log in on the page Getting started or with `tga accounts login`")
         return ()
     vault = vault_of(key)
     slots = asyncio.Semaphore(app.settings.parser.concurrency)
 
-    def client_of(held: HeldAccount, session: str, lease: Lease, receiver: UpdateBuffer | None = None) -> AbstractAsyncContextManager[AccountClient]:
-        return open_account_client(telegram, session, lease, account_id=held.account_id, limits=system.limits, receiver=receiver)
+    connection = TelegramConnectionSettings(telegram, secrets=ingest.telegram_secrets, vault=vault)
+
+    @asynccontextmanager
+    async def client_of(held: HeldAccount, session: str, lease: Lease, receiver: UpdateBuffer | None = None) -> AsyncIterator[AccountClient]:
+        current = await connection.current()
+        async with open_account_client(current, session, lease, account_id=held.account_id, limits=system.limits, receiver=receiver) as client:
+            yield client
 
     async def use(held: HeldAccount, session: str, lease: Lease, stopping: asyncio.Event) -> None:
         receiver = UpdateBuffer()
@@ -100,8 +108,10 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
         async with client_of(held, session, lease) as client:
             await log_out(client)
 
-    def login_to(account_id: AccountId) -> AbstractAsyncContextManager[LoginDialog]:
-        return open_login(telegram, account_id=account_id, limits=system.limits)
+    @asynccontextmanager
+    async def login_to(account_id: AccountId) -> AsyncIterator[LoginDialog]:
+        async with open_login(await connection.current(), account_id=account_id, limits=system.limits) as login:
+            yield login
 
     holder = Holder(use, log_out_account, owner=app.instance, accounts=ingest.accounts, vault=vault, health=health)
     logins = LoginWorker(login_to, owner=app.instance, logins=ingest.logins, accounts=ingest.accounts, vault=vault, health=health)
@@ -111,7 +121,7 @@ def _accounts(app: App, health: Health) -> tuple[Loop, ...]:
             await adopt_session_string(session_string, accounts=ingest.accounts, tenants=system.tenants, vault=vault)
         await holder.run(stopping)
 
-    return (Loop(PART, run), Loop(LOGINS, logins.run))
+    return (Loop(PART, run), Loop(LOGINS, logins.run), Loop(SETUP, connection.run))
 
 
 async def _identify(account_id: AccountId, client: AccountClient, *, vault: Vault, logins: Logins) -> None:

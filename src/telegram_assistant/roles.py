@@ -36,6 +36,7 @@ from telegram_assistant.supervision import Loop, keep_running
 from telegram_assistant.telemetry.health import Health
 from telegram_assistant.telemetry.logging import get_logger
 from telegram_assistant.telemetry.metrics import BUILD, CHANNEL_BOUND
+from telegram_assistant.web.pages.login import announce_first_owner_code
 from telegram_assistant.web.site import build_web
 
 log = get_logger()
@@ -139,6 +140,8 @@ async def run_roles(
         async with _assemble_for(settings, roles, guard=guard) as (app, plans), asyncio.TaskGroup() as group:
             running = [_start(one, listeners[one.name], app=app, group=group) for one in plans]
             log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
+            if any(role.name is RoleName.API for role in roles):
+                await announce_first_owner_code(app)
             await (wait_for_stop or _wait_for_signal)()
             log.info("stopping")
             await _drain(running, grace_seconds=settings.process.shutdown_grace_seconds)

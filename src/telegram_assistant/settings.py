@@ -262,8 +262,8 @@ class RedisSettings(SettingsGroup):
 class TelegramSettings(SettingsGroup):
     """The connection to Telegram: application, sessions, proxy."""
 
-    api_id: int = variable("TELEGRAM_API_ID", 0, help="The api_id of your application, from my.telegram.org.", ge=0)
-    api_hash: SecretStr = variable("TELEGRAM_API_HASH", SecretStr(""), help="The api_hash of your application.")
+    api_id: int = variable("TELEGRAM_API_ID", 0, help="The api_id of your application, from my.telegram.org. 0: what was entered on the page.", ge=0)
+    api_hash: SecretStr = variable("TELEGRAM_API_HASH", SecretStr(""), help="The api_hash of your application. Empty: what was entered on the page.")
     session_string: SecretStr = variable(
         "TELEGRAM_SESSION_STRING", SecretStr(""), help="Telethon session string of an account. It is imported once, then ignored."
     )
@@ -272,7 +272,9 @@ class TelegramSettings(SettingsGroup):
         SecretStr(""),
         help="Key that encrypts stored sessions; `tga accounts key` prints one. To change it, put the new key and a comma before the old one.",
     )
-    proxy_addr: str = variable("TELEGRAM_PROXY_ADDR", "", help="Host of the proxy for connections to Telegram. Empty: no proxy.")
+    proxy_addr: str = variable(
+        "TELEGRAM_PROXY_ADDR", "", help="Host of the proxy for connections to Telegram. Empty: what was entered on the page, else none."
+    )
     proxy_port: Port = variable("TELEGRAM_PROXY_PORT", 1080, help="TCP port of the proxy.")
     proxy_type: ProxyType = variable("TELEGRAM_PROXY_TYPE", ProxyType.SOCKS5, help="Protocol of the proxy: socks5, socks4 or http.")
     proxy_username: str = variable("TELEGRAM_PROXY_USERNAME", "", help="User name for the proxy. Empty: no authentication.")

@@ -3,29 +3,21 @@
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
 
 import pytest
 import segno
 from typer.testing import CliRunner, Result
 
-from telegram_assistant import ingest_role
-from telegram_assistant.assembly import assemble
 from telegram_assistant.cli import app
 from telegram_assistant.cli.commands import login
 from telegram_assistant.cli.drawing import BORDER
-from telegram_assistant.ingest.scheduler import PART as SCHEDULER
-from telegram_assistant.settings import read_settings
 from telegram_assistant.stores.postgres.stores import SystemStores
-from telegram_assistant.supervision import cancel_and_wait, keep_running
-from telegram_assistant.telegram.vault import make_key
-from telegram_assistant.telemetry.health import Health
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.people import People
 from telegram_simulator.control.seeing import state
 from telegram_simulator.simulator import Simulator
-from telegram_simulator.world.world import HOME_DC
 from tests.conftest import Admin
+from tests.ingest.running import running_ingest
 from tests.streams.conftest import until
 from tests.telegram.conftest import control, fresh_config, rsa_key, sim, telethons_config
 
@@ -41,23 +33,8 @@ async def ingest(database: dict[str, str], sim: Simulator, system: SystemStores,
     """The real loops of the role, against the simulator. Nobody plans: that would log into what the commands print."""
     await admin.execute("DELETE FROM telegram_accounts")
     await system.tenants.ensure("default", is_operator=True)
-    environ = {
-        **database,
-        "TELEGRAM_API_ID": "1",
-        "TELEGRAM_API_HASH": "any",
-        "SESSION_ENCRYPTION_KEY": make_key(),
-        "TELEGRAM_DC_ADDR": sim.host,
-        "TELEGRAM_DC_PORT": str(sim.ports[HOME_DC]),
-    }
-    stopping, health = asyncio.Event(), Health(probes={})
-    async with AsyncExitStack() as stack:
-        assembled = await stack.enter_async_context(assemble(read_settings(environ), with_accounts=True))
-        wanted = [loop for loop in ingest_role.loops(assembled, health) if loop.name != SCHEDULER]
-        loops = [asyncio.create_task(keep_running(loop, stopping=stopping, health=health)) for loop in wanted]
+    async with running_ingest(database, sim, TELEGRAM_API_ID="1", TELEGRAM_API_HASH="any"):
         yield
-        stopping.set()
-        await asyncio.wait(loops, timeout=10)
-        await cancel_and_wait(loops)
 
 
 @pytest.fixture

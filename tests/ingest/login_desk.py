@@ -9,6 +9,7 @@ import pytest
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.ingest.logins import LoginWorker
 from telegram_assistant.settings import TelegramSettings
+from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.login import open_login
 from telegram_assistant.telegram.vault import Vault, make_key, vault_of
@@ -47,12 +48,19 @@ async def desk(
 
 @asynccontextmanager
 async def serving(
-    account: TelegramSettings, sim: Simulator, system: SystemStores, ingest: IngestStores, vault: Vault, skipping: Skipping
+    account: TelegramSettings,
+    sim: Simulator,
+    system: SystemStores,
+    ingest: IngestStores,
+    vault: Vault,
+    skipping: Skipping,
+    *,
+    owner: str = "first#1",
 ) -> AsyncIterator[asyncio.Event]:
     at = account.model_copy(update={"dc_addr": sim.host, "dc_port": sim.ports[HOME_DC]})
     running = LoginWorker(
         lambda number: open_login(at, account_id=number, limits=system.limits, clock=skipping.clock),
-        owner="first#1",
+        owner=owner,
         logins=ingest.logins,
         accounts=ingest.accounts,
         vault=vault,
@@ -67,5 +75,5 @@ async def serving(
 
 
 @pytest.fixture
-def person(system: SystemStores, tenant_id: TenantId) -> Person:
-    return Person(system, tenant_id)
+def person(pool: Pool, tenant_id: TenantId) -> Person:
+    return Person(pool, tenant_id)

@@ -6,7 +6,7 @@ from telethon.sessions import StringSession
 from telethon.tl import functions, types
 
 from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.domain.accounts.login import LoginState
+from telegram_assistant.domain.accounts.login import INTERRUPTED, LoginState
 from telegram_assistant.reasons import quote
 from telegram_assistant.settings import TelegramSettings
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
@@ -125,7 +125,7 @@ async def test_a_number_gets_few_codes_a_day(person: Person, sim: Simulator, ing
 async def test_a_number_that_is_in_use_or_another_tenants_is_refused(person: Person, system: SystemStores) -> None:
     await person.log_in()
     assert "which is in use" in str((await person.log_in()).error)
-    stranger = Person(system, await make_tenant(system))
+    stranger = Person(person.pool, await make_tenant(system))
     assert str((await stranger.log_in()).error) == "this number belongs to an account of another tenant"
 
 
@@ -175,9 +175,9 @@ async def test_a_login_that_is_given_up_leaves_nothing_open(person: Person, sim:
 async def test_an_answer_to_an_earlier_question_or_sealed_for_another_is_not_used(person: Person) -> None:
     waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
     assert waiting.public_key is not None
-    await person.system.logins.answer(waiting.attempt_id, waiting.question - 1, b"old")
+    assert not await person.logins.answer(waiting.attempt_id, waiting.question - 1, b"old")
     wrong = seal(CODE, waiting.public_key, question=f"{waiting.attempt_id}/{waiting.question - 1}")
-    await person.system.logins.answer(waiting.attempt_id, waiting.question, wrong)
+    assert await person.logins.answer(waiting.attempt_id, waiting.question, wrong)
     failed = await person.next(waiting.attempt_id, waiting.question)
     assert (failed.state, str(failed.error)) == (LoginState.FAILED, "the answer was not sealed for this question")
 
@@ -187,16 +187,39 @@ async def test_a_login_is_told_when_the_role_stops(
 ) -> None:
     async with serving(account, sim, system, ingest, vault, skipping):
         waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
-    over = await system.logins.get(waiting.attempt_id)
-    assert (over.state, str(over.error)) == (LoginState.FAILED, "the ingest role was stopped; begin again")
+    over = await person.get(waiting.attempt_id)
+    assert (over.state, over.error) == (LoginState.FAILED, INTERRUPTED)
     assert not sim.connections
+
+
+@pytest.mark.usefixtures("desk")
+async def test_a_login_whose_process_was_killed_is_interrupted_and_leaves_its_number_free(person: Person, admin: Admin) -> None:
+    waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
+    await admin.execute("UPDATE login_attempts SET taken_by = 'killed#1', served_until = now() - interval '1 second'")
+    over = await person.get(waiting.attempt_id)
+    assert (over.state, over.error) == (LoginState.FAILED, INTERRUPTED)
+    assert (await person.log_in()).state is LoginState.DONE
+    assert await admin.fetchval("SELECT state FROM login_attempts WHERE attempt_id = $1", waiting.attempt_id) == "failed"
+
+
+@pytest.mark.usefixtures("desk")
+async def test_a_login_that_takes_its_time_is_not_taken_for_interrupted(person: Person, admin: Admin) -> None:
+    waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
+    await admin.execute("UPDATE login_attempts SET served_until = now() + interval '1 second'")
+
+    async def is_prolonged() -> bool:
+        return bool(await admin.fetchval("SELECT served_until > now() + interval '10 seconds' FROM login_attempts"))
+
+    await until(is_prolonged)
+    await person.answer(waiting, CODE)
+    assert (await person.next(waiting.attempt_id, waiting.question)).state is LoginState.DONE
 
 
 @pytest.mark.usefixtures("desk")
 async def test_what_is_never_finished_expires_and_is_forgotten_after_two_days(person: Person, admin: Admin, system: SystemStores) -> None:
     waiting = await knowing(person, phone_wanted=[PHONE]).log_in()
     await admin.execute("UPDATE login_attempts SET expires_at = now() - interval '1 second'")
-    assert (await system.logins.get(waiting.attempt_id)).state is LoginState.EXPIRED
+    assert (await person.get(waiting.attempt_id)).state is LoginState.EXPIRED
     assert len(await system.accounts.all()) == 1
     await admin.execute("UPDATE telegram_accounts SET created_at = now() - interval '49 hours'")
     await until(lambda: _no_accounts(system))

@@ -9,10 +9,9 @@ from telethon.sessions import StringSession
 from telethon.tl import functions, types
 
 from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.domain.accounts.login import LoginState, LoginWay
+from telegram_assistant.domain.accounts.login import LoginAttempt, LoginState, LoginWay
 from telegram_assistant.errors import Rejected
 from telegram_assistant.reasons import quote
-from telegram_assistant.stores.postgres.accounts.logins import LoginAttempt
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from telegram_assistant.telegram.login import QrCode
 from telegram_assistant.telegram.sealed_answers import AnswerReceiver
@@ -43,7 +42,7 @@ class Scanner:
     eyes: AnswerReceiver = dataclasses.field(default_factory=AnswerReceiver)
 
     async def begin(self) -> LoginAttempt:
-        attempt_id = await self.person.system.logins.begin(self.person.tenant_id, way=LoginWay.QR, door_key=self.eyes.public_key)
+        attempt_id = await self.person.begin(way=LoginWay.QR, door_key=self.eyes.public_key)
         return await self.person.next(attempt_id, 0)
 
     def link(self, shown: LoginAttempt) -> str:
@@ -157,7 +156,7 @@ async def test_who_was_here_before_logs_in_to_the_same_account(scanner: Scanner,
 
 async def test_a_login_that_is_refused_is_ended_at_telegram_too(scanner: Scanner, system: SystemStores, sim: Simulator) -> None:
     await scanner.log_in()
-    stranger = Scanner(Person(system, await make_tenant(system)), scanner.people)
+    stranger = Scanner(Person(scanner.person.pool, await make_tenant(system)), scanner.people)
     refused = await stranger.log_in()
     assert (refused.state, str(refused.error)) == (LoginState.FAILED, "this number belongs to an account of another tenant")
     assert len(list(sim.keys.of(DIGITS))) == 1
@@ -177,7 +176,7 @@ async def test_who_goes_away_leaves_nothing_open_and_no_account(scanner: Scanner
 
 @pytest.mark.parametrize(
     ("code", "message", "words"),
-    [(400, "API_ID_INVALID", "check TELEGRAM_API_ID"), (420, "FLOOD_WAIT_600", "try again later"), (400, "SOMETHING_NEW", "refuses the login")],
+    [(400, "API_ID_INVALID", "check its api_id"), (420, "FLOOD_WAIT_600", "try again later"), (400, "SOMETHING_NEW", "refuses the login")],
 )
 async def test_what_telegram_refuses_is_told_in_words(scanner: Scanner, control: Control, code: int, message: str, words: str) -> None:
     control.fail("auth.exportLoginToken", code=code, message=message)

@@ -13,7 +13,7 @@ APPLICATION = {"TELEGRAM_API_ID": "17349", "TELEGRAM_API_HASH": "344583e45741c45
 @pytest.mark.parametrize(
     ("environ", "verdicts", "words"),
     [
-        ({}, (Severity.OFF, Severity.OFF), "no account can log in"),
+        ({}, (Severity.OFF, Severity.OFF), "not in the environment"),
         ({"TELEGRAM_API_ID": "17349"}, (Severity.BAD, Severity.WARNING), "TELEGRAM_API_ID is set and TELEGRAM_API_HASH is not"),
         ({"TELEGRAM_API_HASH": "any"}, (Severity.BAD, Severity.OFF), "TELEGRAM_API_HASH is set and TELEGRAM_API_ID is not"),
         ({**APPLICATION, "TELEGRAM_API_HASH": "geheim"}, (Severity.BAD, Severity.WARNING), "is not 32 digits and letters"),

@@ -74,4 +74,12 @@ CASES: dict[str, PageCase] = {
     "members.withdraw": PageCase(lambda _: f"/members/invitations/{NOBODY}/withdraw", status=404),
     "members.set_role": PageCase(lambda _: f"/members/{NOBODY}/role", status=404, form=lambda _: {"role": "viewer"}),
     "members.remove": PageCase(lambda _: f"/members/{NOBODY}/remove", status=404),
+    "setup.show": PageCase(lambda _: "/setup"),
+    "setup.show_login": PageCase(lambda _: "/setup/login?seen=", status=204),
+    "setup.enter_application": PageCase(lambda _: "/setup/application", form=lambda _: {"api_id": "x"}),
+    "setup.enter_proxy": PageCase(lambda _: "/setup/proxy", form=lambda _: {"kind": "socks5"}),
+    "setup.forget_proxy": PageCase(lambda _: "/setup/proxy/forget", status=303),
+    "setup.begin_login": PageCase(lambda _: "/setup/login", status=303, form=lambda _: {"way": "qr"}),
+    "setup.answer_login": PageCase(lambda _: f"/setup/login/{NOBODY}/answer", status=404, form=lambda _: {"question": "1", "answer": "x"}),
+    "setup.give_up_login": PageCase(lambda _: f"/setup/login/{NOBODY}/give-up", status=303),
 }

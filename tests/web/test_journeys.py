@@ -116,6 +116,7 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "requests": "/channels/requests",
             "requests-none": "/channels/requests?fate=already_followed",
             "members": "/members",
+            "setup": "/setup",
             "missing": "/post/1/1",
         }
         troubles = []

@@ -16,7 +16,7 @@ from testkit.web_clients import browser_of, member_browser
 from tests.conftest import Admin
 from tests.web.test_feed import followed
 
-OURS = {"Unofficial", "Telegram", "Assistant", "English", "OCR", "Neo4j", "PostgreSQL", "Redis"}
+OURS = {"Unofficial", "Telegram", "Assistant", "English", "OCR", "Neo4j", "PostgreSQL", "Redis", "my", "telegram", "org"}
 """Names, which every language writes alike."""
 REFUSED = ("/members", "/post/1/1", "/media/1/1/1", "/feed?after=wrong", "/live?since=wrong", "/nothing")
 INLINE = re.compile(r"<script(?![^>]*\ssrc=)|\sstyle=|\son\w+=|<style|hx-on|javascript:", re.IGNORECASE)
@@ -52,6 +52,7 @@ def test_no_template_has_inline_scripts_or_styles(template: Path) -> None:
         "/changes",
         "/tags",
         "/tags/nothing",
+        "/setup",
         *REFUSED,
     ],
 )
@@ -71,6 +72,9 @@ async def test_refused_forms_answer_in_russian(app: App, tenant_id: TenantId, sy
             ("./read/all", {"snapshot": "x"}),
             ("./search/saved", {"name": "", "query": "мост"}),
             ("./members/invite", {"role": "king"}),
+            ("./setup/application", {"api_id": "x"}),
+            ("./setup/proxy", {"kind": "pigeon"}),
+            ("./setup/login", {"way": "pigeon"}),
             ("/me/preferences", {"theme": "pink"}),
             ("/me/password", {"new": "short"}),
         ):

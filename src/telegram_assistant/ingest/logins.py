@@ -1,4 +1,4 @@
-"""Logs accounts in: a person starts a login in the CLI or the API and answers there. Only this role holds sessions, so it asks."""
+"""Logs accounts in: a person starts a login on a page or in the CLI and answers there. Only this role holds sessions, so it asks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from uuid import UUID
 
 from telegram_assistant.domain.accounts.account import AccountRefused, AccountState, mask_phone
-from telegram_assistant.domain.accounts.login import LoginState, LoginWay
+from telegram_assistant.domain.accounts.login import INTERRUPTED, LoginState, LoginWay
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Busy, CannotStart, Rejected
 from telegram_assistant.reasons import Reason
@@ -28,7 +28,6 @@ SCAN_SECONDS = 1.0
 """How often to check that the person is still there while a QR code waits to be scanned."""
 MAX_WRONG_ANSWERS = 5
 MIN_DIGITS, MAX_DIGITS = 7, 15
-STOPPED = Reason("login_interrupted", "the ingest role was stopped; begin again")
 WENT_WRONG = Reason("login_went_wrong", "something went wrong; the log of the ingest role says more")
 NO_NUMBER = Reason("login_not_a_number", "that is no phone number; write it with + and the country code")
 
@@ -79,7 +78,7 @@ class LoginWorker:
         try:
             account_id = await log_in(Questions(claimed, logins=self._logins))
         except asyncio.CancelledError:
-            await self._finish(attempt_id, LoginState.FAILED, STOPPED)
+            await self._finish(attempt_id, LoginState.FAILED, INTERRUPTED)
             raise
         except Busy as busy:
             await self._finish(attempt_id, LoginState.FAILED, Reason("login_try_later", "{why}; try again later", why=busy.reason))

@@ -88,7 +88,10 @@ def prepare_session(session: LoginSession, settings: TelegramSettings) -> None:
     if not (settings.api_id and settings.api_hash.get_secret_value()):
         raise CannotStart(
             Reason("application_missing", "no Telegram application is configured"),
-            remedy=Reason("set_application", "Set TELEGRAM_API_ID and TELEGRAM_API_HASH, from my.telegram.org"),
+            remedy=Reason(
+                "set_application",
+                "Enter api_id and api_hash on the page Getting started, or set TELEGRAM_API_ID and TELEGRAM_API_HASH",
+            ),
         )
     if settings.dc_addr and session.dc_id in {0, FIRST_DC}:  # for an account of another data centre, the session has the address
         session.set_dc(FIRST_DC, settings.dc_addr, settings.dc_port)

@@ -18,7 +18,7 @@ def examine(settings: TelegramSettings) -> list[Finding]:
 def _application(settings: TelegramSettings) -> Finding:
     api_hash = settings.api_hash.get_secret_value()
     if not settings.api_id and not api_hash:
-        return off(APPLICATION, f"no account can log in; to read with one, {FROM_TELEGRAM}")
+        return off(APPLICATION, f"not in the environment; enter it on the page Getting started, or {FROM_TELEGRAM}")
     if not settings.api_id or not api_hash:
         missing, present = ("TELEGRAM_API_ID", "TELEGRAM_API_HASH")[:: 1 if api_hash else -1]
         return bad(APPLICATION, f"{present} is set and {missing} is not", remedy=FROM_TELEGRAM)

@@ -194,5 +194,5 @@ def _profile_of(user: Any) -> AccountProfile:  # noqa: ANN401 -- Telethon ships 
 
 def _refusal(error: errors.RPCError) -> Rejected:
     if isinstance(error, NO_APPLICATION):
-        return Rejected(Reason("application_refused", "Telegram refuses the application; check TELEGRAM_API_ID and TELEGRAM_API_HASH"))
+        return Rejected(Reason("application_refused", "Telegram refuses the application; check its api_id and api_hash"))
     return Rejected(Reason("login_refused", "Telegram refuses the login ({error})", error=type(error).__name__))

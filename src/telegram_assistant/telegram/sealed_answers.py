@@ -2,7 +2,8 @@
 
 The asking process creates a key pair and keeps the private key in memory. The answering side creates one per answer, so
 only their shared secret opens the answer (X25519, HKDF, AES-GCM), and only as the answer to that question. In the other
-direction, the program that shows a QR code sends a key, because the link logs in the first person who opens it.
+direction, the program that shows a QR code sends a key, because the link logs in the first person who opens it. That key is
+derived from a secret that several processes share, so that each of them can show the code.
 """
 
 from cryptography.exceptions import InvalidTag
@@ -22,8 +23,8 @@ NONCE = bytes(12)
 class AnswerReceiver:
     """The side that asks."""
 
-    def __init__(self) -> None:
-        self._private = X25519PrivateKey.generate()
+    def __init__(self, private: X25519PrivateKey | None = None) -> None:
+        self._private = private or X25519PrivateKey.generate()
 
     @property
     def public_key(self) -> bytes:
@@ -36,6 +37,12 @@ class AnswerReceiver:
             return _cipher(self._private, peer_key).decrypt(NONCE, sealed[KEY_BYTES:], question.encode()).decode()
         except (InvalidTag, ValueError) as error:
             raise Rejected(Reason("login_answer_not_sealed", "the answer was not sealed for this question")) from error
+
+
+def derive_receiver(secret: bytes, purpose: str) -> AnswerReceiver:
+    """Return the receiver that everybody who has the secret derives for this purpose."""
+    derived = HKDF(SHA256(), KEY_BYTES, salt=None, info=b"tga receiver " + purpose.encode()).derive(secret)
+    return AnswerReceiver(X25519PrivateKey.from_private_bytes(derived))
 
 
 def seal(answer: str, public_key: bytes, *, question: str) -> bytes:

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import SESSION_KEY_BYTES, session_keys
+from telegram_assistant.telegram.sealed_answers import AnswerReceiver, derive_receiver
 
 NONCE_BYTES = 12
 REMEDY = Reason("set_session_key", "Set SESSION_ENCRYPTION_KEY to what `tga accounts key` prints, and keep a copy of it")
@@ -65,6 +66,21 @@ class Vault:
 
     def is_outdated(self, sealed: Sealed) -> bool:
         return sealed.key_id != self._current
+
+    @property
+    def key_id(self) -> str:
+        """The id of the key that seals."""
+        return self._current
+
+    def receiver(self, key_id: str) -> AnswerReceiver:
+        """Return what opens secrets of the installation that others have sealed for ingest. Raises CannotStart if that key is not set."""
+        key = self._keys.get(key_id)
+        if key is None:
+            raise CannotStart(
+                Reason("setup_key_missing", "what was entered to connect was sealed with the key {key_id}, which is not set", key_id=key_id),
+                remedy=REMEDY,
+            )
+        return derive_receiver(key, "secrets of the installation")
 
     def prints(self, phone: str) -> list[bytes]:
         """Return keyed hashes of a phone number, which recognize it without storing it: one per key, that of the current key first."""

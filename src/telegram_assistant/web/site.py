@@ -35,6 +35,7 @@ from telegram_assistant.web.pages import (
     person,
     post,
     search,
+    setup,
     spread,
     tags,
 )
@@ -109,6 +110,14 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/members/invitations/{invitation}/withdraw", members.withdraw, needs=KeyScope.ADMIN, audited="withdraw_invitation"),
     Action("/members/{member}/role", members.set_role, needs=KeyScope.ADMIN, audited="set_member_role"),
     Action("/members/{member}/remove", members.remove, needs=KeyScope.ADMIN, audited="remove_member"),
+    Page("/setup", setup.show, "setup.html", queries=9, needs=KeyScope.ADMIN),
+    Page("/setup/login", setup.show_login, "setup_login.html", queries=3, needs=KeyScope.ADMIN),
+    Action("/setup/application", setup.enter_application, "setup.html", needs=KeyScope.ADMIN, audited="enter_application"),
+    Action("/setup/proxy", setup.enter_proxy, "setup.html", needs=KeyScope.ADMIN, audited="enter_proxy"),
+    Action("/setup/proxy/forget", setup.forget_proxy, needs=KeyScope.ADMIN, audited="forget_proxy"),
+    Action("/setup/login", setup.begin_login, needs=KeyScope.ADMIN, audited="begin_login"),
+    Action("/setup/login/{login}/answer", setup.answer_login, needs=KeyScope.ADMIN),
+    Action("/setup/login/{login}/give-up", setup.give_up_login, needs=KeyScope.ADMIN, audited="give_up_login"),
 )
 """Under /t/{tenant}, for members of that tenant: two tabs never mix tenants."""
 

@@ -16,6 +16,7 @@ from testkit.factories import World
 from tests.conftest import Admin
 from tests.stores.postgres.adding_cases import ADDING_METHODS, join_channels
 from tests.stores.postgres.channel_cases import CHANNEL_METHODS, open_channels
+from tests.stores.postgres.login_cases import LOGIN_METHODS, open_logins
 from tests.stores.postgres.more_cases import MORE_METHODS, settle_in
 from tests.stores.postgres.people_cases import PEOPLE_METHODS, invite_people
 
@@ -205,6 +206,7 @@ METHODS: dict[str, Case] = {
     **CHANNEL_METHODS,
     **ADDING_METHODS,
     **PEOPLE_METHODS,
+    **LOGIN_METHODS,
 }
 
 
@@ -232,6 +234,7 @@ async def prepare(admin: Admin, world: World) -> None:
         await settle_in(admin, tenant_id, own)
         await join_channels(admin, tenant_id, own)
         await invite_people(admin, tenant_id, own)
+        await open_logins(admin, tenant_id, own)
         await admin.execute("INSERT INTO tenant_tags SELECT $1, 'ru', c::text, NULL, true FROM unnest($2::bigint[]) c", tenant_id, list(own))
         await admin.execute(
             """

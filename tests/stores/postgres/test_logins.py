@@ -45,6 +45,8 @@ async def test_requests_read_neither_sessions_nor_other_tenants_nor_keys(install
         for forbidden in (
             "SELECT session FROM telegram_accounts",
             "SELECT answer FROM login_attempts",
+            "SELECT sealed FROM telegram_secrets",
+            "UPDATE ingest_keys SET public_key = 'the thief''s'",
             "SELECT hash FROM api_keys",
             "SELECT * FROM outbox",
             "SELECT * FROM ai_results",
@@ -65,6 +67,8 @@ async def test_the_worker_reads_no_session_and_no_answer_and_cannot_become_inges
             "UPDATE telegram_accounts SET state_reason = encode(session, 'hex')",
             "SELECT answer FROM login_attempts",
             "UPDATE login_attempts SET public_key = 'the thief''s'",
+            "SELECT sealed FROM telegram_secrets",
+            "UPDATE ingest_keys SET public_key = 'the thief''s'",
         ):
             await refused(connection, "SET LOCAL ROLE tga_system", forbidden)
 

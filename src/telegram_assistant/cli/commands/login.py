@@ -10,35 +10,35 @@ from telegram_assistant.assembly import App
 from telegram_assistant.cli.drawing import drawing
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.wording import words_of
-from telegram_assistant.domain.accounts.login import OVER, LoginState, LoginWay
+from telegram_assistant.domain.accounts.login import LoginAttempt, LoginState, LoginWay
 from telegram_assistant.errors import Rejected
+from telegram_assistant.features.logins import Login, answer_login, begin_login, get_login, give_up_login
+from telegram_assistant.features.setup.process_secret import secret_of
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.accounts.logins import LoginAttempt, LoginRequests
-from telegram_assistant.telegram.sealed_answers import AnswerReceiver, seal
+from telegram_assistant.stores.postgres.accounts.own_logins import OwnLogins
 
 LOOK_SECONDS = 0.2
 NOTICE_AFTER_SECONDS, GIVE_UP_AFTER_SECONDS = 5.0, 60.0
-GIVEN_UP = Reason("login_given_up", "given up")
 FAILED = Reason("login_failed", "the login has failed")
 PROMPTS = {
     LoginState.PHONE_WANTED: "Phone number, with + and the country code",
-    LoginState.CODE_SENT: "Code that Telegram has sent you",
+    LoginState.CODE_SENT: "Code that Telegram has sent to your Telegram app",
     LoginState.PASSWORD_WANTED: "Two-step password",
 }
 
 
 async def log_in(app: App, *, tenant: str, phone: str | None = None, way: LoginWay = LoginWay.PHONE) -> LoginAttempt:
     """Runs a login to its end. Raises Rejected with the reason if it fails."""
-    logins, owner = app.system.logins, await app.system.tenants.by_name(tenant)
+    owner = await app.system.tenants.by_name(tenant)
     if owner is None:
         raise Rejected(Reason("tenant_unknown", "there is no tenant {tenant}", tenant=tenant))
-    receiver = AnswerReceiver()
-    attempt_id = await logins.begin(owner.tenant_id, way=way, door_key=receiver.public_key)
+    logins, secret = app.tenant(owner.tenant_id).logins, secret_of(app.settings)
+    attempt_id = await begin_login(way, logins=logins, secret=secret)
     try:
-        seen = await _show_codes(logins, attempt_id, receiver) if way is LoginWay.QR else 0
-        attempt = await _answer_questions(logins, attempt_id, phone, answered=seen)
+        seen = await _show_codes(logins, attempt_id, secret) if way is LoginWay.QR else 0
+        attempt = await _answer_questions(logins, attempt_id, secret, phone, answered=seen)
     finally:
-        await logins.finish(attempt_id, LoginState.FAILED, error=GIVEN_UP)  # has no effect on a login that is already over
+        await give_up_login(attempt_id, logins=logins)
     if attempt.state is LoginState.EXPIRED:
         raise Rejected(Reason("login_took_too_long", "the login took too long; start again"))
     if attempt.state is LoginState.FAILED:
@@ -46,32 +46,30 @@ async def log_in(app: App, *, tenant: str, phone: str | None = None, way: LoginW
     return attempt
 
 
-async def _show_codes(logins: LoginRequests, attempt_id: UUID, receiver: AnswerReceiver) -> int:
+async def _show_codes(logins: OwnLogins, attempt_id: UUID, secret: bytes) -> int:
     """Shows one code after another until one is scanned. Returns the number of the last one."""
     seen = 0
     with drawing(console) as draw:
-        while (attempt := await _next_question(logins, attempt_id, seen)).state is LoginState.QR_SHOWN:
-            assert attempt.shown is not None  # the state says so
-            seen = attempt.question
-            draw(receiver.open(attempt.shown, question=f"{attempt_id}/{seen}/shown"))
+        while (login := await _next_question(logins, attempt_id, secret, seen)).link is not None:
+            seen = login.attempt.question
+            draw(login.link)
     return seen
 
 
-async def _answer_questions(logins: LoginRequests, attempt_id: UUID, phone: str | None, *, answered: int = 0) -> LoginAttempt:
-    while (attempt := await _next_question(logins, attempt_id, answered)).state not in OVER:
-        assert attempt.public_key is not None  # every question comes with one
+async def _answer_questions(logins: OwnLogins, attempt_id: UUID, secret: bytes, phone: str | None, *, answered: int = 0) -> LoginAttempt:
+    while not (attempt := (await _next_question(logins, attempt_id, secret, answered)).attempt).is_over:
         answer, phone = phone or _prompt(attempt), None
-        await logins.answer(attempt_id, attempt.question, seal(answer, attempt.public_key, question=f"{attempt_id}/{attempt.question}"))
+        await answer_login(attempt_id, attempt.question, answer, logins=logins)
         answered = attempt.question
     return attempt
 
 
-async def _next_question(logins: LoginRequests, attempt_id: UUID, answered: int) -> LoginAttempt:
+async def _next_question(logins: OwnLogins, attempt_id: UUID, secret: bytes, answered: int) -> Login:
     began, has_noticed = time.monotonic(), False
     while True:
-        attempt = await logins.get(attempt_id)
-        if attempt.state in OVER or attempt.question > answered:
-            return attempt
+        login = await get_login(attempt_id, logins=logins, secret=secret)
+        if login.attempt.is_over or login.attempt.question > answered:
+            return login
         waited = time.monotonic() - began
         if waited > GIVE_UP_AFTER_SECONDS:
             raise Rejected(

@@ -1,6 +1,14 @@
-"""A login in progress: ingest, which alone may store a session, asks; a person answers through the API or the CLI."""
+"""A login in progress: ingest, which alone may store a session, asks; a person answers on a page or in the CLI."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+from uuid import UUID
+
+from telegram_assistant.domain.ids import AccountId, TenantId
+from telegram_assistant.reasons import Reason
+
+INTERRUPTED = Reason("login_interrupted", "the login was interrupted, because the ingest role was stopped; start again")
 
 
 class LoginWay(StrEnum):
@@ -28,3 +36,32 @@ class LoginState(StrEnum):
 
 
 OVER = frozenset({LoginState.DONE, LoginState.FAILED, LoginState.EXPIRED})
+
+
+@dataclass(frozen=True, slots=True)
+class LoginAttempt:
+    """One login, as its person sees it. `question` counts the questions; `error` says what was wrong with the last answer."""
+
+    attempt_id: UUID
+    tenant_id: TenantId
+    account_id: AccountId | None
+    phone_masked: str | None
+    way: LoginWay
+    state: LoginState
+    question: int
+    answered: int
+    """The last question that was answered."""
+    public_key: bytes | None
+    shown: bytes | None
+    error: Reason | None
+    created_at: datetime
+    expires_at: datetime
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in OVER
+
+    @property
+    def is_being_checked(self) -> bool:
+        """Whether the question was answered and ingest has not said yet what it thinks of the answer."""
+        return not self.is_over and 0 < self.question == self.answered

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from telegram_assistant.domain.ids import TenantId, UserId
 from telegram_assistant.stores.postgres.accounts.accounts import Accounts, AccountSessions
 from telegram_assistant.stores.postgres.accounts.limits import AccountLimits
-from telegram_assistant.stores.postgres.accounts.logins import LoginRequests, Logins
+from telegram_assistant.stores.postgres.accounts.logins import Logins
 from telegram_assistant.stores.postgres.accounts.own_accounts import OwnAccounts
+from telegram_assistant.stores.postgres.accounts.own_logins import OwnLogins
+from telegram_assistant.stores.postgres.accounts.telegram_setup import OwnTelegramSetup, TelegramSecrets
 from telegram_assistant.stores.postgres.channels.activity import ChannelActivities
 from telegram_assistant.stores.postgres.channels.backfills import Backfills
 from telegram_assistant.stores.postgres.channels.channel_requests import ChannelRequests
@@ -98,10 +100,11 @@ class ApiStores:
 
 @dataclass(frozen=True, slots=True)
 class IngestStores:
-    """For ingest only: sessions, and the logins that create them."""
+    """For ingest only: sessions, the logins that create them, and the secrets that connect to Telegram."""
 
     accounts: AccountSessions
     logins: Logins
+    telegram_secrets: TelegramSecrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,6 @@ class SystemStores:
     limits: AccountLimits
     push_states: PushStates
     joins: Joins
-    logins: LoginRequests
     channels: Channels
     landing: Landing
     counts: Counts
@@ -178,6 +180,8 @@ class TenantStores:
     changes: QuietChanges
     media: PostMedia
     accounts: OwnAccounts
+    logins: OwnLogins
+    telegram_setup: OwnTelegramSetup
     ai: AiChoices
     spending: OwnSpending
     keys: Keys
@@ -210,7 +214,7 @@ def api_stores(pool: Pool) -> ApiStores:
 
 def ingest_stores(pool: Pool) -> IngestStores:
     transactions = IngestTransactions(pool)
-    return IngestStores(accounts=AccountSessions(transactions), logins=Logins(transactions))
+    return IngestStores(accounts=AccountSessions(transactions), logins=Logins(transactions), telegram_secrets=TelegramSecrets(transactions))
 
 
 def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
@@ -224,7 +228,6 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
         limits=AccountLimits(transactions),
         push_states=PushStates(transactions),
         joins=Joins(transactions),
-        logins=LoginRequests(transactions),
         channels=Channels(transactions),
         landing=Landing(transactions, wakeup),
         counts=Counts(repeatable),
@@ -287,6 +290,8 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         changes=QuietChanges(transactions),
         media=PostMedia(transactions),
         accounts=OwnAccounts(transactions),
+        logins=OwnLogins(transactions),
+        telegram_setup=OwnTelegramSetup(transactions),
         ai=AiChoices(transactions),
         spending=OwnSpending(transactions),
         keys=Keys(transactions),

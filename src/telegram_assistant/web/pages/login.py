@@ -2,11 +2,10 @@
 
 import hashlib
 import hmac
-import secrets
-from functools import cache
 
 from starlette.responses import Response
 
+from telegram_assistant.assembly import ApiApp
 from telegram_assistant.domain.people.person import MIN_PASSWORD_LETTERS
 from telegram_assistant.errors import Busy, Forbidden, Rejected
 from telegram_assistant.features.people import (
@@ -19,6 +18,7 @@ from telegram_assistant.features.people import (
     sign_in_by_link,
 )
 from telegram_assistant.features.people import join as join_tenant
+from telegram_assistant.features.setup.process_secret import secret_of
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings
 from telegram_assistant.stores.redis.limiter import Limiter, network_of
@@ -34,16 +34,15 @@ LOGINS_PER_MINUTE = 6
 LOGINS_AT_ONCE = 10
 
 
-@cache
-def _own_secret() -> bytes:
-    """Of this process, if the installation has no SECRET_KEY."""
-    return secrets.token_bytes(32)
+async def announce_first_owner_code(app: ApiApp) -> None:
+    """Writes the code into the log while nobody can log in, so that the first owner need not open the page to get it."""
+    if not await app.api.people.exist():
+        log.warning("first_owner_code", enter=first_owner_code(app.settings), why="nobody has a password yet: open /start")
 
 
 def first_owner_code(settings: Settings) -> str:
     """The code that proves that the first owner can read this installation's log."""
-    key = settings.web.secret_key.get_secret_value().encode() or _own_secret()
-    return hmac.new(key, b"first owner", hashlib.sha256).hexdigest()[:10]
+    return hmac.new(secret_of(settings), b"first owner", hashlib.sha256).hexdigest()[:10]
 
 
 async def show(view: View) -> Content | Response:
@@ -81,7 +80,8 @@ async def start(view: View) -> Content | Response:
         begun = await create_first_owner(name, view.text("password"), people=view.app.api.people, passwords=view.passwords, agent=view.agent)
     except (Rejected, Busy) as error:
         return {"name": name, "needs_code": _needs_code(view), "min_letters": MIN_PASSWORD_LETTERS, "error": error.reason}
-    return _let_in(view, begun, "/")
+    found = await view.app.api.people.session(begun.token)
+    return _let_in(view, begun, f"/t/{found.memberships[0].tenant}/setup" if found else "/")
 
 
 async def show_link(view: View) -> Content | Response:

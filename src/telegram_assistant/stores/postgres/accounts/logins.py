@@ -11,13 +11,14 @@ from uuid import UUID
 import asyncpg
 
 from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.domain.accounts.login import OVER, LoginState, LoginWay
-from telegram_assistant.domain.ids import AccountId, TenantId
+from telegram_assistant.domain.accounts.login import INTERRUPTED, OVER, LoginState, LoginWay
+from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Rejected
-from telegram_assistant.reasons import Reason, dump_reason, load_reason
-from telegram_assistant.stores.postgres.database import Connection, IngestTransactions, SystemTransactions
+from telegram_assistant.reasons import Reason, dump_reason
+from telegram_assistant.stores.postgres.database import Connection, IngestTransactions
 
-LIFETIME_SECONDS = 600.0
+SERVED_SECONDS = 30.0
+"""A login whose process has not been heard of for so long is interrupted."""
 OPEN = "state NOT IN (" + ", ".join(f"'{state}'" for state in sorted(OVER)) + ")"
 FORGET_UNFINISHED = """
 DELETE FROM telegram_accounts a
@@ -27,21 +28,6 @@ WHERE state = 'new' AND user_id IS NULL AND session IS NULL AND created_at < now
 """Not sooner, because the number of codes sent to a phone number is stored with its account."""
 NOT_FINISHED = Reason("login_not_finished", "the login is not finished")
 FREE = frozenset({AccountState.NEW, AccountState.LOGGED_OUT})
-
-
-@dataclass(frozen=True, slots=True)
-class LoginAttempt:
-    """One login, as both sides see it. `question` counts the questions; `error` says what was wrong with the last answer."""
-
-    attempt_id: UUID
-    tenant_id: TenantId
-    account_id: AccountId | None
-    phone_masked: str | None
-    state: LoginState
-    question: int
-    public_key: bytes | None
-    shown: bytes | None
-    error: Reason | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,44 +48,11 @@ class Owner:
     phone_print: bytes
 
 
-class LoginRequests:
-    """The person's side of a login: starts it, reads the questions, answers them. A system store."""
+class Logins:
+    """Carries logins out, up to the resulting account. Only ingest has it."""
 
-    def __init__(self, transactions: SystemTransactions | IngestTransactions) -> None:
+    def __init__(self, transactions: IngestTransactions) -> None:
         self._transactions = transactions
-
-    async def begin(self, tenant_id: TenantId, *, way: LoginWay = LoginWay.PHONE, door_key: bytes | None = None) -> UUID:
-        async with self._transactions.begin() as connection:
-            attempt_id = await connection.fetchval(
-                """
-                INSERT INTO login_attempts (tenant_id, expires_at, way, door_key)
-                VALUES ($1, now() + make_interval(secs => $2), $3, $4) RETURNING attempt_id
-                """,
-                tenant_id,
-                LIFETIME_SECONDS,
-                way.value,
-                door_key,
-            )
-        return UUID(str(attempt_id))
-
-    async def get(self, attempt_id: UUID) -> LoginAttempt:
-        async with self._transactions.begin() as connection:
-            row = await connection.fetchrow(
-                f"""
-                SELECT l.attempt_id, l.tenant_id, l.account_id, a.phone_masked, l.question, l.public_key, l.shown, l.error,
-                       CASE WHEN l.expires_at < now() AND l.{OPEN} THEN 'expired' ELSE l.state END AS state
-                FROM login_attempts l LEFT JOIN telegram_accounts a USING (account_id) WHERE l.attempt_id = $1
-                """,
-                attempt_id,
-            )
-        if row is None:
-            raise Rejected(Reason("login_unknown", "there is no such login"))
-        return LoginAttempt(**{**dict(row), "state": LoginState(row["state"]), "error": load_reason(row["error"])})
-
-    async def answer(self, attempt_id: UUID, question: int, sealed: bytes) -> None:
-        """Answers that question; an answer to an earlier question changes nothing."""
-        async with self._transactions.begin() as connection:
-            await connection.execute("UPDATE login_attempts SET answer = $3 WHERE attempt_id = $1 AND question = $2", attempt_id, question, sealed)
 
     async def finish(self, attempt_id: UUID, state: LoginState, *, error: Reason | None = None) -> None:
         """Ends a login; one that is over stays unchanged."""
@@ -111,26 +64,30 @@ class LoginRequests:
                 dump_reason(error),
             )
 
-
-class Logins(LoginRequests):
-    """Carries logins out, up to the resulting account. Only ingest has it."""
-
-    def __init__(self, transactions: IngestTransactions) -> None:
-        super().__init__(transactions)
-
     async def take(self, owner: str) -> tuple[ClaimedLogin, ...]:
-        """Claims logins that no process has claimed. Closes expired ones, and deletes accounts whose login was never finished."""
+        """Claims logins that no process has claimed, and says that the ones claimed before are still served.
+
+        Closes expired ones and those whose process has died, and deletes accounts whose login was never finished.
+        """
         async with self._transactions.begin() as connection:
+            await connection.execute(
+                f"UPDATE login_attempts SET served_until = now() + make_interval(secs => $2) WHERE taken_by = $1 AND {OPEN}", owner, SERVED_SECONDS
+            )
+            await connection.execute(
+                f"UPDATE login_attempts SET state = 'failed', error = $1, answer = NULL, shown = NULL WHERE served_until < now() AND {OPEN}",
+                dump_reason(INTERRUPTED),
+            )
             await connection.execute(f"UPDATE login_attempts SET state = 'expired', answer = NULL, shown = NULL WHERE expires_at < now() AND {OPEN}")
             await connection.execute("DELETE FROM login_attempts WHERE expires_at < now() - interval '30 days'")
             await connection.execute(FORGET_UNFINISHED)
             rows = await connection.fetch(
                 """
-                UPDATE login_attempts SET taken_by = $1 WHERE attempt_id IN (
+                UPDATE login_attempts SET taken_by = $1, served_until = now() + make_interval(secs => $2) WHERE attempt_id IN (
                     SELECT attempt_id FROM login_attempts WHERE state = 'wanted' AND taken_by IS NULL FOR UPDATE SKIP LOCKED)
                 RETURNING attempt_id, way, door_key
                 """,
                 owner,
+                SERVED_SECONDS,
             )
         return tuple(ClaimedLogin(UUID(str(row["attempt_id"])), LoginWay(row["way"]), row["door_key"]) for row in rows)
 

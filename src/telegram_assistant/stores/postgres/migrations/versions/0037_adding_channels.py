@@ -5,7 +5,7 @@ from alembic import op
 from telegram_assistant.stores.postgres.migrations.classes import tenant_table
 
 revision = "0037"
-down_revision = "0035"
+down_revision = "0036"
 
 
 def upgrade() -> None:

@@ -170,7 +170,7 @@ async def _make_b(known: Worlds, shared: tuple[ChannelId, ...], only_a: tuple[Ch
 
 
 async def _one_row(admin: Admin, table: str, table_class: str | None, b: TenantId) -> None:
-    if table_class == "system" or table in {"tenants", "subscriptions", "channels", "coverage", "telegram_accounts", "posts"}:
+    if table_class == "system" or table in {"tenants", "subscriptions", "channels", "coverage", "telegram_accounts", "posts", "joined_channels"}:
         return
     known: dict[str, Any] = {"channel_id": ONLY_B[0]} if table_class == "subscribed" else {"tenant_id": b}
     if table == "memberships":
@@ -178,8 +178,6 @@ async def _one_row(admin: Admin, table: str, table_class: str | None, b: TenantI
     if table == "memberships" or table_class == "person":
         name = f"{MARK} in {table}"
         known["user_id"] = await admin.fetchval("INSERT INTO users (name) VALUES ($1) RETURNING user_id", name)
-    if table == "joined_channels":
-        known["account_id"] = await admin.fetchval("SELECT account_id FROM telegram_accounts WHERE tenant_id = $1 LIMIT 1", b)
     if table == "mutes":
         known["word"] = MARK
     await insert_row(admin, table, **known)
@@ -293,13 +291,6 @@ async def _account(admin: Admin, tenant_id: TenantId, channels: list[ChannelId])
         UUID(int=tenant_id),
         tenant_id,
     )
-    await admin.execute(
-        """
-        INSERT INTO joined_channels (tenant_id, channel_id, account_id, title, is_private, protected, access_hash, request_id, listed_at)
-        SELECT $1::bigint, c, $2, 'listed for ' || $1::bigint, false, false, 1, gen_random_uuid(), now() FROM unnest($3::bigint[]) c
-        """,
-        tenant_id,
-        account_id,
-        channels[:3],
-    )
+    listed = {"tenant_id": tenant_id, "account_id": account_id, "channel_id": channels[0]}
+    await insert_row(admin, "joined_channels", **listed, title=f"listed for {tenant_id}", listed_at=datetime.now(UTC))
     return account_id

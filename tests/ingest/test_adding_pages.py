@@ -1,5 +1,7 @@
 """A person adds channels on the pages in every way there is, and sees what the account at the simulator made of it."""
 
+from typing import Any
+
 import pytest
 
 from telegram_assistant.domain.channels.priority import Priority
@@ -33,9 +35,9 @@ async def followed(office: Office) -> set[int]:
     return {one.channel_id for one in await office.app.tenant(office.tenant_id).followed.channels() if one.active}
 
 
-async def send(browser: Browser, path: str, form: dict[str, str] | None = None, **fields: str | list[str]) -> None:
+async def send(browser: Browser, path: str, **fields: Any) -> None:
     await browser.open("./channels/add")
-    answer = await browser.submit(path, form, **fields)
+    answer = await browser.submit(path, **fields)
     assert answer.status_code == 303, answer.text
 
 

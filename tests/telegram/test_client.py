@@ -169,7 +169,8 @@ async def test_a_session_without_a_key_to_keep_it_under_refuses_to_start(account
         with pytest.raises(CannotStart, match="tga accounts key"):
             ingest_role.loops(app, Health(probes={}))
     async with assemble(read_settings({**given, "SESSION_ENCRYPTION_KEY": make_key()}), with_accounts=True) as app:
-        assert [loop.name for loop in ingest_role.loops(app, Health(probes={}))] == ["accounts", "logins", "scheduler", "albums", "recounting"]
+        names = [loop.name for loop in ingest_role.loops(app, Health(probes={}))]
+    assert names == ["accounts", "logins", "telegram setup", "scheduler", "albums", "recounting"]
 
 
 def test_secrets_are_never_shown(account: TelegramSettings) -> None:

@@ -4,7 +4,7 @@ Everything is computed from posts of channels that the tenant follows. Of a sour
 the tenant's own posts. If the graph is off or unavailable, PostgreSQL answers queries about forwards with the same results.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -153,8 +153,10 @@ class GraphScope:
             raise Missing(Reason("graph_off", "the graph is off: NEO4J_URI is empty"))
         return GraphQuestions(self.graph, await self.stores.forwards.visible())
 
-    async def places(self) -> "Places":
-        return Places({one.channel_id: one for one in await self.stores.followed.channels() if one.active})
+    async def places(self, only: Collection[ChannelId] | None = None) -> "Places":
+        """The channels that the tenant follows, or those of `only` that it does."""
+        found = await self.stores.followed.channels() if only is None else (await self.stores.followed.some(only)).values()
+        return Places({one.channel_id: one for one in found if one.active})
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ class Places:
 async def who_forwards(scope: GraphScope, *, channel_id: ChannelId | None = None, limit: int = 50) -> ForwardingChannels:
     """Returns forwards between all channels, or only those by or from one channel."""
     found, by = await scope.either(lambda engine: engine.forwardings(since=scope.since, of=channel_id, limit=limit))
-    places = await scope.places()
+    places = await scope.places({number for one in found for number in (one.channel_id, one.source_id)})
     forwarded = tuple(ForwardEdge(places.of(one.channel_id), places.of(one.source_id), one.posts, one.first_day, one.last_day) for one in found)
     return ForwardingChannels(scope.since, by, forwarded)
 

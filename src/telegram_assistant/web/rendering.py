@@ -177,7 +177,7 @@ def _duration(seconds: float) -> str:
 
 def _span(seconds: float) -> str:
     """A length of time in words, like 25 minutes."""
-    return format_timedelta(seconds, granularity="second", threshold=1.5, locale=_locale())
+    return format_timedelta(timedelta(seconds=seconds), granularity="second", threshold=1.5, locale=_locale())
 
 
 def _weekday(day: int, *, short: bool = False) -> str:

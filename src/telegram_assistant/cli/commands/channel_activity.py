@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.channel_activity import ChannelActivityResponse, get_channel_activity
+from telegram_assistant.api.endpoints.channel_health import ChannelActivityResponse, get_channel_activity
 from telegram_assistant.api.request_context import RequestContext
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.api.endpoints.joined_channels import list_joined_channels
+from telegram_assistant.api.endpoints.channel_requests import list_joined_channels
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_change
 from telegram_assistant.cli.commands.channel_requests import RequestReport, print_report, wait_for

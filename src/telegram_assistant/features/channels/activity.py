@@ -5,7 +5,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from telegram_assistant.domain.channels.activity import ChannelActivity
-from telegram_assistant.domain.channels.health import PROMISED, HealthReport
+from telegram_assistant.domain.channels.health import PROMISED, ReadingHealth
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.features.channels.channels import get_followed
 from telegram_assistant.features.channels.coverage import FullCoverage, coverage_of
@@ -20,7 +20,7 @@ class ActiveChannel:
     """A channel as its tenant may see it. A suspended one has neither coverage nor activity."""
 
     channel: FollowedChannel
-    report: HealthReport
+    report: ReadingHealth
     coverage: FullCoverage | None
     activity: ChannelActivity | None
     accounts: tuple[OpeningAccount, ...]

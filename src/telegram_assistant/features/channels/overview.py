@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from telegram_assistant.domain.channels.health import WORST_FIRST, ChannelHealth, HealthReport, assess_health, suspended_health
+from telegram_assistant.domain.channels.health import WORST_FIRST, ChannelHealth, ReadingHealth, assess_health, suspended_health
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
@@ -45,7 +45,7 @@ class ChannelLine:
     """A line of the list."""
 
     channel: FollowedChannel
-    report: HealthReport
+    report: ReadingHealth
     coverage: ChannelCoverage | None
     """None for a suspended channel."""
     recent_posts: int = 0
@@ -84,17 +84,17 @@ async def overview_of_channels(query: ChannelQuery, *, stores: TenantStores, now
         tuple(one.channel.channel_id for one in wanted),
         len(followed),
         {one: counts[one] for one in ChannelHealth if counts[one]},
-        folders_of(followed),
+        _folders(followed),
         page,
         pages,
     )
 
 
-def folders_of(channels: Iterable[FollowedChannel]) -> tuple[str, ...]:
+def _folders(channels: Iterable[FollowedChannel]) -> tuple[str, ...]:
     return tuple(sorted({one.folder for one in channels if one.folder}))
 
 
-def health_of(channel: FollowedChannel, coverage: ChannelCoverage | None, now: datetime) -> HealthReport:
+def health_of(channel: FollowedChannel, coverage: ChannelCoverage | None, now: datetime) -> ReadingHealth:
     """The health of a channel; `coverage` is None for a suspended one."""
     if coverage is None:
         return suspended_health(channel.suspended_reason)

@@ -9,7 +9,6 @@ from telegram_assistant.features import reading
 from telegram_assistant.features.channels.activity import channel_with_activity
 from telegram_assistant.features.channels.channels import change_followed, unfollow
 from telegram_assistant.features.channels.coverage import least_fill_time
-from telegram_assistant.features.channels.overview import folders_of
 from telegram_assistant.features.channels.polling import poll_own
 from telegram_assistant.features.graph import GraphScope, SimilarChannels, similar_channels, who_forwards
 from telegram_assistant.stores.postgres.people.choices import Mutes
@@ -27,7 +26,7 @@ SIMILAR = 5
 async def show(view: TenantView) -> Content:
     channel_id = _channel_id(view)
     full = await channel_with_activity(channel_id, stores=view.stores, zone=view.zone, now=view.now)
-    folders = folders_of(await view.stores.followed.channels())
+    folders = (await view.own.reading.surroundings()).folders
     content = {**CHOICES, "full": full, "folders": folders, "asked": view.query("asked") == "yes", "changed": view.query("changed") == "yes"}
     if full.activity is None:
         return content

@@ -1,4 +1,4 @@
-"""What a followed channel does, and how soon it is known."""
+"""Whether followed channels are read well: health, rhythm and freshness; and those that are parked after repeated failures."""
 
 from datetime import datetime
 from typing import Annotated
@@ -15,9 +15,11 @@ from telegram_assistant.domain.channels.health import ChannelHealth
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.channels.activity import ActiveChannel, channel_with_activity
+from telegram_assistant.features.channels.parked import parked_channels, release
 from telegram_assistant.settings import known_zone
+from telegram_assistant.stores.postgres.channels.schedule import Parked
 
-area = Area("Activity", "Health, rhythm and freshness of followed channels.")
+area = Area("Channel health", "Whether channels are read well, when they post, and those that are not read for a while after repeated failures.")
 
 NO_POSTS = [[0] * 24 for _ in range(7)]
 ACTIVITY_EXAMPLE = {
@@ -137,3 +139,49 @@ def _activity(one: ChannelActivity) -> ActivityResponse:
         edited=one.edited,
         deleted=one.deleted,
     )
+
+
+class ParkedItemResponse(ResponseModel):
+    """A parked channel: why it is parked, and until when."""
+
+    channel_id: int
+    title: str
+    reason: str
+    until: datetime
+    failures: int
+
+
+class ParkedChannelsResponse(ResponseModel):
+    """Parked channels, ordered by the end of their pause."""
+
+    items: list[ParkedItemResponse]
+
+
+class ReleaseResponse(ResponseModel):
+    """The released channel; it is read at its next turn."""
+
+    channel_id: int
+    status: str
+
+
+PARKED_EXAMPLE = {"channel_id": 1234567890, "title": "City news", "reason": "it cannot be read", "until": "2026-11-15T10:00:00Z", "failures": 5}
+
+
+@area.get("/parked-channels", scope=KeyScope.READ, example={"items": [PARKED_EXAMPLE]})
+async def list_parked_channels(context: Context) -> ParkedChannelsResponse:
+    """List parked channels."""
+    return ParkedChannelsResponse(items=[_parked(one, context) for one in await parked_channels(stores=context.stores)])
+
+
+@area.post("/parked-channels/{channel_id}/release", scope=KeyScope.WRITE, example={"channel_id": 1234567890, "status": "released"}, status=202)
+async def release_parked_channel(context: Context, channel_id: ChannelNumber) -> ReleaseResponse:
+    """Release a parked channel.
+
+    It is read at its next turn, and parked again if that fails.
+    """
+    await release(ChannelId(channel_id), stores=context.stores)
+    return ReleaseResponse(channel_id=channel_id, status="released")
+
+
+def _parked(one: Parked, context: Context) -> ParkedItemResponse:
+    return ParkedItemResponse(channel_id=one.channel_id, title=one.title, reason=context.say(one.reason), until=one.until, failures=one.failures)

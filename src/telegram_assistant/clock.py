@@ -88,6 +88,11 @@ async def forget_requests(app: App, now: datetime) -> str:
     return f"forgot {await app.system.request_queue.forget(now - timedelta(days=30))}"
 
 
+async def forget_operations(app: App, now: datetime) -> str:
+    """Delete the throughput of stages and the reports of processes from before the last day."""
+    return f"forgot {await app.system.stage_minutes.forget(now - timedelta(days=1))} minutes of stages"
+
+
 async def forget_in_graph(app: App, now: datetime) -> str:
     """Delete what is older than the graph keeps."""
     if app.graph_index is None:
@@ -104,6 +109,7 @@ PERIODIC = (
     Job("forget_tagging", timedelta(days=1), forget_tagging),
     Job("forget_answers", timedelta(hours=1), forget_answers),
     Job("forget_requests", timedelta(days=1), forget_requests),
+    Job("forget_operations", timedelta(hours=1), forget_operations),
     Job("forget_in_graph", timedelta(days=1), forget_in_graph, lease=timedelta(hours=1)),
     Job("settle_lost_calls", timedelta(minutes=10), settle_lost_calls),
 )

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from telegram_assistant import __version__, clock, ingest_role, worker_role
 from telegram_assistant.allocator import return_freed_memory
@@ -26,6 +27,7 @@ from telegram_assistant.api.status import RoleEndpoints, role_sites
 from telegram_assistant.assembly import ApiApp, App, assemble, assemble_api
 from telegram_assistant.domain.tenants.access import weakness_of_operator_key
 from telegram_assistant.errors import CannotStart
+from telegram_assistant.features.operations.heartbeats import send_heartbeats
 from telegram_assistant.pages.guard import Guard
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import DatabaseLogin, HttpSettings, Settings
@@ -139,12 +141,15 @@ async def run_roles(
     with _open_listeners(settings.http, roles) as listeners:
         async with _assemble_for(settings, roles, guard=guard) as (app, plans), asyncio.TaskGroup() as group:
             running = [_start(one, listeners[one.name], app=app, group=group) for one in plans]
+            stopped = asyncio.Event()
+            group.create_task(_report_process(app, plans, stopped))
             log.info("started", roles=[role.name.value for role in roles], instance=app.instance, version=__version__)
             if any(role.name is RoleName.API for role in roles):
                 await announce_first_owner_code(app)
             await (wait_for_stop or _wait_for_signal)()
             log.info("stopping")
             await _drain(running, grace_seconds=settings.process.shutdown_grace_seconds)
+            stopped.set()
     log.info("stopped")
 
 
@@ -194,6 +199,13 @@ def _start(plan: _RolePlan, listeners: _Listeners, *, app: ApiApp, group: asynci
         group.create_task(servers[-1].serve(sockets=[listener]))
     health.take_traffic()
     return _Running(plan.name, health, stopping, loops, servers, plan.endpoints.close)
+
+
+async def _report_process(app: ApiApp, plans: Sequence[_RolePlan], stopped: asyncio.Event) -> None:
+    """Send heartbeats until the roles have drained."""
+    roles = {one.name.value: one.health for one in plans}
+    heartbeats = Loop("heartbeats", partial(send_heartbeats, processes=app.api.processes, instance=app.instance, roles=roles))
+    await keep_running(heartbeats, stopping=stopped, health=plans[0].health)
 
 
 async def _drain(running: Sequence[_Running], *, grace_seconds: float) -> None:

@@ -7,6 +7,7 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.branch import MAX_BRANCHES, Branch
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.operations.graph_upkeep import keep_graph
+from telegram_assistant.features.operations.throughput import CountedMinutes, keep_throughput
 from telegram_assistant.features.operations.vector_upkeep import keep_vectors, report_vectors
 from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.reasons import Reason
@@ -28,7 +29,14 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     improvements = (better_tags(app.tagger), better_sights(app.picture_analyzer), better_vectors(app.gate, app.system.post_states))
     improvement_loop = improving(wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements)
     stages = loops_of(stages_of(app.settings), ENDS, app, health, Options(partitions=app.settings.streams.partitions))
-    return (*stages, improvement_loop, *vectors_loops(app, health), graph_loop(app, health))
+    return (*stages, improvement_loop, *vectors_loops(app, health), graph_loop(app, health), throughput_loop(app))
+
+
+def throughput_loop(app: App) -> Loop:
+    """Build the loop that writes what the stages do per minute."""
+    counted = CountedMinutes([stage.name for stage in stages_of(app.settings)])
+    run = partial(keep_throughput, counted=counted, minutes=app.system.stage_minutes, backlog=app.system.backlog, instance=app.instance)
+    return Loop("throughput", run)
 
 
 def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:

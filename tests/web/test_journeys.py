@@ -13,6 +13,7 @@ from playwright.async_api import Page, expect
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.features.people import make_login_link
 from telegram_assistant.settings import FilesSettings, Settings
 from telegram_assistant.stores.postgres.posts.landing import Claim
@@ -33,6 +34,7 @@ from testkit.chromium import (
 from testkit.factories import make_page, make_post, make_tenant
 from testkit.web_clients import served_web
 from tests.conftest import Admin
+from tests.web.operations_world import build_operations
 from tests.web.reading_world import ReadingWorld, build_world
 
 SCREENSHOTS = os.environ.get("SCREENSHOTS", "")
@@ -74,9 +76,9 @@ async def reading_world(app_with_files: App, admin: Admin, reader_tenant: Tenant
     return await build_world(app_with_files, admin, reader_tenant, tmp_path)
 
 
-async def log_in(page: Page, app: App, tenant_id: TenantId, *, by_keys: bool = False) -> str:
+async def log_in(page: Page, app: App, tenant_id: TenantId, *, role: MemberRole | None = None, by_keys: bool = False) -> str:
     """Opens a one-time link and presses its button. Returns the path of the tenant."""
-    member = await app.system.users.join(tenant_id, f"Анна {secrets.token_hex(3)}")
+    member = await app.system.users.join(tenant_id, f"Анна {secrets.token_hex(3)}", role=role)
     token = await make_login_link(member.user_id, users=app.system.users, created_by="test")
     await page.goto(f"/link/{token}")
     await Hands(page, by_keys).press(page.locator("main button"))
@@ -218,6 +220,41 @@ async def leave_and_return(hands: Hands) -> None:
     await hands.write(page.locator("input[name=password]"), password)
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/feed")
+
+
+@pytest.mark.parametrize("device", WANTED, ids=lambda one: one.name)
+async def test_every_page_of_operations_fits_is_accessible_and_speaks_its_language(
+    chromium: Chromium, address: str, app_with_files: App, admin: Admin, device: Device
+) -> None:
+    async with open_tab(chromium, device, address) as page:
+        base = await log_in(page, app_with_files, await build_operations(app_with_files, admin), role=MemberRole.OWNER)
+        troubles = []
+        for name, path in {"operations": "/operations", "dead-letters": "/operations/dead-letters", "tenants": "/operations/tenants"}.items():
+            answer = await page.goto(base + path)
+            assert answer is not None
+            assert answer.ok
+            for folded in await page.locator("main details > summary").all():
+                await folded.click()
+            troubles += [f"{name}: {one}" for one in [*await layout_troubles(page), *await accessibility_violations(page)]]
+            if SCREENSHOTS:
+                await save_screenshot(page, Path(SCREENSHOTS), f"{device.name}-{name}")
+        assert not troubles, "\n".join(troubles)
+
+
+async def test_the_operators_numbers_refresh_by_themselves_and_a_lost_server_is_said(
+    chromium: Chromium, address: str, app_with_files: App, admin: Admin
+) -> None:
+    async with open_tab(chromium, ENGLISH_DESKTOP, address) as page:
+        base = await log_in(page, app_with_files, await build_operations(app_with_files, admin), role=MemberRole.OWNER)
+        await page.goto(f"{base}/operations")
+        await expect(page.locator("#missing-worker")).to_have_count(0)
+        await admin.execute("UPDATE processes SET at = now() - interval '10 seconds'")
+        await expect(page.locator("#missing-worker")).to_be_visible(timeout=15_000)
+        assert await page.locator("[data-stale]").is_hidden()
+        await page.context.set_offline(True)
+        await expect(page.locator("[data-stale]")).to_be_visible(timeout=15_000)
+        await page.context.set_offline(False)
+        await expect(page.locator("[data-stale]")).to_be_hidden(timeout=15_000)
 
 
 @pytest.mark.usefixtures("reading_world")

@@ -22,7 +22,6 @@ from telegram_assistant.api.endpoints import (
     channel_requests,
     channels,
     coverage,
-    dead_letters,
     feed,
     graph,
     keys,
@@ -35,6 +34,7 @@ from telegram_assistant.api.endpoints import (
     tenants,
     understanding,
 )
+from telegram_assistant.api.endpoints.operations import dead_letters, processes
 from telegram_assistant.api.problems import Problem, problem_from
 from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.response_middleware import DOCS, ResponseMiddleware
@@ -61,6 +61,7 @@ AREAS = (
     keys.area,
     members.area,
     audit.area,
+    processes.area,
     dead_letters.area,
     tenants.area,
 )

@@ -59,6 +59,12 @@ STREAM_ENTRIES = Gauge("stream_entries", "Entries in a stream.", ["stream"], reg
 
 OUTBOX_ANNOUNCED = Counter("outbox_announced_total", "Posts announced on the streams.", ["lane"], registry=REGISTRY)
 OUTBOX_AGAIN = Counter("outbox_announced_again_total", "Posts announced again, by reason.", ["reason"], registry=REGISTRY)
+BACKLOG = Gauge(
+    "backlog_entries",
+    "Entries that wait in PostgreSQL, by queue and kind (outbox by lane, backfills by kind, dead_letters by stage, parked channels).",
+    ["queue", "kind"],
+    registry=REGISTRY,
+)
 OUTBOX_PAUSED = Gauge("outbox_paused", "1 while the outbox relay waits for a slow stage.", registry=REGISTRY)
 
 

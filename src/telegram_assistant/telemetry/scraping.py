@@ -44,8 +44,8 @@ class Metrics:
         values = list(self._values(name, labels))
         return sum(values) if values else None
 
-    def largest(self, name: str) -> float | None:
-        return max(self._values(name, {}), default=None)
+    def largest(self, name: str, **labels: str) -> float | None:
+        return max(self._values(name, labels), default=None)
 
     def quantile(self, name: str, share: float) -> float | None:
         """The upper bound of the bucket at or below which this share of all observations lies; None before the first observation."""

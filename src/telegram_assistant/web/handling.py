@@ -220,6 +220,8 @@ def _membership(memberships: tuple[Membership, ...], tenant: UUID, needs: KeySco
         raise Forbidden(
             Reason("tenant_suspended", "the tenant {tenant} has been suspended by the operator: {why}", tenant=found.name, why=found.suspended_reason)
         )
+    if needs is KeyScope.OPERATE and not found.is_operator:
+        raise Missing(NOTHING_HERE)
     if needs is not None and needs not in found.scopes:
         raise Forbidden(Reason("role_too_low", "your role in {tenant} does not permit this; ask one of its owners", tenant=found.name))
     return found

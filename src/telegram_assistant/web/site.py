@@ -32,6 +32,9 @@ from telegram_assistant.web.pages import (
     login,
     media,
     members,
+    operations,
+    operations_dead_letters,
+    operations_tenants,
     person,
     post,
     search,
@@ -118,6 +121,17 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/setup/login", setup.begin_login, needs=KeyScope.ADMIN, audited="begin_login"),
     Action("/setup/login/{login}/answer", setup.answer_login, needs=KeyScope.ADMIN),
     Action("/setup/login/{login}/give-up", setup.give_up_login, needs=KeyScope.ADMIN, audited="give_up_login"),
+    Page("/operations", operations.show, "operations.html", queries=6, needs=KeyScope.OPERATE),
+    Page("/operations/numbers", operations.refresh, "operations_numbers.html", queries=6, needs=KeyScope.OPERATE),
+    Page("/operations/dead-letters", operations_dead_letters.show, "operations_dead_letters.html", queries=2, needs=KeyScope.OPERATE),
+    Action("/operations/dead-letters/{number}/replay", operations_dead_letters.replay, needs=KeyScope.OPERATE, audited="replay_dead_letter"),
+    Action("/operations/dead-letters/{number}/discard", operations_dead_letters.discard, needs=KeyScope.OPERATE, audited="discard_dead_letter"),
+    Page("/operations/tenants", operations_tenants.show, "operations_tenants.html", queries=100, needs=KeyScope.OPERATE),
+    Action("/operations/tenants/create", operations_tenants.create, needs=KeyScope.OPERATE, audited="create_tenant"),
+    Action("/operations/tenants/{chosen}/suspend", operations_tenants.suspend, needs=KeyScope.OPERATE, audited="suspend_tenant"),
+    Action("/operations/tenants/{chosen}/resume", operations_tenants.resume, needs=KeyScope.OPERATE, audited="resume_tenant"),
+    Action("/operations/tenants/{chosen}/quota", operations_tenants.set_quota, needs=KeyScope.OPERATE, audited="set_media_quota"),
+    Action("/operations/tenants/{chosen}/budget", operations_tenants.set_budget, needs=KeyScope.OPERATE, audited="set_tenant_budget"),
 )
 """Under /t/{tenant}, for members of that tenant: two tabs never mix tenants."""
 

@@ -6,7 +6,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from telegram_assistant.api.endpoints.dead_letters import get_dead_letter, list_dead_letters
+from telegram_assistant.api.endpoints.operations.dead_letters import get_dead_letter, list_dead_letters
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app

@@ -1,4 +1,4 @@
-"""Builds the stores and decides the database role of each, here and nowhere else."""
+"""Builds the stores and decides the database role of each, here and nowhere else. It is long because it lists every store."""
 
 from dataclasses import dataclass
 
@@ -35,11 +35,14 @@ from telegram_assistant.stores.postgres.database import (
     SystemTransactions,
     TenantTransactions,
 )
+from telegram_assistant.stores.postgres.delivery.backlog import Backlog, OperatorBacklog
 from telegram_assistant.stores.postgres.delivery.dead_letters import DeadLetters, DeadLetterWriter
 from telegram_assistant.stores.postgres.delivery.job_runs import JobRuns
 from telegram_assistant.stores.postgres.delivery.notices import Notices
 from telegram_assistant.stores.postgres.delivery.outbox import Outbox
+from telegram_assistant.stores.postgres.delivery.processes import Processes
 from telegram_assistant.stores.postgres.delivery.rebuilds import Rebuilds
+from telegram_assistant.stores.postgres.delivery.stage_minutes import StageMinutes, Throughput
 from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.media.files import MediaQueue
 from telegram_assistant.stores.postgres.media.post_files import PostMedia
@@ -96,6 +99,9 @@ class ApiStores:
     tenant_operations: TenantOperations
     questions: QuestionLedger
     dead_letters: DeadLetters
+    processes: Processes
+    throughput: Throughput
+    backlog: OperatorBacklog
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,8 @@ class SystemStores:
     media_results: MediaResults
     media_upkeep: MediaUpkeep
     dead_letters: DeadLetterWriter
+    stage_minutes: StageMinutes
+    backlog: Backlog
     coverage: CoverageLedger
     schedule: Schedule
     known_channels: KnownChannels
@@ -209,6 +217,9 @@ def api_stores(pool: Pool) -> ApiStores:
         tenant_operations=TenantOperations(transactions),
         questions=QuestionLedger(transactions),
         dead_letters=DeadLetters(transactions),
+        processes=Processes(transactions),
+        throughput=Throughput(transactions),
+        backlog=OperatorBacklog(transactions),
     )
 
 
@@ -246,6 +257,8 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
         media_results=MediaResults(transactions),
         media_upkeep=MediaUpkeep(transactions),
         dead_letters=DeadLetterWriter(transactions),
+        stage_minutes=StageMinutes(repeatable),
+        backlog=Backlog(transactions),
         coverage=CoverageLedger(transactions),
         schedule=Schedule(transactions),
         known_channels=KnownChannels(transactions),

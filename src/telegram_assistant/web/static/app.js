@@ -1,4 +1,4 @@
-// Keys, the browser's time zone, and the count of new posts. Pages work without it.
+// Keys, the browser's time zone, the count of new posts, and the operator's numbers. Pages work without it.
 "use strict";
 
 document.cookie = `tga_zone=${Intl.DateTimeFormat().resolvedOptions().timeZone};path=/;max-age=31536000;samesite=lax`;
@@ -127,3 +127,21 @@ function stopListening() {
 document.addEventListener("visibilitychange", () => (document.hidden ? stopListening() : listen()));
 addEventListener("pagehide", stopListening);
 listen();
+
+// The operator's numbers refresh by themselves. A hidden tab asks nothing.
+const numbers = document.querySelector("[data-refresh]");
+async function refresh() {
+  if (document.hidden) return;
+  let text = null;
+  try {
+    const answer = await fetch(numbers.dataset.refresh, { headers: { "HX-Request": "true" } });
+    if (answer.status === 401) location.reload();
+    if (answer.ok) text = await answer.text();
+  } catch { /* said below */ }
+  document.querySelector("[data-stale]").hidden = text !== null;
+  if (text !== null) htmx.swap({ text, target: numbers, sourceElement: numbers, swap: "innerMorph" });
+}
+if (numbers) {
+  setInterval(refresh, 5000);
+  document.addEventListener("visibilitychange", refresh);
+}

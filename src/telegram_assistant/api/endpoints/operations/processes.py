@@ -1,0 +1,146 @@
+"""Running processes and pipeline stages. For the operator."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Query
+
+from telegram_assistant.api.request_context import Context
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import ResponseModel
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.features.operations.overview import (
+    ProcessOverview,
+    ProcessState,
+    StageOverview,
+    installation_overview,
+    known_processes,
+    missing_roles,
+    troubles_of,
+)
+from telegram_assistant.pipeline import stages_of
+
+area = Area("Operations", "Running processes and pipeline stages of the installation. For the operator only.")
+
+PROCESS_EXAMPLE = {
+    "instance": "moscow-1#ab12",
+    "roles": ["ingest", "worker", "api"],
+    "version": "0.1.0",
+    "state": "running",
+    "age_seconds": 1.4,
+    "started_at": "2026-11-16T08:00:00Z",
+    "reported_at": "2026-11-16T09:30:00Z",
+    "stopped_at": None,
+    "failing": ["account 7"],
+    "servers_away": [],
+}
+STAGE_EXAMPLE = {
+    "stage": "tagging",
+    "lag": 0,
+    "pending": 2,
+    "oldest_seconds": 0.4,
+    "processed": 1234,
+    "failed": 0,
+    "retried": 0,
+    "dead_lettered": 0,
+    "minutes": [{"minute": "2026-11-16T09:29:00Z", "processed": 40, "lag": 3}],
+}
+
+
+class ProcessResponse(ResponseModel):
+    """A process by its last report, `age_seconds` ago. `away`: it has missed three reports. `failing` names its failing parts."""
+
+    instance: str
+    roles: list[str]
+    version: str
+    state: ProcessState
+    age_seconds: float
+    started_at: datetime
+    reported_at: datetime
+    stopped_at: datetime | None
+    failing: list[str]
+    servers_away: list[str]
+
+
+class ProcessesResponse(ResponseModel):
+    """Every process that has reported within the last hour, the oldest first. `missing_roles`: roles that no process runs."""
+
+    items: list[ProcessResponse]
+    missing_roles: list[str]
+
+
+class StageMinuteResponse(ResponseModel):
+    """One minute of a stage: entries that it finished, and the most entries that waited."""
+
+    minute: datetime
+    processed: int
+    lag: int
+
+
+class StageStatusResponse(ResponseModel):
+    """A stage. `processed` to `dead_lettered` count since the running workers started; `minutes` are those of the last hour."""
+
+    stage: str
+    lag: int
+    pending: int
+    oldest_seconds: float
+    processed: int
+    failed: int
+    retried: int
+    dead_lettered: int
+    minutes: list[StageMinuteResponse]
+
+
+class StageStatusesResponse(ResponseModel):
+    """All stages in the order of the flow, as a worker reported them `age_seconds` ago; null: none has within the last hour."""
+
+    items: list[StageStatusResponse]
+    age_seconds: float | None
+
+
+@area.get("/operations/processes", scope=KeyScope.OPERATE, example={"items": [PROCESS_EXAMPLE], "missing_roles": []})
+async def list_processes(
+    context: Context, state: Annotated[ProcessState | None, Query(description="Only processes in this state.")] = None
+) -> ProcessesResponse:
+    """List the processes of the installation."""
+    found = await known_processes(processes=context.app.api.processes)
+    return ProcessesResponse(items=[_process(one) for one in found if state in {None, one.state}], missing_roles=list(missing_roles(found)))
+
+
+@area.get("/operations/stages", scope=KeyScope.OPERATE, example={"items": [STAGE_EXAMPLE], "age_seconds": 1.4})
+async def list_stages(context: Context) -> StageStatusesResponse:
+    """List the pipeline stages with their backlog and their throughput."""
+    stages = [stage.name for stage in stages_of(context.app.settings)]
+    overview = await installation_overview(stores=context.app.api, stages=stages, now=context.now)
+    return StageStatusesResponse(items=[_stage(one) for one in overview.stages], age_seconds=overview.stages_age_seconds)
+
+
+def _process(one: ProcessOverview) -> ProcessResponse:
+    process = one.process
+    return ProcessResponse(
+        instance=process.instance,
+        roles=list(process.roles),
+        version=process.version,
+        state=one.state,
+        age_seconds=round(process.age_seconds, 1),
+        started_at=process.started_at,
+        reported_at=process.at,
+        stopped_at=process.stopped_at,
+        failing=[trouble.part for trouble in troubles_of(process)],
+        servers_away=sorted(process.servers_away),
+    )
+
+
+def _stage(one: StageOverview) -> StageStatusResponse:
+    minutes = [StageMinuteResponse(minute=point.at, processed=round(point.processed), lag=point.lag) for point in one.points]
+    return StageStatusResponse(
+        stage=one.stage,
+        lag=one.lag,
+        pending=one.pending,
+        oldest_seconds=round(one.oldest_seconds, 1),
+        processed=one.processed,
+        failed=one.failed,
+        retried=one.retried,
+        dead_lettered=one.dead_lettered,
+        minutes=minutes,
+    )

@@ -1,0 +1,76 @@
+"""Heartbeats: every process reports its health, and the numbers that the operator sees, every few seconds."""
+
+import asyncio
+from collections.abc import Mapping
+
+from telegram_assistant import __version__
+from telegram_assistant.errors import Busy
+from telegram_assistant.stores.postgres.delivery.processes import Processes, ProcessReport
+from telegram_assistant.supervision import sleep_unless
+from telegram_assistant.telemetry.health import Health
+from telegram_assistant.telemetry.logging import get_logger
+from telegram_assistant.telemetry.metrics import (
+    OUTBOX_ANNOUNCED,
+    POSTS_LANDED,
+    STAGE_DEAD_LETTERED,
+    STAGE_FAILED,
+    STAGE_LAG,
+    STAGE_OLDEST,
+    STAGE_PENDING,
+    STAGE_PROCESSED,
+    STAGE_RETRIED,
+)
+from telegram_assistant.telemetry.scraping import Metrics, Sample
+
+log = get_logger()
+
+HEARTBEAT_SECONDS = 3.0
+AWAY_AFTER_SECONDS = 9.0
+"""A process that has not reported for so long counts as away: it has missed three heartbeats."""
+REPORTED = (
+    STAGE_PROCESSED,
+    STAGE_FAILED,
+    STAGE_RETRIED,
+    STAGE_DEAD_LETTERED,
+    STAGE_LAG,
+    STAGE_PENDING,
+    STAGE_OLDEST,
+    OUTBOX_ANNOUNCED,
+    POSTS_LANDED,
+)
+"""Metrics in every heartbeat: what the operator sees is what /metrics says."""
+
+
+async def send_heartbeats(stopping: asyncio.Event, *, processes: Processes, instance: str, roles: Mapping[str, Health]) -> None:
+    """Reports until `stopping` is set, and then once more that the process has stopped."""
+    is_heard = True
+    while not stopping.is_set():
+        was_heard, is_heard = is_heard, await _report(processes, instance, roles)
+        if is_heard != was_heard:
+            log.warning("heartbeats_lost" if was_heard else "heartbeats_again")
+        await sleep_unless(stopping, HEARTBEAT_SECONDS)
+    await _report(processes, instance, roles, is_last=True)
+
+
+def reported_metrics() -> Metrics:
+    """The metrics of this process that heartbeats carry."""
+    samples = (sample for metric in REPORTED for family in metric.collect() for sample in family.samples)
+    return Metrics(tuple(Sample(one.name, one.labels, one.value) for one in samples if not one.name.endswith("_created")))
+
+
+async def _report(processes: Processes, instance: str, roles: Mapping[str, Health], *, is_last: bool = False) -> bool:
+    """Returns whether PostgreSQL has taken the report. A heartbeat that was not taken is not repeated: the next one says more."""
+    report = ProcessReport(
+        instance=instance,
+        roles=tuple(roles),
+        version=__version__,
+        parts={role: health.parts() for role, health in roles.items()},
+        metrics=reported_metrics(),
+        servers_away=await next(iter(roles.values())).unavailable_servers(),
+    )
+    try:
+        async with asyncio.timeout(HEARTBEAT_SECONDS):
+            await processes.report(report, is_last=is_last)
+    except (Busy, TimeoutError):
+        return False
+    return True

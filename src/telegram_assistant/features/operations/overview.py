@@ -1,0 +1,193 @@
+"""What the operator sees of the whole installation: processes, stages, jobs, and what waits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from telegram_assistant.features.operations.heartbeats import AWAY_AFTER_SECONDS
+from telegram_assistant.stores.postgres.channels.schedule import Parked
+from telegram_assistant.stores.postgres.delivery.backlog import BacklogEntry, Queue
+from telegram_assistant.stores.postgres.delivery.job_runs import JobRun
+from telegram_assistant.stores.postgres.delivery.processes import KnownProcess, Processes
+from telegram_assistant.stores.postgres.delivery.stage_minutes import StageMinute
+from telegram_assistant.stores.postgres.stores import ApiStores
+from telegram_assistant.telemetry.health import State
+
+ALL_ROLES = ("ingest", "worker", "api")
+SHOWN_PARKED = 20
+MINUTES_PER_POINT = {1: 1, 6: 5, 24: 20}
+"""The hours that a chart may show, and how many minutes one of its points stands for."""
+
+
+class ProcessState(StrEnum):
+    """Whether a process runs."""
+
+    RUNNING = "running"
+    AWAY = "away"
+    """It has missed three heartbeats: it was killed, or cannot reach PostgreSQL."""
+    STOPPED = "stopped"
+    """It has stopped cleanly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A part of a process that fails. `detail` is what the process says about it."""
+
+    instance: str
+    role: str
+    part: str
+    since: datetime
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOverview:
+    """A process, and whether it runs."""
+
+    process: KnownProcess
+    state: ProcessState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagePoint:
+    """A stage at one place of its chart: what it finished per minute, and the most entries that waited."""
+
+    at: datetime
+    processed: float
+    lag: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageOverview:
+    """A stage. Counts are since the start of the running workers; what waits is as the last worker measured it."""
+
+    stage: str
+    processed: int
+    failed: int
+    retried: int
+    dead_lettered: int
+    lag: int
+    pending: int
+    oldest_seconds: float
+    points: tuple[StagePoint, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """The whole installation at one moment."""
+
+    processes: tuple[ProcessOverview, ...]
+    missing_roles: Mapping[str, datetime | None]
+    """Roles that no process runs, and when one was last heard of."""
+    troubles: tuple[Trouble, ...]
+    servers_away: Mapping[str, tuple[str, ...]]
+    """Required servers that do not answer, and the instances that say so."""
+    stages: tuple[StageOverview, ...]
+    stages_age_seconds: float | None
+    """The age of the numbers of stages; None if no worker has reported."""
+    posts_landed: int
+    """Since the running ingest processes have started."""
+    backlog: tuple[BacklogEntry, ...]
+    jobs: Mapping[str, JobRun]
+    parked: tuple[Parked, ...]
+
+    def waiting(self, queue: Queue) -> tuple[BacklogEntry, ...]:
+        return tuple(one for one in self.backlog if one.queue is queue)
+
+    def total(self, queue: Queue) -> int:
+        return sum(one.entries for one in self.waiting(queue))
+
+
+async def known_processes(*, processes: Processes) -> tuple[ProcessOverview, ...]:
+    """Returns every process of the last hour."""
+    return tuple(ProcessOverview(one, _state(one)) for one in await processes.all())
+
+
+def missing_roles(processes: Sequence[ProcessOverview]) -> tuple[str, ...]:
+    """Returns the roles that no process runs."""
+    running = {role for one in processes if one.state is ProcessState.RUNNING for role in one.process.roles}
+    return tuple(role for role in ALL_ROLES if role not in running)
+
+
+def troubles_of(process: KnownProcess) -> tuple[Trouble, ...]:
+    """Returns the failing parts of a process."""
+    return tuple(
+        Trouble(process.instance, role, part, datetime.fromisoformat(str(report["since"])), str(report.get("detail", "")))
+        for role, parts in process.parts.items()
+        for part, report in parts.items()
+        if report["status"] == State.FAILING.value
+    )
+
+
+async def installation_overview(*, stores: ApiStores, stages: Sequence[str], now: datetime, hours: int = 1) -> Overview:
+    """Returns everything. `stages` are the enabled ones, in the order of the flow."""
+    processes = await known_processes(processes=stores.processes)
+    minutes = await stores.throughput.since(now.replace(second=0, microsecond=0) - timedelta(hours=hours))
+    running = [one.process for one in processes if one.state is ProcessState.RUNNING]
+    workers = [one.process for one in processes if "worker" in one.process.roles]
+    newest = min(workers, key=lambda one: one.age_seconds, default=None)
+    return Overview(
+        processes=processes,
+        missing_roles={role: _last_heard(processes, role) for role in missing_roles(processes)},
+        troubles=tuple(trouble for one in running for trouble in troubles_of(one)),
+        servers_away={
+            server: tuple(one.instance for one in running if server in one.servers_away)
+            for server in sorted({s for one in running for s in one.servers_away})
+        },
+        stages=tuple(_stage(name, running, newest, _points(name, minutes, now, hours)) for name in stages),
+        stages_age_seconds=None if newest is None else newest.age_seconds,
+        posts_landed=_total(running, "posts_landed_total"),
+        backlog=await stores.backlog.entries(),
+        jobs=await stores.backlog.job_runs(),
+        parked=await stores.backlog.parked_channels(limit=SHOWN_PARKED),
+    )
+
+
+def _state(process: KnownProcess) -> ProcessState:
+    if process.stopped_at is not None:
+        return ProcessState.STOPPED
+    return ProcessState.RUNNING if process.age_seconds <= AWAY_AFTER_SECONDS else ProcessState.AWAY
+
+
+def _last_heard(processes: Sequence[ProcessOverview], role: str) -> datetime | None:
+    return max((one.process.at for one in processes if role in one.process.roles), default=None)
+
+
+def _servers_away(processes: Sequence[KnownProcess]) -> dict[str, tuple[str, ...]]:
+    servers = sorted({server for one in processes for server in one.servers_away})
+    return {server: tuple(one.instance for one in processes if server in one.servers_away) for server in servers}
+
+
+def _stage(name: str, running: Sequence[KnownProcess], newest: KnownProcess | None, points: tuple[StagePoint, ...]) -> StageOverview:
+    measured = [] if newest is None else [newest]
+    return StageOverview(
+        stage=name,
+        processed=_total(running, "stage_processed_total", stage=name),
+        failed=_total(running, "stage_failed_total", stage=name),
+        retried=_total(running, "stage_retried_total", stage=name),
+        dead_lettered=_total(running, "stage_dead_lettered_total", stage=name),
+        lag=_total(measured, "stage_lag_entries", stage=name),
+        pending=_total(measured, "stage_pending_entries", stage=name),
+        oldest_seconds=0.0 if newest is None else newest.metrics.largest("stage_oldest_age_seconds", stage=name) or 0.0,
+        points=points,
+    )
+
+
+def _total(processes: Sequence[KnownProcess], metric: str, **labels: str) -> int:
+    return int(sum(one.metrics.total(metric, **labels) or 0 for one in processes))
+
+
+def _points(stage: str, minutes: Sequence[StageMinute], now: datetime, hours: int) -> tuple[StagePoint, ...]:
+    """One point per bucket, also for minutes in which no worker ran."""
+    width = timedelta(minutes=MINUTES_PER_POINT[hours])
+    end = now.replace(second=0, microsecond=0)
+    begin = end - timedelta(hours=hours)
+    of_stage = [one for one in minutes if one.stage == stage]
+    points = []
+    for number in range(int(timedelta(hours=hours) / width)):
+        first = begin + number * width
+        within = [one for one in of_stage if first <= one.minute < first + width]
+        processed = sum(one.processed for one in within) / MINUTES_PER_POINT[hours]
+        points.append(StagePoint(at=first, processed=processed, lag=max((one.lag for one in within), default=0)))
+    return tuple(points)

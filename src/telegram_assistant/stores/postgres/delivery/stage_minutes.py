@@ -1,0 +1,64 @@
+"""What each stage did in each minute of the last day."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from telegram_assistant.stores.postgres.database import ApiTransactions, SystemTransactions
+
+
+@dataclass(frozen=True, slots=True)
+class StageMinute:
+    """A stage in one minute: entries that it finished, failed attempts, and the most entries that waited for it."""
+
+    minute: datetime
+    stage: str
+    processed: int
+    failed: int
+    lag: int
+
+
+class StageMinutes:
+    """A system store: workers write, each its own share."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def save(self, minutes: Sequence[StageMinute], *, instance: str) -> None:
+        """Writes what this instance did so far in these minutes. May be repeated: later values replace earlier ones."""
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                INSERT INTO stage_minutes (minute, stage, instance, processed, failed, lag)
+                SELECT m.minute, m.stage, $1, m.processed, m.failed, m.lag
+                FROM unnest($2::timestamptz[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) AS m(minute, stage, processed, failed, lag)
+                ON CONFLICT (minute, stage, instance) DO UPDATE
+                SET processed = excluded.processed, failed = excluded.failed, lag = excluded.lag
+                """,
+                instance,
+                [one.minute for one in minutes],
+                [one.stage for one in minutes],
+                [one.processed for one in minutes],
+                [one.failed for one in minutes],
+                [one.lag for one in minutes],
+            )
+
+    async def forget(self, before: datetime) -> int:
+        """Deletes older minutes, and the reports of processes that ended before; returns how many minutes."""
+        async with self._transactions.begin() as connection:
+            done = await connection.execute("DELETE FROM stage_minutes WHERE minute < $1", before)
+            await connection.execute("DELETE FROM processes WHERE at < $1", before)
+        return int(done.rpartition(" ")[2])
+
+
+class Throughput:
+    """For the operator; needs no rights on tables."""
+
+    def __init__(self, transactions: ApiTransactions) -> None:
+        self._transactions = transactions
+
+    async def since(self, moment: datetime) -> tuple[StageMinute, ...]:
+        """Every minute since then, added up over processes, in order."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch("SELECT * FROM operator_stage_minutes($1)", moment)
+        return tuple(StageMinute(**dict(row)) for row in rows)

@@ -1,0 +1,209 @@
+"""The operator's page beside /metrics: with posts on their way, when work has stopped, and after a worker was killed."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncpg
+import httpx
+import pytest
+
+from telegram_assistant.assembly import assemble
+from telegram_assistant.domain.channels.channel import Channel
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.tenants.access import MemberRole
+from telegram_assistant.features.people import begin_session
+from telegram_assistant.pipeline import PIPELINE
+from telegram_assistant.settings import read_settings
+from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS, Subscription
+from telegram_assistant.stores.postgres.migrating import migrate
+from telegram_assistant.telegram.vault import make_key
+from telegram_assistant.telemetry.scraping import Metrics, RoleAddress, role_status
+from telegram_assistant.web.cookies import SESSION
+from telegram_simulator.control.client import ControlClient
+from testkit.engines import Engine, free_port
+from testkit.programs import INGEST, WORKER, kill, program, simulator
+from testkit.web_clients import public_id_of
+from tests.conftest import scratch_database
+from tests.journeys.installation import until
+
+API = ("telegram_assistant", "run", "--roles", "api")
+CITY, TECH = 1_500_000_001, 1_500_000_002
+PHONE = "79990000001"
+COUNTED = {
+    "processed": "stage_processed_total",
+    "failed": "stage_failed_total",
+    "retried": "stage_retried_total",
+    "dead_lettered": "stage_dead_lettered_total",
+    "lag": "stage_lag_entries",
+    "pending": "stage_pending_entries",
+}
+QUEUES = ("outbox", "backfills")
+BUSY = ("post_persistence", "indexing")
+POSTS = 40
+SLACK_SECONDS = 1.0
+"""A page and its metrics are asked one after the other."""
+
+pytestmark = pytest.mark.serial
+
+type Figures = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Sees the page, and the metrics of worker and ingest."""
+
+    client: httpx.AsyncClient
+    page: str
+    environ: dict[str, str]
+
+    async def look(self) -> str:
+        return (await self.client.get(self.page)).text
+
+    async def metrics(self, role: str) -> Metrics:
+        port = int(self.environ[f"{role}_PORT"])
+        return (await role_status(RoleAddress("127.0.0.1", port, port, ""))).metrics
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    engine = Engine("redis", tmp_path_factory.mktemp("redis"), free_port())
+    engine.start()
+    yield engine
+    engine.kill()
+
+
+@pytest.fixture(scope="module")
+def telegram() -> Iterator[ControlClient]:
+    with simulator("tiny") as control:
+        yield control
+
+
+@pytest.fixture
+async def environ(environ: dict[str, str], worker: str, redis: Engine, telegram: ControlClient, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
+    async with scratch_database(environ, f"tga_operator_{worker}") as own:
+        await migrate(read_settings(own).database, tell=lambda _: None)
+        ports = {f"{role}_PORT": str(free_port()) for role in ("INGEST", "WORKER", "API")}
+        yield {
+            **own,
+            **ports,
+            "REDIS_URL": redis.url,
+            "HTTP_HOST": "127.0.0.1",
+            "FILES_DIR": str(tmp_path / "files"),
+            "TELEGRAM_API_ID": "1",
+            "TELEGRAM_API_HASH": "any",
+            "TELEGRAM_SESSION_STRING": telegram.session(PHONE, joined=[CITY, TECH]),
+            "SESSION_ENCRYPTION_KEY": make_key(),
+            "PARSER_SCHEDULER_INTERVAL_SEC": "5",
+        }
+
+
+@pytest.fixture
+async def operator(environ: dict[str, str]) -> AsyncIterator[Operator]:
+    """An owner of the operator's tenant, which follows two channels with all their history."""
+    async with assemble(read_settings(environ)) as app:
+        tenant = await app.system.tenants.ensure("default")
+        for channel_id, title, username in ((CITY, "Городские новости", "gorod_news"), (TECH, "Tech Daily", "tech_daily")):
+            await app.system.channels.register(Channel(channel_id=ChannelId(channel_id), title=title, username=username))
+            await app.system.channels.subscribe(tenant.tenant_id, Subscription(channel_id=ChannelId(channel_id), history_days=EVERYTHING_DAYS))
+        member = await app.system.users.join(tenant.tenant_id, "operator", role=MemberRole.OWNER)
+        token = (await begin_session(member.user_id, people=app.api.people, agent="test")).token
+        page = f"/t/{await public_id_of(app, token, tenant.tenant_id)}/operations/numbers"
+    base_url = f"http://127.0.0.1:{environ['API_PORT']}"
+    async with httpx.AsyncClient(base_url=base_url, cookies={SESSION: token}, headers={"Accept-Language": "en"}, timeout=30) as client:
+        yield Operator(client, page, environ)
+
+
+async def test_the_operators_numbers_are_those_of_metrics_and_a_killed_worker_is_said_to_be_away(
+    environ: dict[str, str], operator: Operator, telegram: ControlClient, tmp_path: Path
+) -> None:
+    log = tmp_path / "tga.log"
+    with program(*API, environ=environ, log=log), program(*INGEST, environ=environ, log=log), program(*WORKER, environ=environ, log=log) as worker:
+        await until(lambda: says_nothing_is_missing(operator), "all roles report themselves", seconds=120)
+        await watch_under_load(operator, telegram)
+        await until(lambda: has_stopped(environ), "nothing is on its way any more", seconds=120)
+        await until(lambda: agrees(operator), "the page says what /metrics says", seconds=60)
+        assert await saved_minutes(environ) == {name: one["processed"] for name, one in figures(await operator.look()).items() if one["processed"]}
+        kill(worker)
+        assert await until(lambda: says_worker_is_missing(operator), "the page says that no worker runs", seconds=15) < 15
+
+
+async def watch_under_load(operator: Operator, telegram: ControlClient) -> None:
+    """What the page says was true when it says it was: not before, and not later than now."""
+    seen: list[tuple[float, dict[str, int]]] = [(time.monotonic(), dict.fromkeys((stage.name for stage in PIPELINE), 0))]
+    async with asyncio.timeout(180):
+        while min(seen[-1][1][stage] for stage in BUSY) < POSTS:
+            if len(seen) <= POSTS:
+                telegram.post(CITY, f"Новость номер {len(seen)}: на площади открыли фонтан.")
+            asked_at, page = time.monotonic(), await operator.look()
+            now = processed(await operator.metrics("WORKER"))
+            at_least = next((one for at, one in reversed(seen) if at <= asked_at - stages_age(page) - SLACK_SECONDS), seen[0][1])
+            for stage, shown in figures(page).items():
+                assert at_least[stage] <= shown["processed"] <= now[stage], (stage, stages_age(page))
+            seen.append((time.monotonic(), now))
+
+
+async def says_nothing_is_missing(operator: Operator) -> bool:
+    try:
+        page = await operator.look()
+    except httpx.TransportError:
+        return False
+    return "data-stage" in page and "No process runs" not in page
+
+
+async def says_worker_is_missing(operator: Operator) -> bool:
+    page = await operator.look()
+    return "No process runs the role worker." in page and ">away</span>" in page
+
+
+async def has_stopped(environ: dict[str, str]) -> bool:
+    return not await ask(environ, "SELECT EXISTS (SELECT 1 FROM outbox) OR EXISTS (SELECT 1 FROM notices WHERE announced_at IS NULL)")
+
+
+async def agrees(operator: Operator) -> bool:
+    page, worker, ingest = await operator.look(), await operator.metrics("WORKER"), await operator.metrics("INGEST")
+    expected = {stage.name: {figure: int(worker.total(metric, stage=stage.name) or 0) for figure, metric in COUNTED.items()} for stage in PIPELINE}
+    waiting = {queue: int(worker.total("backlog_entries", queue=queue) or 0) for queue in QUEUES}
+    landed = int(ingest.total("posts_landed_total") or 0)
+    return (figures(page), {queue: figure(page, queue) for queue in QUEUES}, figure(page, "posts_landed")) == (expected, waiting, landed)
+
+
+async def saved_minutes(environ: dict[str, str]) -> dict[str, int]:
+    connection = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
+    try:
+        rows = await connection.fetch("SELECT stage, sum(processed)::bigint FROM stage_minutes GROUP BY stage HAVING sum(processed) > 0")
+    finally:
+        await connection.close()
+    return {row[0]: row[1] for row in rows}
+
+
+async def ask(environ: dict[str, str], query: str) -> object:
+    connection = await asyncpg.connect(environ["DATABASE_ADMIN_URL"])
+    try:
+        return await connection.fetchval(query)
+    finally:
+        await connection.close()
+
+
+def processed(metrics: Metrics) -> dict[str, int]:
+    return {stage.name: int(metrics.total("stage_processed_total", stage=stage.name) or 0) for stage in PIPELINE}
+
+
+def figures(page: str) -> Figures:
+    """The numbers of every stage on the page."""
+    shown = re.findall(r'<li data-stage="(\w+)">(.*?)</li>', page, re.DOTALL)
+    return {stage: {name: int(value) for name, value in re.findall(r'data-figure="(\w+)" value="(\d+)"', row)} for stage, row in shown}
+
+
+def figure(page: str, name: str) -> int:
+    found = re.search(rf'data-figure="{name}" value="(\d+)"', page)
+    return int(found[1]) if found else 0
+
+
+def stages_age(page: str) -> float:
+    found = re.search(r'data-figure="age" value="([\d.]+)"', page.partition('id="h-stages"')[2])
+    assert found is not None
+    return float(found[1])

@@ -40,6 +40,9 @@ lock:  ## lock the dependencies: hashes, no registry addresses
 	$(COMPILE) --upgrade -c requirements/run.txt --extra local-ai -o requirements/local-ai.txt
 	$(COMPILE) --upgrade -c requirements/run.txt --extra vectors -o requirements/vectors.txt
 	$(COMPILE) --upgrade -c requirements/run.txt --extra qdrant -o requirements/qdrant.txt
+	$(COMPILE) --upgrade -c requirements/dev.txt --extra words -o requirements/image.txt
+	$(COMPILE) --upgrade -c requirements/dev.txt --extra ai --extra local-ai --extra qdrant -o requirements/image-full.txt
+	echo hatchling | $(COMPILE:pyproject.toml=-) --upgrade -c requirements/dev.txt -o requirements/build.txt
 
 .PHONY: check
 check: install  ## ruff, mypy, the layers, generated files
@@ -73,6 +76,11 @@ journeys: install  ## the journeys through the pages: both languages, both scree
 screenshots: install  ## a picture of every page of the demo, in both languages, screens and themes, under .servers/screenshots
 	scripts/servers up
 	$(SERVERS_ENV) && $(BIN)/python -m testkit.screenshots .servers/screenshots
+
+.PHONY: image
+image: install  ## build the image without an engine, start it for real, and check it (root, buildah, debootstrap)
+	scripts/servers up postgres
+	scripts/image
 
 .PHONY: test-llm
 test-llm: install  ## the providers against a real llama.cpp server with a small model

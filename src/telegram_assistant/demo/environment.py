@@ -25,6 +25,7 @@ class DemoEnvironment:
     """What the demo gives to the program that it runs."""
 
     folder: DemoFolder
+    host: str
     port: int
     servers: ServerSettings
     telegram: SimulatedTelegram

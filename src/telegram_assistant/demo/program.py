@@ -76,7 +76,7 @@ def demo_variables(environment: DemoEnvironment) -> dict[str, str]:
         "FILES_DIR": str(folder.path / "files"),
         "MEDIA_SPOOL_DIR": str(folder.path / "spool"),
         "MODELS_DIR": str(folder.path / "models"),
-        "HTTP_HOST": LOOPBACK,
+        "HTTP_HOST": environment.host,
         "API_PORT": str(environment.port),
         "INGEST_PORT": str(free_port()),
         "WORKER_PORT": str(free_port()),

@@ -28,6 +28,7 @@ class DemoOptions:
 
     folder: Path
     port: int
+    host: str = LOOPBACK
     seed: int | None = None
 
 
@@ -42,7 +43,7 @@ async def run_demo(options: DemoOptions, *, environ: Mapping[str, str], progress
                 with suppress(DemoStopped):
                     opened, telegram, background = await stopping.unless_stopped(_start_processes(servers, folder, children, progress))
                     run_program = await asyncio.to_thread(_load_program)
-                    await run_program(DemoEnvironment(folder, options.port, opened, telegram, background, stopping, progress, announce))
+                    await run_program(DemoEnvironment(folder, options.host, options.port, opened, telegram, background, stopping, progress, announce))
         if stopping.ended_by is not None:
             raise CannotStart(children.describe(stopping.ended_by, ENDED), remedy=children.remedy(stopping.ended_by))
 

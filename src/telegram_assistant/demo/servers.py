@@ -71,7 +71,7 @@ class ServerSettings:
 
 def choose_servers(environ: Mapping[str, str]) -> DemoServers:
     """The servers that the environment names, else the programs of its own. Raises CannotStart if there are neither."""
-    database, redis = environ.get("DATABASE_URL"), environ.get("REDIS_URL")
+    database, redis = (environ.get(name) or environ.get(f"{name}_FILE") for name in ("DATABASE_URL", "REDIS_URL"))
     if database and redis:
         return _existing(environ)
     if database or redis:

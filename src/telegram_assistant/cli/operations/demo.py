@@ -21,6 +21,7 @@ from telegram_assistant.demo.folder import usual_folder
 from telegram_assistant.demo.progress import DemoStep
 from telegram_assistant.demo.removal import remove_demo
 from telegram_assistant.demo.running import DemoOptions, run_demo
+from telegram_assistant.demo.servers import LOOPBACK
 from telegram_assistant.errors import CannotStart
 
 REFRESHES_PER_SECOND = 8
@@ -28,6 +29,7 @@ REFRESHES_PER_SECOND = 8
 
 def demo(
     port: Annotated[int, typer.Option(help="TCP port of the web page and the API.", min=1, max=65535)] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on. In a container: 0.0.0.0.")] = LOOPBACK,
     folder: Annotated[Path | None, typer.Option(help="Folder for all data. Default: telegram-assistant-demo in your data folder.")] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed gives other posts. A demo keeps the seed that it was made with.")] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
@@ -50,7 +52,7 @@ def demo(
                 if not no_browser and _has_screen():
                     threading.Thread(target=webbrowser.open, args=(opened.login,), daemon=True).start()
 
-            asyncio.run(run_demo(DemoOptions(place, port, seed), environ=os.environ, progress=steps, announce=announce))
+            asyncio.run(run_demo(DemoOptions(place, port, host, seed), environ=os.environ, progress=steps, announce=announce))
     except CannotStart as error:
         raise refuse(error.why, error.remedy) from error
     console.print("The demo has ended. The next `tga demo` shows the same posts.")

@@ -1,0 +1,23 @@
+"""`tga prepare`: makes the secrets of an installation in containers."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from telegram_assistant.cli.environment import console, refuse
+from telegram_assistant.errors import CannotStart
+from telegram_assistant.features.operations.preparing import prepare_secrets
+
+
+def prepare(
+    folder: Annotated[Path, typer.Argument(help="Folder for the secrets; it gets one folder for each process.")],
+    database: Annotated[str, typer.Option(help="Host, port and name of the database.")] = "postgres:5432/tga",
+) -> None:
+    """Make the secrets of an installation in containers, as files. Those that exist stay; those in the environment are taken over."""
+    try:
+        written = prepare_secrets(folder, database=database, environ=os.environ)
+    except CannotStart as error:
+        raise refuse(error.why, error.remedy) from error
+    console.print(f"written: {', '.join(written)}" if written else "all secrets exist")

@@ -70,7 +70,7 @@ test: install  ## all tests, in parallel, on the real servers
 .PHONY: journeys
 journeys: install  ## the journeys through the pages: both languages, both screens, both themes
 	scripts/servers up postgres redis
-	$(SERVERS_ENV) && ALL_DEVICES=1 $(BIN)/pytest -p no:xdist tests/web/test_journeys.py
+	$(SERVERS_ENV) && ALL_DEVICES=1 $(BIN)/pytest -p no:xdist tests/web/test_every_page.py tests/web/*journey*.py tests/web/test_hostile_pages.py
 
 .PHONY: screenshots
 screenshots: install  ## a picture of every page of the demo, in both languages, screens and themes, under .servers/screenshots

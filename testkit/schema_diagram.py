@@ -55,7 +55,17 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "Files": ("post_media", "media_jobs", "media_objects", "media_sources", "media_results"),
     "Understanding": ("post_enrichment", "pages", "near_texts", "vocabulary", "tag_proposals", "tenant_tags", "provider_wanted", "ai_results"),
     "Spending": ("ai_consents", "budgets", "budget_reservations", "usage"),
-    "Delivery and upkeep": ("outbox", "notices", "dead_letters", "stream_epoch", "job_runs", "rebuilds", "processes", "stage_minutes", "alembic_version"),
+    "Delivery and upkeep": (
+        "outbox",
+        "notices",
+        "dead_letters",
+        "stream_epoch",
+        "job_runs",
+        "rebuilds",
+        "processes",
+        "stage_minutes",
+        "alembic_version",
+    ),
 }
 
 HEAD = """\

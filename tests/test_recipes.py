@@ -94,7 +94,7 @@ async def list_notes(context: Context) -> NotesResponse:
     return NotesResponse(items=list(await notes.list_notes(stores=context.stores)))
 ''',
     # a page
-    f"{PACKAGE}/web/pages/notes.py": '''"""Notes of a tenant."""
+    f"{PACKAGE}/web/pages/reading/notes.py": '''"""Notes of a tenant."""
 
 from telegram_assistant.features.notes import list_notes
 from telegram_assistant.web.views import Content, TenantView
@@ -150,7 +150,7 @@ NEW_LINES = [
     (f"{PACKAGE}/api/site.py", "    parked,", "    notes,\n"),
     (f"{PACKAGE}/api/site.py", "    parked.area,", "    notes.area,\n"),
     # a page
-    (f"{PACKAGE}/web/site.py", "from telegram_assistant.web.rendering", "from telegram_assistant.web.pages import notes\n"),
+    (f"{PACKAGE}/web/site.py", "from telegram_assistant.web.rendering", "from telegram_assistant.web.pages.reading import notes\n"),
     (f"{PACKAGE}/web/site.py", '    Page("/members"', '    Page("/notes", notes.show, "notes.html", queries=2, needs=KeyScope.READ),\n'),
     # a periodic job
     (f"{PACKAGE}/clock.py", "PERIODIC = (", 'async def count_notes(app: App, now: datetime) -> str:\n    return f"at {now:%H:%M}"\n\n\n'),

@@ -280,7 +280,9 @@ async def _understand(admin: Admin, tenant_id: TenantId, channels: list[ChannelI
 
 
 async def _account(admin: Admin, tenant_id: TenantId, channels: list[ChannelId]) -> int:
-    account_id: int = await admin.fetchval("INSERT INTO telegram_accounts (tenant_id, state) VALUES ($1, 'active') RETURNING account_id", tenant_id)
+    account_id: int = await admin.fetchval(
+        "INSERT INTO telegram_accounts (tenant_id, state, key_id, session) VALUES ($1, 'active', 'k', '') RETURNING account_id", tenant_id
+    )
     await admin.execute(
         "INSERT INTO account_channels (account_id, channel_id, access_hash, read_at) SELECT $1, c, 1, now() FROM unnest($2::bigint[]) c",
         account_id,

@@ -112,7 +112,7 @@ def test_the_risk_of_an_account_is_said_with_its_reasons(runner: CliRunner, data
     assert f"account {account_id}" in said
     assert "lost" in said
     assert "Telegram says so" in said
-    assert "auth.sendCode: 3 of 3 at once" in said
+    assert "sending login codes (auth.sendCode): 3 of 3 at once" in said
     assert f"account {account_id} of {tenant}" in runner.invoke(app, ["accounts", "risk", "--all"]).stdout
     assert "there is no tenant" in runner.invoke(app, ["accounts", "risk", "--tenant", "nobody"]).stderr
 

@@ -9,10 +9,11 @@ from telegram_assistant.domain.accounts.budget import SavedMeter
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Missing, Rejected
-from telegram_assistant.features.accounts import account_health, one_account, pause_account, resume_account
+from telegram_assistant.features.accounts import account_health, log_out_account, one_account, pause_account, reset_account, resume_account
 from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
 from testkit.factories import World
+from tests.conftest import Admin
 
 
 async def make_account(system: SystemStores, ingest: IngestStores, world: World) -> AccountId:
@@ -79,3 +80,41 @@ async def test_what_telegram_has_ended_is_not_resumed_here(system: SystemStores,
     with pytest.raises(Rejected, match="is banned"):
         await resume_account(public_id, stores=world.stores_a, now=now())
     assert (await one_account(public_id, stores=world.stores_a, now=now())).verdict.risk is Risk.LOST
+
+
+async def test_ingest_ends_the_session_of_an_account_that_is_logged_out(system: SystemStores, ingest: IngestStores, world: World) -> None:
+    account_id = await make_account(system, ingest, world)
+    (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
+    with pytest.raises(Missing):
+        await log_out_account(public_id, by="b", stores=world.stores_b, now=now())
+    leaving = await log_out_account(public_id, by="anna", stores=world.stores_a, now=now())
+    assert (leaving.account.state, str(leaving.account.state_reason)) == (AccountState.LOGGING_OUT, "logged out by anna")
+    held = next(one for one in await ingest.accounts.take("somebody") if one.account_id == account_id)
+    assert held.state is AccountState.LOGGING_OUT
+    await ingest.accounts.forget_session(account_id, AccountState.LOGGED_OUT)
+    with pytest.raises(Rejected, match="nobody is logged in"):
+        await log_out_account(public_id, by="anna", stores=world.stores_a, now=now())
+
+
+async def test_a_reset_forgets_the_login_and_keeps_what_the_account_can_open(
+    system: SystemStores, ingest: IngestStores, world: World, admin: Admin
+) -> None:
+    account_id = await make_account(system, ingest, world)
+    (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
+    await admin.execute("INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)", account_id)
+    await system.limits.keep(account_id, "messages.getHistory", SavedMeter(blocked_seconds=600))
+    attempt = await system.logins.begin(world.a)
+    await admin.execute("UPDATE login_attempts SET account_id = $1 WHERE attempt_id = $2", account_id, attempt)
+    with pytest.raises(Rejected, match="is active; log it out first"):
+        await reset_account(public_id, stores=world.stores_a, now=now())
+    await system.accounts.set_state(account_id, AccountState.BANNED, quote("Telegram says so"))
+    with pytest.raises(Missing):
+        await reset_account(public_id, stores=world.stores_b, now=now())
+    health = await reset_account(public_id, stores=world.stores_a, now=now())
+    assert (health.account.state, health.account.state_reason, health.account.has_login) == (AccountState.NEW, None, False)
+    assert await admin.fetchval("SELECT session FROM telegram_accounts WHERE account_id = $1", account_id) is None
+    assert await admin.fetchval("SELECT access_hash FROM account_channels WHERE account_id = $1", account_id) == 70
+    assert [one.method for one in health.account.limits if one.blocked_until] == ["messages.getHistory"]
+    assert str((await system.logins.get(attempt)).error) == "the account was reset"
+    with pytest.raises(Rejected, match="cannot become active"):
+        await resume_account(public_id, stores=world.stores_a, now=now())

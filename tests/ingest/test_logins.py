@@ -7,9 +7,11 @@ from telethon.tl import functions, types
 
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.login import INTERRUPTED, LoginState
+from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.reasons import quote
 from telegram_assistant.settings import TelegramSettings
-from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
+from telegram_assistant.stores.postgres.database import Pool
+from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores, tenant_stores
 from telegram_assistant.telegram.sealed_answers import seal
 from telegram_assistant.telegram.vault import Sealed, Vault
 from telegram_simulator.control.operations import Control
@@ -130,14 +132,17 @@ async def test_a_number_that_is_in_use_or_another_tenants_is_refused(person: Per
 
 
 @pytest.mark.usefixtures("desk")
-async def test_who_was_logged_out_or_reset_logs_in_to_the_same_account(person: Person, system: SystemStores, admin: Admin) -> None:
-    first = await person.log_in()
+async def test_who_was_logged_out_or_reset_logs_in_to_the_same_account(
+    person: Person, system: SystemStores, admin: Admin, pool: Pool, tenant_id: TenantId
+) -> None:
+    first, accounts = await person.log_in(), tenant_stores(pool, tenant_id).accounts
     assert first.account_id is not None
     await admin.execute("INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)", first.account_id)
     for state in (AccountState.LOGGED_OUT, AccountState.BANNED):
         await system.accounts.set_state(first.account_id, state, quote("Telegram says so"))
         if state is AccountState.BANNED:
-            await system.accounts.change(first.account_id, AccountState.NEW)
+            (own,) = await accounts.all()
+            await accounts.reset(own.public_id)
         again = await person.log_in()
         assert (again.state, again.account_id) == (LoginState.DONE, first.account_id)
     (account,) = await system.accounts.all()

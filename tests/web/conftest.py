@@ -1,15 +1,21 @@
 """The pages of one installation, and a tenant of its own for each test."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
+from playwright.async_api import Browser as Chromium
 
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import TenantId
-from telegram_assistant.settings import Settings
+from telegram_assistant.settings import FilesSettings, Settings
 from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.chromium import open_chromium
 from testkit.factories import make_tenant
-from testkit.web_clients import Browser, browser_of, member_browser
+from testkit.web_clients import Browser, browser_of, member_browser, served_web
+from tests.conftest import Admin
+from tests.web.managing_world import build_managed
+from tests.web.reading_world import ReadingWorld, build_world
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +40,33 @@ async def browser(app: App) -> AsyncIterator[Browser]:
 async def owner(app: App, tenant_id: TenantId) -> AsyncIterator[Browser]:
     async with member_browser(app, tenant_id) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+async def chromium() -> AsyncIterator[Chromium]:
+    async with open_chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+async def app_with_files(installation: Settings, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+    folder = tmp_path_factory.mktemp("files")
+    async with assemble(installation.model_copy(update={"files": FilesSettings(folder=folder)})) as app:
+        yield app
+
+
+@pytest.fixture(scope="session")
+async def address(app_with_files: App) -> AsyncIterator[str]:
+    async with served_web(app_with_files) as served:
+        yield served
+
+
+@pytest.fixture
+async def reader_tenant(system: SystemStores) -> TenantId:
+    return await make_tenant(system)
+
+
+@pytest.fixture
+async def reading_world(app_with_files: App, admin: Admin, reader_tenant: TenantId, tmp_path: Path) -> ReadingWorld:
+    await build_managed(admin, reader_tenant)
+    return await build_world(app_with_files, admin, reader_tenant, tmp_path)

@@ -28,7 +28,7 @@ from testkit.chromium import (
 from testkit.factories import make_channel
 from testkit.web_clients import served_web
 from tests.conftest import Admin
-from tests.web.test_journeys import log_in
+from tests.web.browsing import log_in
 
 SCREENSHOTS = os.environ.get("SCREENSHOTS", "")
 WANTED = ALL_DEVICES if os.environ.get("ALL_DEVICES") else DEVICES

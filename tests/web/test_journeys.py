@@ -3,136 +3,29 @@
 import os
 import re
 import secrets
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser as Chromium
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
-from telegram_assistant.assembly import App, assemble
+from telegram_assistant.assembly import App
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.domain.tenants.access import MemberRole
-from telegram_assistant.features.people import make_login_link
-from telegram_assistant.settings import FilesSettings, Settings
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.stores.postgres.stores import SystemStores
-from testkit.chromium import (
-    ALL_DEVICES,
-    DEVICES,
-    ENGLISH_DESKTOP,
-    RUSSIAN_PHONE,
-    Device,
-    Hands,
-    accessibility_violations,
-    layout_troubles,
-    open_chromium,
-    open_tab,
-    save_screenshot,
-)
-from testkit.factories import make_page, make_post, make_tenant
-from testkit.web_clients import served_web
+from testkit.chromium import ALL_DEVICES, DEVICES, ENGLISH_DESKTOP, RUSSIAN_PHONE, Device, Hands, open_tab
+from testkit.factories import make_page, make_post
 from tests.conftest import Admin
+from tests.web.browsing import log_in
 from tests.web.operations_world import build_operations
-from tests.web.reading_world import ReadingWorld, build_world
+from tests.web.reading_world import ReadingWorld
 
-SCREENSHOTS = os.environ.get("SCREENSHOTS", "")
-WANTED = ALL_DEVICES if os.environ.get("ALL_DEVICES") else DEVICES
 JOURNEYS = (
     [(device, by_keys) for device in ALL_DEVICES for by_keys in (True, False)]
     if os.environ.get("ALL_DEVICES")
     else [*zip(DEVICES, (True, False), strict=True)]
 )
 """In CI by the keyboard alone on the desktop and by touch on the phone."""
-
-
-@pytest.fixture(scope="module")
-async def chromium() -> AsyncIterator[Chromium]:
-    async with open_chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-async def app_with_files(installation: Settings, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
-    folder = tmp_path_factory.mktemp("files")
-    async with assemble(installation.model_copy(update={"files": FilesSettings(folder=folder)})) as app:
-        yield app
-
-
-@pytest.fixture(scope="module")
-async def address(app_with_files: App) -> AsyncIterator[str]:
-    async with served_web(app_with_files) as served:
-        yield served
-
-
-@pytest.fixture
-async def reader_tenant(system: SystemStores) -> TenantId:
-    return await make_tenant(system)
-
-
-@pytest.fixture
-async def reading_world(app_with_files: App, admin: Admin, reader_tenant: TenantId, tmp_path: Path) -> ReadingWorld:
-    return await build_world(app_with_files, admin, reader_tenant, tmp_path)
-
-
-async def log_in(page: Page, app: App, tenant_id: TenantId, *, role: MemberRole | None = None, by_keys: bool = False) -> str:
-    """Opens a one-time link and presses its button. Returns the path of the tenant."""
-    member = await app.system.users.join(tenant_id, f"Анна {secrets.token_hex(3)}", role=role)
-    token = await make_login_link(member.user_id, users=app.system.users, created_by="test")
-    await page.goto(f"/link/{token}")
-    await Hands(page, by_keys).press(page.locator("main button"))
-    await page.wait_for_url("**/feed")
-    return "/t/" + page.url.partition("/t/")[2].partition("/")[0]
-
-
-@pytest.mark.parametrize("device", WANTED, ids=lambda one: one.name)
-async def test_every_page_fits_is_accessible_and_speaks_its_language(
-    chromium: Chromium, address: str, app_with_files: App, reader_tenant: TenantId, reading_world: ReadingWorld, device: Device
-) -> None:
-    async with open_tab(chromium, device, address) as page:
-        base = await log_in(page, app_with_files, reader_tenant)
-        paths = {
-            "feed": "/feed",
-            "feed-oldest": "/feed?order=oldest",
-            "post": f"/post/{reading_world.ferries}/1",
-            "album": f"/post/{reading_world.ferries}/3",
-            "edited": f"/post/{reading_world.city}/1",
-            "search": "/search",
-            "found": "/search?q=мост",
-            "nothing-found": "/search?q=никогда",
-            "wrong-query": "/search?q=has:nothing",
-            "changes": "/changes",
-            "tags": "/tags",
-            "tag": "/tags/ferries",
-            "saved": "/saved",
-            "mutes": "/mutes",
-            "go": "/go?q=go",
-            "spread": f"/spread/{reading_world.city}",
-            "channels": "/channels",
-            "channels-worst": "/channels?order=health&health=waiting",
-            "no-channels-found": "/channels?q=никогда",
-            "channel": f"/channels/{reading_world.city}",
-            "channel-changes": f"/changes?channel={reading_world.city}",
-            "add-channels": "/channels/add",
-            "requests": "/channels/requests",
-            "requests-none": "/channels/requests?fate=already_followed",
-            "members": "/members",
-            "setup": "/setup",
-            "missing": "/post/1/1",
-        }
-        troubles = []
-        for name, path in paths.items():
-            await page.goto(base + path)
-            troubles += [f"{name}: {one}" for one in [*await layout_troubles(page), *await accessibility_violations(page)]]
-            if SCREENSHOTS:
-                await save_screenshot(page, Path(SCREENSHOTS), f"{device.name}-{name}")
-        for name, path in {"me": "/me", "not-found": "/nothing/here"}.items():
-            await page.goto(path)
-            troubles += [f"{name}: {one}" for one in [*await layout_troubles(page), *await accessibility_violations(page)]]
-            if SCREENSHOTS:
-                await save_screenshot(page, Path(SCREENSHOTS), f"{device.name}-{name}")
-        assert not troubles, "\n".join(troubles)
 
 
 @pytest.mark.parametrize(("device", "by_keys"), JOURNEYS, ids=lambda one: one.name if isinstance(one, Device) else "keys" if one else "mouse")
@@ -220,25 +113,6 @@ async def leave_and_return(hands: Hands) -> None:
     await hands.write(page.locator("input[name=password]"), password)
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/feed")
-
-
-@pytest.mark.parametrize("device", WANTED, ids=lambda one: one.name)
-async def test_every_page_of_operations_fits_is_accessible_and_speaks_its_language(
-    chromium: Chromium, address: str, app_with_files: App, admin: Admin, device: Device
-) -> None:
-    async with open_tab(chromium, device, address) as page:
-        base = await log_in(page, app_with_files, await build_operations(app_with_files, admin), role=MemberRole.OWNER)
-        troubles = []
-        for name, path in {"operations": "/operations", "dead-letters": "/operations/dead-letters", "tenants": "/operations/tenants"}.items():
-            answer = await page.goto(base + path)
-            assert answer is not None
-            assert answer.ok
-            for folded in await page.locator("main details > summary").all():
-                await folded.click()
-            troubles += [f"{name}: {one}" for one in [*await layout_troubles(page), *await accessibility_violations(page)]]
-            if SCREENSHOTS:
-                await save_screenshot(page, Path(SCREENSHOTS), f"{device.name}-{name}")
-        assert not troubles, "\n".join(troubles)
 
 
 async def test_the_operators_numbers_refresh_by_themselves_and_a_lost_server_is_said(

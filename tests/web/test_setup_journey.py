@@ -1,7 +1,6 @@
 """An owner logs an account in with a QR code, in a real browser that nobody reloads."""
 
 import secrets
-from collections.abc import AsyncIterator
 
 import pytest
 from playwright.async_api import Browser as Chromium
@@ -14,18 +13,12 @@ from telegram_assistant.web.cookies import SESSION
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.people import People
 from telegram_simulator.simulator import Simulator
-from testkit.chromium import ENGLISH_DESKTOP, accessibility_violations, layout_troubles, open_chromium, open_tab
+from testkit.chromium import ENGLISH_DESKTOP, accessibility_violations, layout_troubles, open_tab
 from testkit.web_clients import public_id_of, served_web
 from tests.telegram.conftest import control, fresh_config, rsa_key, sim, telethons_config
 from tests.web.test_setup import DIGITS, PASSWORD, ingest_beside, nothing_entered
 
 __all__ = ["control", "fresh_config", "ingest_beside", "nothing_entered", "rsa_key", "sim", "telethons_config"]
-
-
-@pytest.fixture
-async def chromium() -> AsyncIterator[Chromium]:
-    async with open_chromium() as browser:
-        yield browser
 
 
 @pytest.mark.usefixtures("ingest_beside")

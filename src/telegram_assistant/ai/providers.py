@@ -31,6 +31,14 @@ class ConfiguredProvider:
     per_minute: int
 
 
+@dataclass(frozen=True, slots=True)
+class ChatModel:
+    """A model that answers questions about texts."""
+
+    provider: str
+    name: str
+
+
 @asynccontextmanager
 async def open_sources(settings: Settings, *, token: SharedToken) -> AsyncIterator[tuple[ConfiguredProvider, ...]]:
     """The providers with a key, in the order of AI_PROVIDERS. Raises CannotStart if a provider's library is missing."""
@@ -61,6 +69,11 @@ def configured(settings: Settings) -> list[str]:
         "openai": bool(settings.openai.base_url or settings.openai.api_key.get_secret_value()),
     }
     return [name for name in settings.ai.providers if has_key[name]]
+
+
+def first_chat_model(settings: Settings) -> ChatModel | None:
+    """The model that is asked first about texts; None without a provider."""
+    return next((ChatModel(name, _about(settings, name)) for name in configured(settings)), None)
 
 
 def examine(settings: Settings) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Accounts of a tenant: state, usage and risk; pause and resume."""
+"""Accounts of a tenant: state, usage and risk; pause, resume, log out and reset."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,6 +44,20 @@ async def pause_account(public_id: UUID, *, by: str, stores: TenantStores, now: 
 async def resume_account(public_id: UUID, *, stores: TenantStores, now: datetime) -> AccountHealth:
     """Resumes an account that was paused or in quarantine."""
     if not await stores.accounts.resume(public_id):
+        raise Missing(Reason("account_unknown", "there is no such account"))
+    return await one_account(public_id, stores=stores, now=now)
+
+
+async def log_out_account(public_id: UUID, *, by: str, stores: TenantStores, now: datetime) -> AccountHealth:
+    """Lets ingest end the session at Telegram and delete it, within half a minute. Raises Rejected if nobody is logged in."""
+    if not await stores.accounts.log_out(public_id, why=Reason("logged_out_by", "logged out by {by}", by=by)):
+        raise Missing(Reason("account_unknown", "there is no such account"))
+    return await one_account(public_id, stores=stores, now=now)
+
+
+async def reset_account(public_id: UUID, *, stores: TenantStores, now: datetime) -> AccountHealth:
+    """Deletes the login of an account that is not in use, so that a person can log in again. Its channels are kept."""
+    if not await stores.accounts.reset(public_id):
         raise Missing(Reason("account_unknown", "there is no such account"))
     return await one_account(public_id, stores=stores, now=now)
 

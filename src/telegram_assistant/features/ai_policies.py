@@ -2,17 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from telegram_assistant.ai.providers import configured
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.errors import Conflicting, Missing
 from telegram_assistant.reasons import Reason
+from telegram_assistant.settings import Settings
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.understanding.ai_choices import AiDefaults, ChannelPolicy
 
+OPENAI_HOST = "api.openai.com"
 NO_CONSENT = Reason(
     "consent_needed",
-    "texts may go to a provider only after an owner has consented; record the consent with `tga ai consent` or PUT /api/v1/ai/consent",
+    "texts may go to a provider only after an owner has consented, on the page AI and cost or with PUT /api/v1/ai/consent",
 )
 
 
@@ -30,6 +34,20 @@ class PolicyPage:
 
     policies: tuple[PolicyInForce, ...]
     next: ChannelId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """A provider that texts may be sent to, and its address."""
+
+    name: str
+    host: str
+
+
+def receivers(settings: Settings) -> tuple[Receiver, ...]:
+    """The providers that are configured. Empty: nothing leaves this machine."""
+    addresses = {"gigachat": settings.gigachat.base_url, "openai": settings.openai.base_url}
+    return tuple(Receiver(name, urlsplit(addresses[name]).hostname or OPENAI_HOST) for name in configured(settings))
 
 
 async def stance(*, stores: TenantStores) -> AiDefaults:

@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import cache
 from importlib import resources
 from urllib.parse import quote
@@ -12,12 +13,13 @@ from zoneinfo import ZoneInfo
 
 from babel import Locale
 from babel.dates import format_date, format_datetime, format_time, format_timedelta, get_day_names
-from babel.numbers import format_compact_decimal, format_decimal, format_percent
+from babel.numbers import format_compact_decimal, format_currency, format_decimal, format_percent
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from telegram_assistant.domain.people.person import Language
 from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.understanding.spending import MILLION
 from telegram_assistant.reasons import Reason
 from telegram_assistant.translation import say, translator
 from telegram_assistant.web.extracts import plain_excerpt, render_highlights, render_pieces
@@ -75,6 +77,8 @@ def environment(language: Language) -> Environment:
         "clock": _clock,
         "day": _day,
         "number": _number,
+        "money": _money,
+        "date": _date,
         "compact": _compact,
         "size": _size,
         "duration": _duration,
@@ -155,6 +159,17 @@ def _browser(agent: str) -> str:
     system = next((name for mark, name in SYSTEMS if mark in agent), "")
     program = next((name for mark, name in BROWSERS if mark in agent), agent[:40] or "?")
     return f"{program}, {system}" if system else program
+
+
+def _date(day: date) -> str:
+    """A day that has no time, as bills have."""
+    return format_date(day, "d MMM", locale=_locale())
+
+
+def _money(micro: int, unit: str) -> str:
+    """Millionths of a currency unit; small amounts with all their digits."""
+    amount = Decimal(micro) / MILLION
+    return format_currency(amount, unit, "#,##0.00\N{NO-BREAK SPACE}¤", locale=_locale(), decimal_quantization=not 0 < amount < Decimal("0.1"))
 
 
 def _number(number: float) -> str:

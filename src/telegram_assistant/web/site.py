@@ -21,27 +21,12 @@ from telegram_assistant.web.headers import HeadersMiddleware
 from telegram_assistant.web.live import LiveHub
 from telegram_assistant.web.media import ORIGINAL_PATH, THUMBNAIL_PATH
 from telegram_assistant.web.page import Action, AnyRoute, OpenRoute, Page, PersonRoute, TenantRoute
-from telegram_assistant.web.pages import (
-    adding,
-    changes,
-    channel,
-    channels,
-    destinations,
-    feed,
-    live,
-    login,
-    media,
-    members,
-    operations,
-    operations_dead_letters,
-    operations_tenants,
-    person,
-    post,
-    search,
-    setup,
-    spread,
-    tags,
-)
+from telegram_assistant.web.pages import login, person
+from telegram_assistant.web.pages.following import adding, channel, channels
+from telegram_assistant.web.pages.managing import accounts, ai, audit, keys, members, setup
+from telegram_assistant.web.pages.operating import dead_letters, overview
+from telegram_assistant.web.pages.operating import tenants as operated_tenants
+from telegram_assistant.web.pages.reading import changes, destinations, feed, live, media, post, search, spread, tags
 from telegram_assistant.web.rendering import STATIC
 from telegram_assistant.web.views import PersonView, TenantView, View
 
@@ -121,17 +106,33 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/setup/login", setup.begin_login, needs=KeyScope.ADMIN, audited="begin_login"),
     Action("/setup/login/{login}/answer", setup.answer_login, needs=KeyScope.ADMIN),
     Action("/setup/login/{login}/give-up", setup.give_up_login, needs=KeyScope.ADMIN, audited="give_up_login"),
-    Page("/operations", operations.show, "operations.html", queries=6, needs=KeyScope.OPERATE),
-    Page("/operations/numbers", operations.refresh, "operations_numbers.html", queries=6, needs=KeyScope.OPERATE),
-    Page("/operations/dead-letters", operations_dead_letters.show, "operations_dead_letters.html", queries=2, needs=KeyScope.OPERATE),
-    Action("/operations/dead-letters/{number}/replay", operations_dead_letters.replay, needs=KeyScope.OPERATE, audited="replay_dead_letter"),
-    Action("/operations/dead-letters/{number}/discard", operations_dead_letters.discard, needs=KeyScope.OPERATE, audited="discard_dead_letter"),
-    Page("/operations/tenants", operations_tenants.show, "operations_tenants.html", queries=100, needs=KeyScope.OPERATE),
-    Action("/operations/tenants/create", operations_tenants.create, needs=KeyScope.OPERATE, audited="create_tenant"),
-    Action("/operations/tenants/{chosen}/suspend", operations_tenants.suspend, needs=KeyScope.OPERATE, audited="suspend_tenant"),
-    Action("/operations/tenants/{chosen}/resume", operations_tenants.resume, needs=KeyScope.OPERATE, audited="resume_tenant"),
-    Action("/operations/tenants/{chosen}/quota", operations_tenants.set_quota, needs=KeyScope.OPERATE, audited="set_media_quota"),
-    Action("/operations/tenants/{chosen}/budget", operations_tenants.set_budget, needs=KeyScope.OPERATE, audited="set_tenant_budget"),
+    Page("/operations", overview.show, "operations.html", queries=6, needs=KeyScope.OPERATE),
+    Page("/operations/numbers", overview.refresh, "operations_numbers.html", queries=6, needs=KeyScope.OPERATE),
+    Page("/operations/dead-letters", dead_letters.show, "operations_dead_letters.html", queries=2, needs=KeyScope.OPERATE),
+    Action("/operations/dead-letters/{number}/replay", dead_letters.replay, needs=KeyScope.OPERATE, audited="replay_dead_letter"),
+    Action("/operations/dead-letters/{number}/discard", dead_letters.discard, needs=KeyScope.OPERATE, audited="discard_dead_letter"),
+    Page("/operations/tenants", operated_tenants.show, "operations_tenants.html", queries=100, needs=KeyScope.OPERATE),
+    Action("/operations/tenants/create", operated_tenants.create, needs=KeyScope.OPERATE, audited="create_tenant"),
+    Action("/operations/tenants/{chosen}/suspend", operated_tenants.suspend, needs=KeyScope.OPERATE, audited="suspend_tenant"),
+    Action("/operations/tenants/{chosen}/resume", operated_tenants.resume, needs=KeyScope.OPERATE, audited="resume_tenant"),
+    Action("/operations/tenants/{chosen}/quota", operated_tenants.set_quota, needs=KeyScope.OPERATE, audited="set_media_quota"),
+    Action("/operations/tenants/{chosen}/budget", operated_tenants.set_budget, needs=KeyScope.OPERATE, audited="set_tenant_budget"),
+    Page("/accounts", accounts.show, "accounts.html", queries=3, needs=KeyScope.READ),
+    Action("/accounts/{account}/pause", accounts.pause, needs=KeyScope.ADMIN, audited="pause_own_account"),
+    Action("/accounts/{account}/resume", accounts.resume, needs=KeyScope.ADMIN, audited="resume_own_account"),
+    Action("/accounts/{account}/logout", accounts.log_out, needs=KeyScope.ADMIN, audited="log_out_own_account"),
+    Action("/accounts/{account}/reset", accounts.reset, needs=KeyScope.ADMIN, audited="reset_own_account"),
+    Page("/ai", ai.show, "ai.html", queries=9, needs=KeyScope.READ),
+    Action("/ai/default", ai.choose_default, needs=KeyScope.ADMIN, audited="choose_default_policy"),
+    Action("/ai/policies", ai.choose_policies, needs=KeyScope.ADMIN, audited="choose_policies"),
+    Action("/ai/consent", ai.consent, needs=KeyScope.ADMIN, audited="give_consent"),
+    Action("/ai/consent/withdraw", ai.withdraw_consent, needs=KeyScope.ADMIN, audited="withdraw_consent"),
+    Action("/ai/budget", ai.set_budget, needs=KeyScope.OPERATE, audited="set_tenant_budget"),
+    Action("/ai/history", ai.understand, needs=KeyScope.ADMIN, audited="understand_own_history"),
+    Page("/keys", keys.show, "keys.html", queries=2, needs=KeyScope.ADMIN),
+    Action("/keys", keys.create, "keys.html", needs=KeyScope.ADMIN, audited="create_api_key"),
+    Action("/keys/{key}/revoke", keys.revoke, needs=KeyScope.ADMIN, audited="revoke_api_key"),
+    Page("/audit", audit.show, "audit.html", queries=2, needs=KeyScope.ADMIN),
 )
 """Under /t/{tenant}, for members of that tenant: two tabs never mix tenants."""
 

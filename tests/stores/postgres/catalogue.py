@@ -25,6 +25,8 @@ DEFINER_FUNCTIONS = {
     "own_accounts_of_channel": "tenant",
     "accounts_for_requests": "tenant",
     "beside_requests": "tenant",
+    "forget_own_login": "tenant",
+    "want_own_history": "tenant",
     "members_of_tenant": "tenant",
     "set_member_role": "tenant",
     "remove_member": "tenant",

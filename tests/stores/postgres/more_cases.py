@@ -4,12 +4,14 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from uuid import UUID
 
+from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.channels.channel_requests import RequestKind, RequestState
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.reasons import quote
 from telegram_assistant.stores.postgres.channels.channel_requests import NewRequest
 from telegram_assistant.stores.postgres.channels.channels import NOT_KNOWN_YET, Subscription
+from telegram_assistant.stores.postgres.posts.replays import ResultVersion
 from telegram_assistant.stores.postgres.stores import TenantStores
 from testkit.factories import World
 from tests.conftest import Admin
@@ -134,6 +136,39 @@ async def _accounts_resume(stores: TenantStores, world: World) -> set[ChannelId]
     return await _channels_of(stores, [one for one in await _all_accounts(world) if await stores.accounts.resume(one)])
 
 
+async def _accounts_log_out(stores: TenantStores, world: World) -> set[ChannelId]:
+    return await _channels_of(stores, [one for one in await _all_accounts(world) if await stores.accounts.log_out(one, why=quote("test"))])
+
+
+async def _accounts_reset(stores: TenantStores, world: World) -> set[ChannelId]:
+    for one in await stores.accounts.all():
+        await stores.accounts.pause(one.public_id, why=quote("test"))
+    changed = await _channels_of(stores, [one for one in await _all_accounts(world) if await stores.accounts.reset(one)])
+    assert {one.state for one in await stores.accounts.all()} <= {AccountState.NEW}
+    return changed
+
+
+async def _history_outdated(stores: TenantStores, _world: World) -> set[ChannelId]:
+    version = ResultVersion("another model", "another prompt", "tagging")
+    return {one.channel_id for one in await stores.history.outdated(version, since=datetime(2020, 1, 1, tzinfo=UTC))}
+
+
+async def _history_want(stores: TenantStores, world: World) -> set[ChannelId]:
+    """It counts the posts that it was asked for, however often."""
+    own, since = await _history_outdated(stores, world), datetime(2020, 1, 1, tzinfo=UTC)
+    version = ResultVersion("another model", "another prompt", "tagging")
+    first, again = [await stores.history.want(version, since=since, is_paid=True) for _ in range(2)]
+    assert first == again
+    assert (first[0] > 0) is bool(own)
+    return own
+
+
+async def _history_answered(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Only those who chose a provider see its answers, and nobody here has."""
+    assert await stores.history.answered(datetime(2020, 1, 1, tzinfo=UTC)) == 0
+    return await _history_outdated(stores, world)
+
+
 async def _all_accounts(world: World) -> list[UUID]:
     return [one.public_id for stores in (world.stores_a, world.stores_b) for one in await stores.accounts.all()]
 
@@ -210,6 +245,8 @@ MORE_METHODS: dict[str, Case] = {
     "accounts.all": _accounts_all,
     "accounts.pause": _accounts_pause,
     "accounts.resume": _accounts_resume,
+    "accounts.log_out": _accounts_log_out,
+    "accounts.reset": _accounts_reset,
     "ai.stance": _ai_stance,
     "ai.policies": _ai_policies,
     "ai.choose": _ai_choose,
@@ -218,6 +255,9 @@ MORE_METHODS: dict[str, Case] = {
     "ai.withdraw": _ai_withdraw,
     "spending.budget": _spending_budget,
     "spending.usage": _spending_usage,
+    "history.outdated": _history_outdated,
+    "history.want": _history_want,
+    "history.answered": _history_answered,
 }
 
 
@@ -230,7 +270,8 @@ async def settle_in(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> N
     """Accounts, a consent, a budget and a bill, which all name the tenant's channels."""
     await admin.execute(
         """
-        WITH made AS (INSERT INTO telegram_accounts (tenant_id, phone_masked, state) SELECT $1, c::text, 'active' FROM unnest($2::bigint[]) c
+        WITH made AS (INSERT INTO telegram_accounts (tenant_id, phone_masked, state, key_id, session)
+            SELECT $1, c::text, 'active', 'k', '' FROM unnest($2::bigint[]) c
                       RETURNING account_id, phone_masked)
         INSERT INTO account_limits (account_id, method) SELECT account_id, phone_masked FROM made
         """,

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.domain.accounts.budget import SavedMeter
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Rejected
 from telegram_assistant.stores.postgres.stores import IngestStores, SystemStores
@@ -105,7 +104,6 @@ async def test_epochs_of_different_accounts_are_never_equal(system: SystemStores
     ("before", "after", "words"),
     [
         (AccountState.BANNED, AccountState.PAUSED, "is banned; it cannot become paused"),
-        (AccountState.ACTIVE, AccountState.NEW, "is active; log it out first"),
         (AccountState.NEW, AccountState.ACTIVE, "is new; it cannot become active"),
     ],
 )
@@ -124,15 +122,3 @@ async def test_an_account_without_a_login_cannot_be_used(system: SystemStores, i
         await system.accounts.change(account_id, AccountState.ACTIVE)
     with pytest.raises(Rejected, match="there is no account 999999999"):
         await system.accounts.change(AccountId(999999999), AccountState.ACTIVE)
-
-
-async def test_a_reset_forgets_the_login_and_keeps_what_the_account_can_open(system: SystemStores, ingest: IngestStores, admin: Admin) -> None:
-    account_id = await make_account(system, ingest, AccountState.BANNED)
-    await admin.execute("INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)", account_id)
-    await system.limits.keep(account_id, "messages.getHistory", SavedMeter(blocked_seconds=600))
-    await system.accounts.change(account_id, AccountState.NEW)
-    row = await admin.fetchrow("SELECT state, session, key_id FROM telegram_accounts")
-    assert row is not None
-    assert tuple(row) == ("new", None, None)
-    assert await admin.fetchval("SELECT access_hash FROM account_channels WHERE account_id = $1", account_id) == 70
-    assert [block.method for block in await system.limits.blocks()] == ["messages.getHistory"]

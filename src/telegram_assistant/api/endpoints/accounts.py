@@ -10,9 +10,18 @@ from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.domain.accounts.account import AccountState
-from telegram_assistant.domain.accounts.account_risk import Risk
+from telegram_assistant.domain.accounts.account_risk import MethodUse, Risk
+from telegram_assistant.domain.accounts.method_words import purpose_of
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.accounts import AccountHealth, account_health, one_account, pause_account, resume_account
+from telegram_assistant.features.accounts import (
+    AccountHealth,
+    account_health,
+    log_out_account,
+    one_account,
+    pause_account,
+    reset_account,
+    resume_account,
+)
 
 area = Area("Accounts", "Telegram accounts that read channels: limits, load and risk. Sessions are never shown, and phone numbers only in part.")
 
@@ -22,6 +31,7 @@ EXAMPLE = {
     "phone": "+7999*****01",
     "state": "active",
     "state_reason": None,
+    "has_login": True,
     "used_by": "reader-1#a3f0",
     "used_until": "2026-11-15T08:01:00Z",
     "created_at": "2026-11-01T00:00:00Z",
@@ -31,10 +41,11 @@ EXAMPLE = {
     "open_backfills": 2,
     "requests_per_second": 0.41,
     "risk": "careful",
-    "reasons": [{"risk": "careful", "why": "Telegram has limited messages.getHistory recently: it runs at 70% of its speed"}],
+    "reasons": [{"risk": "careful", "why": "Telegram has limited reading posts (messages.getHistory) recently: it runs at 70% of its speed"}],
     "methods": [
         {
             "method": "contacts.resolveUsername",
+            "purpose": "looking up channels by name",
             "blocked_until": None,
             "pace": 1.0,
             "allowances": [{"at_once": 4.0, "per_hour": 960.0, "left": 3.0, "full_in_seconds": 3.8}],
@@ -53,9 +64,13 @@ class AllowanceResponse(ResponseModel):
 
 
 class MethodUsageResponse(ResponseModel):
-    """Usage of one Telegram method by an account. `blocked_until`: end of a flood wait. `pace`: share of its full speed."""
+    """Usage of one Telegram method by an account. `blocked_until`: end of a flood wait. `pace`: share of its full speed.
+
+    `purpose` says what the program uses the method for; null for rare methods.
+    """
 
     method: str
+    purpose: str | None
     blocked_until: datetime | None
     pace: float
     allowances: list[AllowanceResponse]
@@ -75,6 +90,7 @@ class AccountResponse(ResponseModel):
     phone: str | None
     state: AccountState
     state_reason: str | None
+    has_login: bool
     used_by: str | None
     used_until: datetime | None
     created_at: datetime
@@ -121,6 +137,31 @@ async def resume_own_account(context: Context, account_id: AccountId) -> Account
     return account_response(await resume_account(account_id, stores=context.stores, now=context.now), context)
 
 
+@area.post("/accounts/{account_id}/logout", scope=KeyScope.ADMIN, example={**EXAMPLE, "state": "logging out", "state_reason": "logged out by anna"})
+async def log_out_own_account(context: Context, account_id: AccountId) -> AccountResponse:
+    """Log an account out.
+
+    The ingest role ends the session at Telegram and deletes it within half a minute. Channels and posts stay.
+    """
+    return account_response(await log_out_account(account_id, by=context.caller.actor, stores=context.stores, now=context.now), context)
+
+
+@area.post("/accounts/{account_id}/reset", scope=KeyScope.ADMIN, example={**EXAMPLE, "state": "new", "has_login": False})
+async def reset_own_account(context: Context, account_id: AccountId) -> AccountResponse:
+    """Delete the login of an account.
+
+    Telegram is not told, so end the session in its app too. An account that is in use must be logged out instead (422). Its channels are kept.
+    """
+    return account_response(await reset_account(account_id, stores=context.stores, now=context.now), context)
+
+
+def _method_response(use: MethodUse, context: Context) -> MethodUsageResponse:
+    allowances = [AllowanceResponse.model_validate(one, from_attributes=True) for one in use.allowances]
+    return MethodUsageResponse(
+        method=use.method, purpose=context.say(purpose_of(use.method)), blocked_until=use.blocked_until, pace=use.pace, allowances=allowances
+    )
+
+
 def account_response(health: AccountHealth, context: Context) -> AccountResponse:
     one = health.account
     return AccountResponse(
@@ -128,6 +169,7 @@ def account_response(health: AccountHealth, context: Context) -> AccountResponse
         phone=one.phone_masked,
         state=one.state,
         state_reason=context.say(one.state_reason),
+        has_login=one.has_login,
         used_by=one.lease_owner,
         used_until=one.lease_until,
         created_at=one.created_at,
@@ -138,5 +180,5 @@ def account_response(health: AccountHealth, context: Context) -> AccountResponse
         requests_per_second=one.requests_per_second,
         risk=health.verdict.risk,
         reasons=[ReasonResponse(risk=reason.risk, why=context.say(reason.why)) for reason in health.verdict.reasons],
-        methods=[MethodUsageResponse.model_validate(use, from_attributes=True) for use in health.methods],
+        methods=[_method_response(use, context) for use in health.methods],
     )

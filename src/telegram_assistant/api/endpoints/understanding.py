@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Annotated
 
+from fastapi import Query
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from telegram_assistant.api.request_context import Context
@@ -13,6 +14,7 @@ from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.features import ai_policies
 from telegram_assistant.features.ai_policies import PolicyInForce
+from telegram_assistant.features.history import MAX_DAYS, HistoryPrice, price_history, understand_history
 from telegram_assistant.stores.postgres.understanding.ai_choices import AiDefaults
 
 area = Area(
@@ -69,6 +71,51 @@ class PoliciesRequest(RequestModel):
     policy: AiPolicy
 
 
+class ChannelPriceResponse(ResponseModel):
+    """Posts of a channel without today's tags. `micro`: what a provider takes for them at most; null without a provider."""
+
+    channel_id: int
+    title: str
+    local: int
+    by_provider: int
+    micro: int | None
+
+
+class PriceResponse(ResponseModel):
+    """The highest price, in millionths of `unit`. `local` posts are tagged on this machine for nothing."""
+
+    items: list[ChannelPriceResponse]
+    local: int
+    by_provider: int
+    micro: int
+    unit: str
+    provider: str | None
+
+
+class UnderstandHistoryRequest(RequestModel):
+    """The days to understand, and whether a provider may be paid for them."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"days": 7, "paid": False}]})
+
+    days: Annotated[int, Field(ge=1, le=MAX_DAYS)]
+    paid: bool = False
+
+
+class UnderstandHistoryResponse(ResponseModel):
+    """How many posts will be tagged: on this machine, and by a provider."""
+
+    local: int
+    by_provider: int
+
+
+PRICE_EXAMPLE = {
+    "items": [{"channel_id": 1234567890, "title": "City news", "local": 120, "by_provider": 80, "micro": 3_100_000}],
+    "local": 120,
+    "by_provider": 80,
+    "micro": 3_100_000,
+    "unit": "RUB",
+    "provider": "gigachat",
+}
 STANCE_EXAMPLE = {"default": "local", "consent": {"given_by": "anna", "given_at": "2026-11-15T08:00:00Z"}}
 POLICY_EXAMPLE = {"channel_id": 1234567890, "title": "City news", "chosen": "provider", "in_force": "provider"}
 
@@ -124,9 +171,41 @@ async def withdraw_consent(context: Context) -> None:
     await ai_policies.withdraw_consent(stores=context.stores)
 
 
+@area.get("/ai/history", scope=KeyScope.READ, example=PRICE_EXAMPLE)
+async def get_history_price(
+    context: Context, days: Annotated[int, Query(ge=1, le=MAX_DAYS, description="How many days back to look.")] = 7
+) -> PriceResponse:
+    """Get the highest price of understanding the posts of the last days.
+
+    It assumes one token per character and no duplicate texts. Copies and known answers make it cheaper. Nothing is spent.
+    """
+    return _price(await price_history(days, stores=context.stores, settings=context.app.settings, now=context.now))
+
+
+@area.post("/ai/history", scope=KeyScope.ADMIN, example={"local": 120, "by_provider": 80}, status=202)
+async def understand_own_history(context: Context, body: UnderstandHistoryRequest) -> UnderstandHistoryResponse:
+    """Have the posts of the last days understood, after all new ones.
+
+    With `paid` a provider reads those of channels with the policy `provider`, as long as the budget lasts. A repeated request queues nothing twice.
+    """
+    order = await understand_history(body.days, is_paid=body.paid, stores=context.stores, now=context.now)
+    context.note(days=body.days, posts=order.local, paid_posts=order.by_provider)
+    return UnderstandHistoryResponse(local=order.local, by_provider=order.by_provider)
+
+
 def _stance(stance: AiDefaults) -> AiDefaultsResponse:
     return AiDefaultsResponse.model_validate(stance, from_attributes=True)
 
 
 def _policy(one: PolicyInForce) -> PolicyResponse:
     return PolicyResponse(channel_id=one.channel.channel_id, title=one.channel.title, chosen=one.channel.chosen, in_force=one.in_force)
+
+
+def _price(price: HistoryPrice) -> PriceResponse:
+    items = [
+        ChannelPriceResponse(
+            channel_id=one.outdated.channel_id, title=one.outdated.title, local=one.outdated.local, by_provider=one.outdated.provider, micro=one.micro
+        )
+        for one in price.channels
+    ]
+    return PriceResponse(items=items, local=price.local, by_provider=price.by_provider, micro=price.micro, unit=price.unit, provider=price.provider)

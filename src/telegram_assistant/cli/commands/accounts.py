@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from typing import Annotated
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import typer
@@ -11,7 +12,7 @@ from rich.table import Table
 from telegram_assistant.api.endpoints.accounts import list_accounts
 from telegram_assistant.api.endpoints.tenants import list_all_accounts
 from telegram_assistant.assembly import App
-from telegram_assistant.cli.auditing import record_operation
+from telegram_assistant.cli.auditing import ACTOR, record_change, record_operation
 from telegram_assistant.cli.commands.login import log_in
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
@@ -21,12 +22,15 @@ from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.account_risk import Risk
 from telegram_assistant.domain.accounts.login import LoginWay
+from telegram_assistant.domain.accounts.method_words import words_for
 from telegram_assistant.domain.ids import AccountId
-from telegram_assistant.features.accounts import AccountHealth, account_health
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.accounts import AccountHealth, account_health, log_out_account, reset_account
 from telegram_assistant.features.tenants import all_accounts
-from telegram_assistant.reasons import quote
+from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.stores.postgres.accounts.accounts import Account
 from telegram_assistant.stores.postgres.accounts.limits import Block
+from telegram_assistant.stores.postgres.tenants.tenants import Tenant
 from telegram_assistant.telegram.vault import make_key
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Telegram accounts that read channels.")
@@ -112,7 +116,7 @@ def risk(
         for use in one.methods:
             left = [f"{allowance.left:.0f} of {allowance.at_once:.0f}" for allowance in use.allowances if allowance.left is not None]
             if left:
-                console.print(f"    {use.method}: {', '.join(left)} at once", style="dim")
+                console.print(f"    {words_of(words_for(use.method))}: {', '.join(left)} at once", style="dim")
 
 
 @app.command()
@@ -136,19 +140,43 @@ def quarantine(account: Number, why: Annotated[str, typer.Argument(help="Reason,
 @app.command()
 def logout(account: Number) -> None:
     """End an account's session at Telegram and delete the stored session. The ingest role does this within half a minute."""
-    _change(account, AccountState.LOGGING_OUT, "will be logged out")
+
+    async def work(assembled: App) -> None:
+        tenant, public_id = await _whose(assembled, account)
+        await log_out_account(public_id, by=ACTOR, stores=assembled.tenant(tenant.tenant_id), now=datetime.now(UTC))
+        await record_change(assembled, tenant.tenant_id, "log_out_own_account", f"/accounts/{public_id}")
+
+    with_app(work)
+    console.print(f"account {account} will be logged out.")
 
 
 @app.command()
 def reset(account: Number) -> None:
     """Delete the login of an account that is not in use, so that you can log in again. Its channels are kept."""
-    _change(account, AccountState.NEW, "can be logged in again")
+
+    async def work(assembled: App) -> None:
+        tenant, public_id = await _whose(assembled, account)
+        await reset_account(public_id, stores=assembled.tenant(tenant.tenant_id), now=datetime.now(UTC))
+        await record_change(assembled, tenant.tenant_id, "reset_own_account", f"/accounts/{public_id}")
+
+    with_app(work)
+    console.print(f"account {account} can be logged in again.")
 
 
 @app.command()
 def key() -> None:
     """Print a new key for SESSION_ENCRYPTION_KEY. Keep a copy: without the key all sessions are lost."""
     console.print(make_key())
+
+
+async def _whose(assembled: App, number: int) -> tuple[Tenant, UUID]:
+    """The tenant of an account, and the account's id in that tenant."""
+    name = next((one.tenant for one in await assembled.system.accounts.all() if one.account_id == number), None)
+    if name is None:
+        raise Rejected(Reason("account_unknown_by_id", "there is no account {account_id}", account_id=number))
+    tenant = await tenant_named(assembled, name)
+    own = await assembled.tenant(tenant.tenant_id).accounts.all()
+    return tenant, next(one.public_id for one in own if one.number == number)
 
 
 def _change(account: int, state: AccountState, outcome: str, why: str | None = None) -> None:

@@ -8,18 +8,14 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
-from telegram_assistant.ai.local.tagging import LOCAL_MODEL
-from telegram_assistant.ai.prices import read_prices
-from telegram_assistant.ai.prompting import prompt
-from telegram_assistant.ai.questions import TAGGING, TAGS_TOKENS, listed_by_topic
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.domain.ids import ChannelId
-from telegram_assistant.domain.understanding.policy import ModelTask
-from telegram_assistant.domain.understanding.spending import MILLION, Tokens
-from telegram_assistant.stores.postgres.posts.replays import Outdated, ResultVersion
+from telegram_assistant.domain.understanding.spending import MILLION
+from telegram_assistant.features.history import current_version, price_of
+from telegram_assistant.stores.postgres.posts.replays import Outdated
 
 
 def retag(
@@ -32,7 +28,7 @@ def retag(
     """Tag stored posts again; new posts go first. Posts with tags of the current version are skipped, so the command can be repeated."""
 
     async def work(assembled: App) -> None:
-        version = ResultVersion(LOCAL_MODEL, prompt(TAGGING).label, TAGGING)
+        version = current_version()
         since, channel_id = datetime.now(UTC) - timedelta(days=days), None if channel is None else ChannelId(channel)
         outdated = await assembled.system.replays.outdated(version, since=since, channel_id=channel_id)
         if not outdated:
@@ -54,13 +50,10 @@ def retag(
 
 
 async def _show(assembled: App, outdated: tuple[Outdated, ...]) -> None:
-    """Prints the number of posts and the maximum cost, which assumes one token per character and no duplicate texts."""
-    prices, vocabulary = read_prices(assembled.settings.ai.prices), await assembled.system.vocabularies.current()
-    source = next((source for source in assembled.gate.sources if ModelTask.CHAT in source.models), None)
-    fixed = len(prompt(TAGGING).text) + max((len(listed_by_topic(tags)) for tags in vocabulary.tags.values()), default=0)
-    table = Table("channel", "posts", "by a provider", f"at most, {prices.unit}", pad_edge=False)
-    for one in outdated:
-        tokens = Tokens(one.characters + one.provider * fixed, one.provider * TAGS_TOKENS)
-        cost = "–" if source is None else f"{Decimal(prices.of(source.name, source.models[ModelTask.CHAT]).of(tokens)) / MILLION:,.2f}"
-        table.add_row(f"{one.title} ({one.channel_id})", f"{one.local:,}", f"{one.provider:,}", cost)
+    """Prints the number of posts and the maximum cost."""
+    price = price_of(outdated, (await assembled.system.vocabularies.current()).tags.values(), settings=assembled.settings)
+    table = Table("channel", "posts", "by a provider", f"at most, {price.unit}", pad_edge=False)
+    for one in price.channels:
+        found, cost = one.outdated, "–" if one.micro is None else f"{Decimal(one.micro) / MILLION:,.2f}"
+        table.add_row(f"{found.title} ({found.channel_id})", f"{found.local:,}", f"{found.provider:,}", cost)
     console.print(table)

@@ -57,9 +57,11 @@ BEFORE: Mapping[AccountState, frozenset[AccountState]] = {
     AccountState.ACTIVE: frozenset(AccountState) - {AccountState.NEW},
     AccountState.QUARANTINED: frozenset(AccountState) - {AccountState.NEW, AccountState.LOGGED_OUT},
     AccountState.LOGGING_OUT: frozenset(AccountState) - {AccountState.NEW},
-    AccountState.NEW: frozenset(AccountState) - {AccountState.ACTIVE, AccountState.LOGGING_OUT},
 }
 """For each state, the states from which a person may bring an account into it."""
+
+RESETTABLE = frozenset(AccountState) - {AccountState.ACTIVE, AccountState.LOGGING_OUT}
+"""The states in which a person may delete the login of an account."""
 
 
 class Lease:

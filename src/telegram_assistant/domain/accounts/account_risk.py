@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.method_words import words_for
 from telegram_assistant.reasons import Reason
 
 SERIOUS_SECONDS = 300.0
@@ -107,12 +108,13 @@ def _of_state(state: AccountState, state_reason: Reason | None, *, is_held: bool
 
 
 def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
+    method = words_for(use.method)
     left = 0.0 if use.blocked_until is None else (use.blocked_until - now).total_seconds()
     if left > 0:
         why = Reason(
             "risk_blocked",
             "Telegram has blocked {method} for {duration}; the program waits, do not use the account elsewhere meanwhile",
-            method=use.method,
+            method=method,
             duration=_duration(left),
         )
         yield RiskReason(Risk.AT_RISK if left > SERIOUS_SECONDS else Risk.CAREFUL, why)
@@ -120,17 +122,17 @@ def _of_method(use: MethodUse, now: datetime) -> Iterator[RiskReason]:
         why = Reason(
             "risk_limited_repeatedly",
             "Telegram has limited {method} repeatedly: it runs at {pace:.0%} of its speed and recovers slowly",
-            method=use.method,
+            method=method,
             pace=use.pace,
         )
         yield RiskReason(Risk.AT_RISK, why)
     elif use.pace < 1:
-        why = Reason("risk_limited", "Telegram has limited {method} recently: it runs at {pace:.0%} of its speed", method=use.method, pace=use.pace)
+        why = Reason("risk_limited", "Telegram has limited {method} recently: it runs at {pace:.0%} of its speed", method=method, pace=use.pace)
         yield RiskReason(Risk.CAREFUL, why)
     for one in use.allowances:
         fills_slowly = one.full_in_seconds is not None and one.full_in_seconds > SLOWLY_SECONDS
         if fills_slowly and one.left is not None and one.left < NEARLY_EMPTY * one.at_once:
-            yield RiskReason(Risk.CAREFUL, Reason("risk_budget_nearly_used_up", "today's budget for {method} is nearly used up", method=use.method))
+            yield RiskReason(Risk.CAREFUL, Reason("risk_budget_nearly_used_up", "today's budget for {method} is nearly used up", method=method))
 
 
 def _duration(seconds: float) -> Reason:

@@ -81,6 +81,7 @@ from telegram_assistant.stores.postgres.understanding.ai_policies import AiPolic
 from telegram_assistant.stores.postgres.understanding.ai_results import AiResults
 from telegram_assistant.stores.postgres.understanding.enrichments import Enrichments, PostEnrichments
 from telegram_assistant.stores.postgres.understanding.near_texts import NearTexts
+from telegram_assistant.stores.postgres.understanding.own_history import OwnHistory
 from telegram_assistant.stores.postgres.understanding.own_spending import OwnSpending
 from telegram_assistant.stores.postgres.understanding.pages import LinkedPages
 from telegram_assistant.stores.postgres.understanding.provider_wanted import ProviderWanted
@@ -192,6 +193,7 @@ class TenantStores:
     telegram_setup: OwnTelegramSetup
     ai: AiChoices
     spending: OwnSpending
+    history: OwnHistory
     keys: Keys
     members: Members
     saved_searches: SavedSearches
@@ -307,6 +309,7 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         telegram_setup=OwnTelegramSetup(transactions),
         ai=AiChoices(transactions),
         spending=OwnSpending(transactions),
+        history=OwnHistory(transactions),
         keys=Keys(transactions),
         members=Members(transactions),
         saved_searches=SavedSearches(transactions),

@@ -1,1 +1,1 @@
-"""The functions behind the pages, one file per subject."""
+"""The functions behind the pages, by who uses them."""

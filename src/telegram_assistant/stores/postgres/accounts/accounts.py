@@ -56,7 +56,7 @@ class Accounts:
             )
 
     async def change(self, account_id: AccountId, state: AccountState, reason: Reason | None = None) -> None:
-        """Changes the state at a person's request. Raises Rejected with an explanation if the change is not possible."""
+        """Changes the state at the operator's request. Raises Rejected with an explanation if the change is not possible."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
                 "SELECT state, key_id IS NULL AS empty FROM telegram_accounts WHERE account_id = $1 FOR UPDATE", account_id
@@ -65,21 +65,19 @@ class Accounts:
                 raise Rejected(Reason("account_unknown_by_id", "there is no account {account_id}", account_id=account_id))
             before = AccountState(row["state"])
             if before not in BEFORE[state]:
-                raise Rejected(_why_not(account_id, before, state))
-            if row["empty"] and state is not AccountState.NEW:
+                why = Reason(
+                    "account_cannot_become",
+                    "account {account_id} is {before}; it cannot become {state}",
+                    account_id=account_id,
+                    before=before.words,
+                    state=state.words,
+                )
+                raise Rejected(why)
+            if row["empty"]:
                 raise Rejected(Reason("account_without_login", "account {account_id} has no login; use `tga accounts login`", account_id=account_id))
             await connection.execute(
                 "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE account_id = $1", account_id, state.value, dump_reason(reason)
             )
-            if state is AccountState.NEW:
-                await connection.execute("UPDATE telegram_accounts SET key_id = NULL, session = NULL WHERE account_id = $1", account_id)
-                await connection.execute(
-                    """
-                    UPDATE login_attempts SET state = 'failed', error = 'the account was reset', answer = NULL, shown = NULL
-                    WHERE account_id = $1 AND state NOT IN ('done', 'failed', 'expired')
-                    """,
-                    account_id,
-                )
 
     async def all(self) -> tuple[Account, ...]:
         async with self._transactions.begin() as connection:
@@ -153,15 +151,3 @@ class AccountSessions(Accounts):
             await connection.execute(
                 "UPDATE telegram_accounts SET lease_until = NULL, lease_owner = NULL WHERE account_id = $2 AND lease_owner = $1", owner, account_id
             )
-
-
-def _why_not(account_id: AccountId, before: AccountState, state: AccountState) -> Reason:
-    if state is AccountState.NEW:
-        return Reason("account_to_log_out_first", "account {account_id} is {before}; log it out first", account_id=account_id, before=before.words)
-    return Reason(
-        "account_cannot_become",
-        "account {account_id} is {before}; it cannot become {state}",
-        account_id=account_id,
-        before=before.words,
-        state=state.words,
-    )

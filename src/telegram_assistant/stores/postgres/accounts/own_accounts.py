@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from telegram_assistant.domain.accounts.account import BEFORE, AccountState
+from telegram_assistant.domain.accounts.account import BEFORE, RESETTABLE, AccountState
 from telegram_assistant.domain.accounts.budget import SavedMeter
 from telegram_assistant.errors import Rejected
 from telegram_assistant.reasons import Reason, dump_reason, load_reason
-from telegram_assistant.stores.postgres.database import TenantTransactions
+from telegram_assistant.stores.postgres.database import Connection, TenantTransactions
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class OwnAccount:
     phone_masked: str | None
     state: AccountState
     state_reason: Reason | None
+    has_login: bool
+    """Whether a session is stored."""
     lease_owner: str | None
     lease_until: datetime | None
     created_at: datetime
@@ -47,14 +49,20 @@ class OwnAccount:
 
 
 ACCOUNTS = """
-SELECT a.account_id, a.public_id, a.phone_masked, a.state, a.state_reason, a.created_at,
+SELECT a.account_id, a.public_id, a.phone_masked, a.state, a.state_reason, a.key_id IS NOT NULL AS has_login, a.created_at,
        CASE WHEN a.lease_until > now() THEN a.lease_owner END AS lease_owner, CASE WHEN a.lease_until > now() THEN a.lease_until END AS lease_until,
        w.channels, w.overdue, w.lost_channels, w.open_backfills, w.requests_per_second
 FROM telegram_accounts a JOIN work_of_accounts() w USING (account_id) ORDER BY a.account_id
 """
+WAS_RESET = Reason("account_was_reset", "the account was reset")
 
-# This interface neither resets accounts nor logs in, so it never resumes an account without a session.
 WAKEABLE = frozenset({AccountState.PAUSED, AccountState.QUARANTINED})
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownState:
+    state: AccountState
+    has_login: bool
 
 
 class OwnAccounts:
@@ -99,19 +107,42 @@ class OwnAccounts:
         """Resumes an account. Returns False if the tenant has no such account."""
         return await self._change(public_id, AccountState.ACTIVE, None, WAKEABLE)
 
-    async def _change(self, public_id: UUID, state: AccountState, why: Reason | None, before: frozenset[AccountState]) -> bool:
+    async def log_out(self, public_id: UUID, *, why: Reason) -> bool:
+        """Lets ingest end the session at Telegram and delete it. Returns False if the tenant has no such account."""
+        return await self._change(public_id, AccountState.LOGGING_OUT, why, BEFORE[AccountState.LOGGING_OUT])
+
+    async def reset(self, public_id: UUID) -> bool:
+        """Deletes the login of an account that is not in use. Returns False if the tenant has no such account."""
         async with self._transactions.begin() as connection:
-            known = await connection.fetchval("SELECT state FROM telegram_accounts WHERE public_id = $1 FOR NO KEY UPDATE", public_id)
+            known = await self._lock(connection, public_id)
             if known is None:
                 return False
-            if known == state:
+            if known.state not in RESETTABLE:
+                raise Rejected(Reason("own_account_to_log_out_first", "the account is {before}; log it out first", before=known.state.words))
+            await connection.execute("SELECT forget_own_login($1, $2)", public_id, dump_reason(WAS_RESET))
+        return True
+
+    async def _change(self, public_id: UUID, state: AccountState, why: Reason | None, before: frozenset[AccountState]) -> bool:
+        async with self._transactions.begin() as connection:
+            known = await self._lock(connection, public_id)
+            if known is None:
+                return False
+            if known.state is state:
                 return True
-            if AccountState(known) not in before:
-                words = AccountState(known).words
+            if known.state not in before:
+                words = known.state.words
                 raise Rejected(
                     Reason("own_account_cannot_become", "the account is {before}; it cannot become {state}", before=words, state=state.words)
                 )
+            if not known.has_login and state is not AccountState.PAUSED:
+                raise Rejected(Reason("own_account_without_login", "nobody is logged in to this account; log in first"))
             await connection.execute(
                 "UPDATE telegram_accounts SET state = $2, state_reason = $3 WHERE public_id = $1", public_id, state.value, dump_reason(why)
             )
         return True
+
+    async def _lock(self, connection: Connection, public_id: UUID) -> _KnownState | None:
+        row = await connection.fetchrow(
+            "SELECT state, key_id IS NOT NULL AS has_login FROM telegram_accounts WHERE public_id = $1 FOR NO KEY UPDATE", public_id
+        )
+        return None if row is None else _KnownState(AccountState(row["state"]), has_login=row["has_login"])

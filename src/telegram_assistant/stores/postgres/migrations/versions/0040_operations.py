@@ -5,7 +5,7 @@ from alembic import op
 from telegram_assistant.stores.postgres.migrations.classes import system_table
 
 revision = "0040"
-down_revision = "0038"
+down_revision = "0039"
 
 
 def upgrade() -> None:

@@ -1,0 +1,118 @@
+"""Understanding posts that are already stored: what the last days cost at most, and the order to do it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from telegram_assistant.ai.local.tagging import LOCAL_MODEL
+from telegram_assistant.ai.prices import read_prices
+from telegram_assistant.ai.prompting import prompt
+from telegram_assistant.ai.providers import first_chat_model
+from telegram_assistant.ai.questions import TAGGING, TAGS_TOKENS, listed_by_topic
+from telegram_assistant.domain.understanding.spending import Tokens, UsageLine
+from telegram_assistant.errors import Rejected
+from telegram_assistant.reasons import Reason
+from telegram_assistant.settings import Settings
+from telegram_assistant.stores.postgres.posts.replays import Outdated, ResultVersion
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.understanding.tag_use import KnownTag
+
+MAX_DAYS = 366
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPrice:
+    """The outdated posts of a channel, and what a provider takes for them at most."""
+
+    outdated: Outdated
+    micro: int | None
+    """None: no provider is configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPrice:
+    """The highest price of understanding history, in millionths of `unit`. Copies and known answers make it cheaper."""
+
+    channels: tuple[ChannelPrice, ...]
+    provider: str | None
+    unit: str
+
+    @property
+    def local(self) -> int:
+        """Posts that this machine tags, for nothing."""
+        return sum(one.outdated.local for one in self.channels)
+
+    @property
+    def by_provider(self) -> int:
+        """Posts that a provider may tag."""
+        return sum(one.outdated.provider for one in self.channels) if self.provider else 0
+
+    @property
+    def micro(self) -> int:
+        return sum(one.micro or 0 for one in self.channels)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryOrder:
+    """How many posts will be tagged: here, and by a provider as long as the budget lasts."""
+
+    local: int
+    by_provider: int
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPosts:
+    """Posts with a provider's answer, and those of them that were copies or whose answer was known."""
+
+    answered: int
+    free: int
+
+
+def current_version() -> ResultVersion:
+    """The version of today's tags."""
+    return ResultVersion(LOCAL_MODEL, prompt(TAGGING).label, TAGGING)
+
+
+def price_of(outdated: Sequence[Outdated], tags: Iterable[Mapping[str, str]], *, settings: Settings) -> HistoryPrice:
+    """The highest price: one token per character, the whole vocabulary with each post, no duplicate texts. `tags` are topics by tag, per language."""
+    prices, model = read_prices(settings.ai.prices), first_chat_model(settings)
+    fixed = len(prompt(TAGGING).text) + max((len(listed_by_topic(one)) for one in tags), default=0)
+
+    def micro(one: Outdated) -> int | None:
+        tokens = Tokens(one.characters + one.provider * fixed, one.provider * TAGS_TOKENS)
+        return None if model is None else prices.of(model.provider, model.name).of(tokens)
+
+    return HistoryPrice(tuple(ChannelPrice(one, micro(one)) for one in outdated), model.provider if model else None, prices.unit)
+
+
+async def price_history(days: int, *, stores: TenantStores, settings: Settings, now: datetime) -> HistoryPrice:
+    """The highest price of understanding a tenant's posts of the last days. Nothing is spent."""
+    outdated = await stores.history.outdated(current_version(), since=_since(days, now))
+    return price_of(outdated, _by_language(await stores.tag_use.vocabulary()), settings=settings)
+
+
+async def understand_history(days: int, *, is_paid: bool, stores: TenantStores, now: datetime) -> HistoryOrder:
+    """Queues a tenant's posts of the last days, after all new ones. Only with `is_paid` a provider is asked, within the budget."""
+    local, by_provider = await stores.history.want(current_version(), since=_since(days, now), is_paid=is_paid)
+    return HistoryOrder(local, by_provider)
+
+
+async def saved_posts(lines: Iterable[UsageLine], *, since: datetime, stores: TenantStores) -> SavedPosts | None:
+    """How many posts got a provider's answer, and for how many nothing was paid; `lines` are what was paid since then. None: no answers."""
+    answered = await stores.history.answered(since)
+    paid = sum(one.calls for one in lines if one.purpose == TAGGING and one.status == "ok")
+    return SavedPosts(answered, max(0, answered - paid)) if answered else None
+
+
+def _since(days: int, now: datetime) -> datetime:
+    if not 1 <= days <= MAX_DAYS:
+        raise Rejected(Reason("days_out_of_range", "choose between 1 and {max_days} days", max_days=MAX_DAYS))
+    return now - timedelta(days=days)
+
+
+def _by_language(vocabulary: Sequence[KnownTag]) -> Iterable[Mapping[str, str]]:
+    tags: dict[str, dict[str, str]] = {}
+    for one in vocabulary:
+        if not one.is_retired:
+            tags.setdefault(one.language, {})[one.tag] = one.topic
+    return tags.values()

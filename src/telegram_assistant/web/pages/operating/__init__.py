@@ -1,0 +1,1 @@
+"""Pages of the operator: what the installation does, dead letters, tenants."""

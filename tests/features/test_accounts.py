@@ -6,6 +6,7 @@ import pytest
 from telegram_assistant.domain.accounts.account import AccountState
 from telegram_assistant.domain.accounts.account_risk import Risk
 from telegram_assistant.domain.accounts.budget import SavedMeter
+from telegram_assistant.domain.accounts.login import LoginWay
 from telegram_assistant.domain.channels.channel import Channel
 from telegram_assistant.domain.ids import AccountId
 from telegram_assistant.errors import Missing, Rejected
@@ -103,7 +104,8 @@ async def test_a_reset_forgets_the_login_and_keeps_what_the_account_can_open(
     (public_id,) = [one.account.public_id for one in await account_health(stores=world.stores_a, now=now())]
     await admin.execute("INSERT INTO account_channels (account_id, channel_id, access_hash) VALUES ($1, 7, 70)", account_id)
     await system.limits.keep(account_id, "messages.getHistory", SavedMeter(blocked_seconds=600))
-    attempt = await system.logins.begin(world.a)
+    attempt = uuid4()
+    assert await world.stores_a.logins.begin(attempt, way=LoginWay.PHONE, door_key=b"k" * 32)
     await admin.execute("UPDATE login_attempts SET account_id = $1 WHERE attempt_id = $2", account_id, attempt)
     with pytest.raises(Rejected, match="is active; log it out first"):
         await reset_account(public_id, stores=world.stores_a, now=now())
@@ -115,6 +117,8 @@ async def test_a_reset_forgets_the_login_and_keeps_what_the_account_can_open(
     assert await admin.fetchval("SELECT session FROM telegram_accounts WHERE account_id = $1", account_id) is None
     assert await admin.fetchval("SELECT access_hash FROM account_channels WHERE account_id = $1", account_id) == 70
     assert [one.method for one in health.account.limits if one.blocked_until] == ["messages.getHistory"]
-    assert str((await system.logins.get(attempt)).error) == "the account was reset"
+    ended = await world.stores_a.logins.get(attempt)
+    assert ended is not None
+    assert str(ended.error) == "the account was reset"
     with pytest.raises(Rejected, match="cannot become active"):
         await resume_account(public_id, stores=world.stores_a, now=now())

@@ -147,8 +147,8 @@ NEW_LINES = [
     (f"{PACKAGE}/stores/postgres/stores.py", "    post_details: PostDetails", "    notes: Notes\n"),
     (f"{PACKAGE}/stores/postgres/stores.py", "        post_details=PostDetails(transactions)", "        notes=Notes(transactions),\n"),
     # an endpoint
-    (f"{PACKAGE}/api/site.py", "    parked,", "    notes,\n"),
-    (f"{PACKAGE}/api/site.py", "    parked.area,", "    notes.area,\n"),
+    (f"{PACKAGE}/api/site.py", "    posts,", "    notes,\n"),
+    (f"{PACKAGE}/api/site.py", "    posts.area,", "    notes.area,\n"),
     # a page
     (f"{PACKAGE}/web/site.py", "from telegram_assistant.web.rendering", "from telegram_assistant.web.pages.reading import notes\n"),
     (f"{PACKAGE}/web/site.py", '    Page("/members"', '    Page("/notes", notes.show, "notes.html", queries=2, needs=KeyScope.READ),\n'),
@@ -201,7 +201,7 @@ TESTED_LINES = [
     ("tests/cli/test_json.py", '    "keys list"', '    "notes": "list_notes",\n'),
     ("testkit/schema_diagram.py", '        "quotas",', '        "notes",\n'),
     (f"{PACKAGE}/translations/ru/LC_MESSAGES/reasons.po", "#. dead_letter_unknown", NEW_REASON),
-    (f"{PACKAGE}/translations/ru/LC_MESSAGES/messages.po", "#: pages/live.py", NEW_MESSAGE),
+    (f"{PACKAGE}/translations/ru/LC_MESSAGES/messages.po", "#: pages/reading/live.py", NEW_MESSAGE),
 ]
 TESTED_FILES = {
     "tests/events/golden/posts.noted.v1.json": None,

@@ -90,6 +90,7 @@ PRINT_NO_DATA = {
     "migrate",
     "models pull",
     "people link",
+    "prepare",
     "rebuild graph",
     "rebuild text",
     "rebuild vectors",

@@ -39,8 +39,8 @@ def drawn(words: str = "", *, form: str = "JPEG", size: tuple[int, int] = (640, 
     image = Image.new("RGB", size, "white")
     pen = ImageDraw.Draw(image)
     hand = random.Random(fresh_number())
-    for _ in range(60):
-        x, y = hand.randrange(size[0]), min(130, size[1] // 3) + hand.randrange(size[1])
+    for _ in range(36):
+        x, y = hand.randrange(size[0]), size[1] // 2 + hand.randrange(size[1])
         pen.rectangle((x, y, x + 90, y + 50), fill=hand.choice(("orange", "gray", "black", "teal")))
     pen.text((40, 40), words, fill="black", font=ImageFont.load_default(40))
     written = io.BytesIO()

@@ -25,6 +25,8 @@ def _post(worlds: Worlds) -> str:
 
 
 CASES: dict[str, PageCase] = {
+    # Before any form of A that names what is B's: what A itself has written stands in its audit log.
+    "audit.show": PageCase(lambda _: "/audit"),
     "feed.show": PageCase(lambda _: "/feed", lambda _: f"/feed?channel={ONLY_B[0]}", foreign_status=200),
     "feed.show_saved": PageCase(lambda _: "/saved"),
     "feed.mark_read": PageCase(lambda _: "/read", status=303, form=lambda one: {"post": _post(one)}),
@@ -98,12 +100,11 @@ CASES: dict[str, PageCase] = {
     "ai.choose_policies": PageCase(lambda _: "/ai/policies", status=404, form=lambda _: {"policy": "off", "channel": str(ONLY_B[0])}),
     "ai.consent": PageCase(lambda _: "/ai/consent", status=303),
     "ai.withdraw_consent": PageCase(lambda _: "/ai/consent/withdraw", status=303),
-    "ai.set_budget": PageCase(lambda _: "/ai/budget", status=403, form=lambda _: {"money": "5"}),
+    "ai.set_budget": PageCase(lambda _: "/ai/budget", status=404, form=lambda _: {"money": "5"}),
     "ai.understand": PageCase(lambda _: "/ai/history", status=303, form=lambda _: {"days": "7", "paid": "yes"}),
     "keys.show": PageCase(lambda _: "/keys"),
     "keys.create": PageCase(lambda _: "/keys", form=lambda _: {"name": "dashboard", "scope": "read", "days": "90"}),
     "keys.revoke": PageCase(lambda one: f"/keys/{one.key_id}/revoke", lambda one: f"/keys/{one.keys_of_b[0]}/revoke", status=303),
-    "audit.show": PageCase(lambda _: "/audit"),
     "accounts.show": PageCase(lambda _: "/accounts"),
     "accounts.pause": PageCase(lambda one: f"/accounts/{one.account_of_a}/pause", lambda one: f"/accounts/{one.account_of_b}/pause", status=303),
     "accounts.resume": PageCase(lambda one: f"/accounts/{one.account_of_a}/resume", lambda one: f"/accounts/{one.account_of_b}/resume", status=303),

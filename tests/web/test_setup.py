@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from telegram_assistant.assembly import App
+from telegram_assistant.domain.channels.channel_requests import RequestKind
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.telegram.vault import make_key
 from telegram_simulator.control.operations import Control
 from telegram_simulator.control.people import People
 from telegram_simulator.simulator import Simulator
+from testkit.checkouts import CHECKOUT
 from testkit.factories import make_tenant
 from testkit.web_clients import Browser, member_browser
 from tests.conftest import Admin
@@ -180,3 +182,8 @@ async def test_only_the_operator_connects_the_installation(app: App, operator: B
     await shows(operator, "Proxy: socks5 proxy.example:1080")
     await operator.submit("./setup/proxy/forget")
     await shows(operator, "Is Telegram blocked where this server runs?")
+
+
+def test_every_kind_of_request_has_words() -> None:
+    page = (CHECKOUT / "src/telegram_assistant/web/templates/setup.html").read_text(encoding="utf-8")
+    assert [kind for kind in RequestKind if f'"{kind.value}": _(' not in page] == []

@@ -77,8 +77,9 @@ async def test_it_shows_the_same_posts_at_its_next_start_and_removes_only_its_ow
         assert [line[2:13].strip() for line in demo.lines if line.startswith("✔")][-3:] == ["accounts", "channels", "first posts"]
         assert {one["folder"] for one in api.get("/channels?limit=100")["items"]} == {"Новости", "Tech & Science", "Наблюдение"}
         assert len(api.get("/channels?limit=100")["items"]) == CHANNELS
+        opened_at = datetime.now(UTC)
         await read_in_a_browser(api)
-        until_new(api, datetime.now(UTC))
+        until_new(api, opened_at)
         first, started = api.posts(), started_by(folder)
         assert set(still_running(started)) == {"simulator", "roles"}
         assert demo.stop() == 0

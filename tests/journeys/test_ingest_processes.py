@@ -125,7 +125,7 @@ async def test_in_good_weather_every_panel_draws_a_real_process_and_no_alert_wak
             await installation.poll_now("watched")
             await until(lambda: installation.is_read("watched"), "the new posts are read")
             seen(lambda: panels_without_data(watcher) == [], seconds=60)
-            assert set(metrics_without_data(watcher)) <= SEEN_IN_TROUBLE_ONLY
+            seen(lambda: set(metrics_without_data(watcher)) <= SEEN_IN_TROUBLE_ONLY, seconds=60)
             assert watcher.broken_rules() == []
             seen(lambda: {name for name, _ in watcher.alerts()} <= {"Channel Gap Above Threshold"}, seconds=60)
 

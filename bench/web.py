@@ -92,6 +92,7 @@ async def load(app: App, admin: Admin, posts: int) -> tuple[TenantId, list[Chann
     await admin.copy_records_to_table(
         "channels", records=[(one, f"Channel {one}", f"channel_{one}") for one in channels], columns=["channel_id", "title", "username"]
     )
+    await admin.execute("INSERT INTO poll_schedule (channel_id) SELECT channel_id FROM channels")
     for channel_id, count in zip(channels, heavy_tailed_counts(1, channels=CHANNELS, posts=posts), strict=True):
         made = list(posts_of(writer, channel_id, first_id=1, count=count, newest=newest, span=SPAN))
         records = list(zip([post.channel_id for post in made], [newest] * len(made), *as_columns(made), strict=True))

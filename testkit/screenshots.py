@@ -15,7 +15,8 @@ from testkit.chromium import ALL_DEVICES, Device, accessibility_violations, layo
 from testkit.demos import OpenApi, running_demo
 from testkit.engines import free_port
 
-NO_PICTURES = {"/search/suggest"}
+NO_PICTURES = {"/search/suggest", "/go/found", "/setup/login", "/operations/numbers"}
+"""Parts of pages."""
 POSTS = {"album": ".album:not(.one)", "edited": ".chip.warn", "copies": ".copies", "spoiler": ".spoiler", "file": ".filetile"}
 FEED_PAGES = 12
 SEARCH = "/search?q=has:image"

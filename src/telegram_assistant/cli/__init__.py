@@ -1,7 +1,9 @@
 """The `tga` command. A new command is a function in this package and an entry in COMMANDS."""
 
+import gc
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +23,7 @@ class Lazy:
 
     def load(self, name: str) -> Any:
         module, _, attribute = self.where.partition(":")
-        found = getattr(import_module(f"telegram_assistant.cli.{module}"), attribute)
+        found = getattr(_imported(f"telegram_assistant.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):  # a group of commands
             return typer.main.get_command(found)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -29,6 +31,16 @@ class Lazy:
         words = {"ignore_unknown_options": True, "help_option_names": ["--help"]} if self.words_may_begin_with_minus else None
         app.command(name, context_settings=words)(found)
         return typer.main.get_command(app)
+
+
+def _imported(module: str) -> ModuleType:
+    """Imports without garbage collection, an eighth of the time, and excludes what stays for the life of the process from later collections."""
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 COMMANDS = {

@@ -5,15 +5,15 @@ Between processes the trace context travels as a W3C traceparent string.
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 
 from opentelemetry import context, propagate, trace
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from telegram_assistant import __version__
 from telegram_assistant.settings import TelemetrySettings
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 
 class _Recording:
@@ -22,10 +22,15 @@ class _Recording:
     tracer: trace.Tracer | None = None
 
 
-def start_tracing(settings: TelemetrySettings, *, instance: str) -> TracerProvider | None:
+def start_tracing(settings: TelemetrySettings, *, instance: str) -> "TracerProvider | None":
     """Sends spans to the collector if one is configured. The caller shuts down the returned provider."""
     if not settings.traces_endpoint:
         return None
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 -- a tenth of a second of every command
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 -- as above
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 -- as above
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 -- as above
+
     resource = Resource.create({"service.name": "telegram-assistant", "service.version": __version__, "service.instance.id": instance})
     provider = TracerProvider(resource=resource)
     exporter = OTLPSpanExporter(endpoint=settings.traces_endpoint.rstrip("/") + "/v1/traces", timeout=5)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.clock import PERIODIC, Job, clock_loop, period_start, run_job
+from telegram_assistant.clock import PERIODIC, Job, clock_loop, period_start, run_job, run_now
 from telegram_assistant.settings import Settings
 from telegram_assistant.telemetry.health import Health
 from testkit.factories import fresh_number
@@ -35,10 +35,10 @@ async def test_a_job_runs_once_per_period_across_replicas(installation: Settings
 
 async def test_a_failing_job_is_red_here_and_on_the_replica_that_did_not_run_it(installation: Settings, now: datetime) -> None:
     job, _ = make_job(fails=True)
-    async with assemble(installation) as app:
+    async with assemble(installation) as app, assemble(installation) as other:
         here, there = Health(probes={}), Health(probes={})
         await run_job(job, app=app, health=here, now=now)
-        await run_job(job, app=app, health=there, now=now)
+        await run_job(job, app=other, health=there, now=now)
     for health in (here, there):
         shown = health.parts()[f"job {job.name}"]
         assert shown["status"] == "failing"
@@ -68,6 +68,32 @@ async def test_a_job_in_hand_is_finished_when_the_clock_stops(installation: Sett
         stopping.set()
         await asyncio.wait_for(loop, 30)
     assert health.parts()[f"job {job.name}"]["detail"] == "did it"
+
+
+async def test_a_period_that_a_lost_process_left_unfinished_is_completed_by_another(installation: Settings, now: datetime) -> None:
+    job, runs = make_job()
+    async with assemble(installation) as lost, assemble(installation) as app:
+        earlier = period_start(now - timedelta(hours=2), job.every)
+        assert await lost.system.job_runs.claim(job.name, earlier, instance=lost.instance, lease=timedelta(0)) == earlier
+        await run_job(job, app=app, health=Health(probes={}), now=now)
+        assert len(runs) == 2  # the earlier period, and the current one
+        assert not await lost.system.job_runs.finish(job.name, earlier, instance=lost.instance, error="late")
+        await run_job(job, app=app, health=Health(probes={}), now=now)
+    assert len(runs) == 2
+
+
+async def test_a_job_runs_out_of_turn_and_its_period_still_comes(installation: Settings, now: datetime) -> None:
+    job, runs = make_job()
+    failing, _ = make_job(fails=True)
+    async with assemble(installation) as app:
+        assert await run_now(job, app=app, now=now) == "did it"
+        await run_job(job, app=app, health=Health(probes={}), now=now)
+        with pytest.raises(RuntimeError):
+            await run_now(failing, app=app, now=now)
+        last = await app.system.job_runs.last(failing.name)
+    assert len(runs) == 2
+    assert last is not None
+    assert "was refused" in str(last.error)
 
 
 async def test_partitions_are_made_ahead_by_the_clock(installation: Settings, now: datetime) -> None:

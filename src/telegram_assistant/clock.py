@@ -1,7 +1,7 @@
 """All periodic jobs, as one readable list.
 
-A job claims a row in `job_runs` before it runs, so it runs once per period across all replicas. APScheduler only wakes
-it. A new job is a function and an entry in PERIODIC.
+A job claims a row in `job_runs` before it runs, so it runs once per period across all replicas. A period that a lost process left
+unfinished is taken over when its lease has ended. APScheduler only wakes jobs. A new job is a function and an entry in PERIODIC.
 """
 
 import asyncio
@@ -14,8 +14,9 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.graph.graph_facts import oldest_day
-from telegram_assistant.errors import Busy
+from telegram_assistant.errors import Rejected
 from telegram_assistant.features.operations import media
+from telegram_assistant.reasons import Reason
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
@@ -115,6 +116,30 @@ PERIODIC = (
 )
 
 
+def job_named(name: str) -> Job:
+    """Return the job with this name."""
+    for job in PERIODIC:
+        if job.name == name:
+            return job
+    raise Rejected(Reason("job_unknown", "there is no job {job!r}; `tga jobs list` shows them", job=name))
+
+
+async def run_now(job: Job, *, app: App, now: datetime) -> str:
+    """Run the job out of turn and record it like any other run. Its periods go on as before."""
+    period = await app.system.job_runs.claim(job.name, now, instance=app.instance, lease=job.lease)
+    error: str | None = "the command was interrupted"
+    try:
+        done = await job.run(app, now)
+        error = None
+    except Exception as failure:
+        error = scrub_text(f"{type(failure).__name__}: {failure}")
+        raise
+    finally:
+        if period is not None:
+            await app.system.job_runs.finish(job.name, period, instance=app.instance, error=error)
+    return done
+
+
 def jobs_of_api(app: App, health: Health) -> tuple[Loop, ...]:
     """Return the jobs' loop for the api role: it runs them if one database login does everything."""
     return () if app.settings.database.separates_system else (clock_loop(app, health),)
@@ -136,10 +161,9 @@ def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] = PERIODIC) ->
                 running.create_task(run_job(job, app=app, health=health, now=datetime.now(UTC)))
 
             for job in jobs:
-                first = period_start(datetime.now(UTC), job.every) + job.every
-                scheduler.add_job(
-                    wake, IntervalTrigger(seconds=int(job.every.total_seconds()), start_date=first), args=[job], misfire_grace_time=None
-                )
+                pause = min(job.every, job.lease)  # a lease may end within the period
+                first = period_start(datetime.now(UTC), pause) + pause
+                scheduler.add_job(wake, IntervalTrigger(seconds=int(pause.total_seconds()), start_date=first), args=[job], misfire_grace_time=None)
                 await wake(job)  # the current period may have begun before any instance was running
             scheduler.start()
             await stopping.wait()
@@ -149,40 +173,41 @@ def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] = PERIODIC) ->
 
 
 async def run_job(job: Job, *, app: App, health: Health, now: datetime) -> None:
-    """Run the job for the current period, unless another instance does. Its failure never leaves this function."""
-    part, period = f"job {job.name}", period_start(now, job.every)
+    """Run the job for the current period and for those that lost processes left unfinished. Its failure never leaves this function."""
     try:
-        if not await app.system.job_runs.claim(job.name, period, instance=app.instance, lease=job.lease):
-            JOB_RUNS.labels(job.name, "elsewhere").inc()
-            await _report_last(job, part, app=app, health=health)
-            return
+        while (period := await app.system.job_runs.claim(job.name, period_start(now, job.every), instance=app.instance, lease=job.lease)) is not None:
+            await _run_for(job, period, app=app, health=health, now=now)
+        await _report_last(job, app=app, health=health)
+    except Exception as error:
+        JOB_RUNS.labels(job.name, "failed").inc()
+        log.exception("job_not_claimed", job=job.name)
+        health.report(f"job {job.name}", State.FAILING, scrub_text(f"{type(error).__name__}: {error}"))
+
+
+async def _run_for(job: Job, period: datetime, *, app: App, health: Health, now: datetime) -> None:
+    try:
         done = await job.run(app, now)
-        await app.system.job_runs.finish(job.name, period, error=None)
     except Exception as error:
         JOB_RUNS.labels(job.name, "failed").inc()
         log.exception("job_failed", job=job.name)
         why = scrub_text(f"{type(error).__name__}: {error}")
-        health.report(part, State.FAILING, why, period_start=iso(period))
-        await _note_failure(job, period, why, app=app)
+        health.report(f"job {job.name}", State.FAILING, why, period_start=iso(period))
+        await app.system.job_runs.finish(job.name, period, instance=app.instance, error=why)
         return
-    JOB_RUNS.labels(job.name, "ok").inc()
-    JOB_LAST_SUCCESS.labels(job.name).set_to_current_time()
-    health.report(part, State.OK, done, period_start=iso(period), last_run=iso(now))
+    if await app.system.job_runs.finish(job.name, period, instance=app.instance, error=None):
+        JOB_RUNS.labels(job.name, "ok").inc()
+        JOB_LAST_SUCCESS.labels(job.name).set_to_current_time()
+    health.report(f"job {job.name}", State.OK, done, period_start=iso(period), last_run=iso(now))
 
 
-async def _note_failure(job: Job, period: datetime, why: str, *, app: App) -> None:
-    try:
-        await app.system.job_runs.finish(job.name, period, error=why)
-    except Busy:
-        log.warning("job_failure_not_noted", job=job.name)  # the lease runs out, and the period is claimed again
-
-
-async def _report_last(job: Job, part: str, *, app: App, health: Health) -> None:
+async def _report_last(job: Job, *, app: App, health: Health) -> None:
+    """Report the last run if another instance ran it."""
     last = await app.system.job_runs.last(job.name)
-    if last is None:
+    if last is None or last.instance == app.instance:
         return
+    JOB_RUNS.labels(job.name, "elsewhere").inc()
     state = State.FAILING if last.error else State.OK
-    health.report(part, state, last.error or f"ran on {last.instance.partition('#')[0]}", last_run=iso(last.started_at))
+    health.report(f"job {job.name}", state, last.error or f"ran on {last.instance.partition('#')[0]}", last_run=iso(last.started_at))
 
 
 def period_start(now: datetime, every: timedelta) -> datetime:

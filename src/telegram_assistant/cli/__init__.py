@@ -55,6 +55,7 @@ COMMANDS = {
     "graph": Lazy("commands.graph:app", "Who forwards whom, how a post spread, similar channels, links to a page."),
     "media": Lazy("operations.media:app", "Media files of posts: show status and errors, clean up the store."),
     "processes": Lazy("operations.processes:processes", "Running processes: roles, version, health, when each was last heard."),
+    "jobs": Lazy("operations.jobs:app", "Periodic jobs: list them, run one now."),
     "streams": Lazy("operations.streams:app", "Pipeline stages: watch, announce posts again, resume a stopped stage."),
     "dead-letters": Lazy("operations.dead_letters:app", "Events that a stage could not process: list, show, replay, discard."),
     "tenants": Lazy("commands.tenants:app", "Tenants: list, create, suspend, resume, quotas, budgets."),

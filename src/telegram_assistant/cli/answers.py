@@ -191,3 +191,21 @@ class SettingsResponse(ResponseModel):
     """Every variable."""
 
     items: list[SettingResponse]
+
+
+class JobResponse(ResponseModel):
+    """A periodic job and its last run; `started_at` null: it has never run. `finished_at` null: it runs."""
+
+    job: str
+    every_seconds: int
+    started_at: datetime | None
+    finished_at: datetime | None
+    instance: str | None
+    error: str | None
+    next_at: datetime
+
+
+class JobsResponse(ResponseModel):
+    """All periodic jobs."""
+
+    items: list[JobResponse]

@@ -39,7 +39,10 @@ LOOP_RUNNING = Gauge("loop_running", "1 while the loop runs, 0 while it waits fo
 TASKS = Gauge("asyncio_tasks", "Unfinished asyncio tasks of this process; should not grow over time.", registry=REGISTRY)
 
 JOB_RUNS = Counter(
-    "job_runs_total", "Runs of periodic jobs, by status (ok, failed, elsewhere: run by another instance).", ["job", "status"], registry=REGISTRY
+    "job_runs_total",
+    "Runs of periodic jobs, by status (ok, failed, elsewhere: this instance woke up and another one had run it).",
+    ["job", "status"],
+    registry=REGISTRY,
 )
 JOB_LAST_SUCCESS = Gauge("job_last_success_timestamp_seconds", "Unix time of the job's last success in this process.", ["job"], registry=REGISTRY)
 

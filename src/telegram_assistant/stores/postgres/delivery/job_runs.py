@@ -23,28 +23,21 @@ class JobRuns:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
-    async def claim(self, job: str, period_start: datetime, *, instance: str, lease: timedelta) -> bool:
-        """Returns True for exactly one caller per period, and for another one after that caller's lease has ended."""
+    async def claim(self, job: str, period_start: datetime, *, instance: str, lease: timedelta) -> datetime | None:
+        """Returns the period to work for, to exactly one caller: one that a lost process left unfinished, else this one; None if nothing is to do."""
         async with self._transactions.begin() as connection:
-            claimed = await connection.execute(
-                """
-                INSERT INTO job_runs AS r (job, period_start, instance, lease_until) VALUES ($1, $2, $3, now() + $4)
-                ON CONFLICT (job, period_start) DO UPDATE
-                SET instance = excluded.instance, lease_until = excluded.lease_until, started_at = now()
-                WHERE r.finished_at IS NULL AND r.lease_until < now()
-                """,
+            abandoned: datetime | None = await connection.fetchval(TAKE_OVER, job, period_start, instance, lease)
+            return abandoned or await connection.fetchval(CLAIM, job, period_start, instance, lease)
+
+    async def finish(self, job: str, period_start: datetime, *, instance: str, error: str | None) -> bool:
+        """Records the result, and deletes all but the last thousand runs. Returns False if another instance has taken over meanwhile."""
+        async with self._transactions.begin() as connection:
+            finished = await connection.execute(
+                "UPDATE job_runs SET finished_at = now(), error = $4 WHERE job = $1 AND period_start = $2 AND instance = $3 AND finished_at IS NULL",
                 job,
                 period_start,
                 instance,
-                lease,
-            )
-        return claimed == "INSERT 0 1"
-
-    async def finish(self, job: str, period_start: datetime, *, error: str | None) -> None:
-        """Records the result, and deletes all but the last thousand runs."""
-        async with self._transactions.begin() as connection:
-            await connection.execute(
-                "UPDATE job_runs SET finished_at = now(), error = $3 WHERE job = $1 AND period_start = $2", job, period_start, error
+                error,
             )
             await connection.execute(
                 """
@@ -53,6 +46,7 @@ class JobRuns:
                 """,
                 job,
             )
+        return finished == "UPDATE 1"
 
     async def last(self, job: str) -> JobRun | None:
         async with self._transactions.begin() as connection:
@@ -64,3 +58,23 @@ class JobRuns:
                 job,
             )
         return JobRun(**dict(row)) if row else None
+
+
+TAKE_OVER = """
+UPDATE job_runs SET instance = $3, lease_until = now() + $4, started_at = now()
+WHERE (job, period_start) = (
+    SELECT job, period_start FROM job_runs
+    WHERE job = $1 AND period_start < $2 AND finished_at IS NULL AND lease_until < now()
+    ORDER BY period_start LIMIT 1 FOR UPDATE SKIP LOCKED)
+RETURNING period_start
+"""
+"""$1 job, $2 the current period, $3 instance, $4 lease."""
+
+CLAIM = """
+INSERT INTO job_runs AS r (job, period_start, instance, lease_until) VALUES ($1, $2, $3, now() + $4)
+ON CONFLICT (job, period_start) DO UPDATE
+SET instance = excluded.instance, lease_until = excluded.lease_until, started_at = now()
+WHERE r.finished_at IS NULL AND r.lease_until < now()
+RETURNING period_start
+"""
+"""$1 job, $2 the current period, $3 instance, $4 lease."""

@@ -15,6 +15,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.graph.graph_facts import oldest_day
 from telegram_assistant.errors import Rejected
+from telegram_assistant.features.digests.digests import due_moment, make_digest
 from telegram_assistant.features.operations import media
 from telegram_assistant.reasons import Reason
 from telegram_assistant.supervision import Loop
@@ -101,7 +102,17 @@ async def forget_in_graph(app: App, now: datetime) -> str:
     return f"forgot {await app.graph_index.graph.forget(oldest_day(now))} days and posts"
 
 
+async def make_digests(app: App, now: datetime) -> str:
+    """Make the digests that are due."""
+    due = [(one, moment) for one in await app.system.digest_plans.everybody() if (moment := due_moment(one, now=now))]
+    for one, moment in due:
+        own = app.person(one.tenant_id, one.user_id)
+        await make_digest(one.tenant_id, one.user_id, moment, stores=app.tenant(one.tenant_id), own=own, now=now)
+    return f"made {len(due)}"
+
+
 PERIODIC = (
+    Job("digests", timedelta(minutes=15), make_digests, lease=timedelta(hours=1)),
     Job("make_partitions", timedelta(hours=1), make_partitions),
     Job("forget_notices", timedelta(hours=1), forget_notices),
     Job("storage_usage", timedelta(hours=6), storage_usage),

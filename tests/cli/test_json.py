@@ -32,6 +32,7 @@ ENDPOINTS = {
     "channels requests": "list_channel_requests",
     "channels show": "get_channel_activity",
     "dead-letters list": "list_dead_letters",
+    "digest": "get_digest",
     "graph forwards": "list_forwards",
     "graph spread": "get_spread",
     "keys create": "create_api_key",

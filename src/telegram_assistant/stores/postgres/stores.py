@@ -50,6 +50,7 @@ from telegram_assistant.stores.postgres.media.upkeep import MediaUpkeep
 from telegram_assistant.stores.postgres.media.vision_results import MediaResults
 from telegram_assistant.stores.postgres.partitions import Partitions
 from telegram_assistant.stores.postgres.people.choices import PersonChoices
+from telegram_assistant.stores.postgres.people.digests import DigestPlans, PersonDigests
 from telegram_assistant.stores.postgres.people.members import Members
 from telegram_assistant.stores.postgres.people.people import People
 from telegram_assistant.stores.postgres.people.read_ledger import ReadLedger
@@ -159,6 +160,7 @@ class SystemStores:
     folders: FollowedFolders
     raw_archive: RawArchive
     job_runs: JobRuns
+    digest_plans: DigestPlans
     partitions: Partitions
     ai_policies: AiPolicies
     ai_results: AiResults
@@ -211,6 +213,7 @@ class PersonStores:
     reading: Reading
     ledger: ReadLedger
     choices: PersonChoices
+    digests: PersonDigests
 
 
 def api_stores(pool: Pool) -> ApiStores:
@@ -276,6 +279,7 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
         folders=FollowedFolders(transactions),
         raw_archive=RawArchive(repeatable),
         job_runs=JobRuns(transactions),
+        digest_plans=DigestPlans(transactions),
         partitions=Partitions(transactions),
         ai_policies=AiPolicies(transactions),
         ai_results=AiResults(transactions),
@@ -324,4 +328,6 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
 
 def person_stores(pool: Pool, tenant_id: TenantId, user_id: UserId) -> PersonStores:
     transactions = PersonTransactions(pool, tenant_id, user_id)
-    return PersonStores(reading=Reading(transactions), ledger=ReadLedger(transactions), choices=PersonChoices(transactions))
+    return PersonStores(
+        reading=Reading(transactions), ledger=ReadLedger(transactions), choices=PersonChoices(transactions), digests=PersonDigests(transactions)
+    )

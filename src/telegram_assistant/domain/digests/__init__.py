@@ -1,0 +1,1 @@
+"""Digests: when a person gets one, and what it says."""

@@ -1,0 +1,87 @@
+"""A digest: what changed for a person since the last one, each sentence with the posts that say it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID, uuid5
+
+from telegram_assistant.domain.ids import PostId, TenantId, UserId
+
+NAMESPACE = UUID("6f1f4d8e-3a52-4d0c-9a39-0d4be2a7a0c1")
+
+
+class Novelty(StrEnum):
+    """Why a story is in a digest."""
+
+    NEW = "new"
+    GROWN = "grown"
+    """It was told before, and there are new facts."""
+    CORRECTED = "corrected"
+    """It was told before, and a post of it was edited or deleted since."""
+
+
+@dataclass(frozen=True, slots=True)
+class DigestSentence:
+    """A sentence and the posts that say it."""
+
+    text: str
+    posts: tuple[PostId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DigestStory:
+    """A story of a digest. `posts` are all that were visible, so that the next digest knows it again."""
+
+    novelty: Novelty
+    headline: str
+    sentences: tuple[DigestSentence, ...]
+    channels: tuple[str, ...]
+    """Who tells it, the first seen first."""
+    first_posted_at: datetime
+    posts: tuple[PostId, ...]
+    interests: tuple[str, ...] = ()
+    """The topics of the person that it touches."""
+
+    @property
+    def story_id(self) -> PostId:
+        return self.posts[0]
+
+    @property
+    def text(self) -> str:
+        return "\n".join((self.headline, *(one.text for one in self.sentences)))
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What a digest tells of the time from `since` to `until`, and how many stories it leaves out."""
+
+    since: datetime
+    until: datetime
+    stories: tuple[DigestStory, ...]
+    unchanged: int = 0
+    """Stories that an earlier digest told, without anything new."""
+    beyond: int = 0
+    """Stories with less weight than those for which there is room."""
+    muted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptDigest:
+    """A digest that was made for a person."""
+
+    digest_id: UUID
+    made_at: datetime
+    seen_at: datetime | None
+    digest: Digest
+
+
+def digest_id_of(tenant_id: TenantId, user_id: UserId, moment: datetime) -> UUID:
+    """The same for every process that makes the digest of this person and moment."""
+    return uuid5(NAMESPACE, f"{tenant_id}/{user_id}/{moment.isoformat()}")
+
+
+def told_before(posts: Sequence[PostId], earlier: Sequence[Digest]) -> tuple[DigestStory, ...]:
+    """What earlier digests told of a story that has one of these posts."""
+    known = set(posts)
+    return tuple(story for digest in earlier for story in digest.stories if known & set(story.posts))

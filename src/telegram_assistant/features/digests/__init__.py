@@ -1,0 +1,1 @@
+"""Digests: what changed since the last one."""

@@ -1,0 +1,64 @@
+"""Digests of people: their plan, those that are due, one out of turn."""
+
+from collections.abc import Iterable
+from datetime import datetime, time, timedelta
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from telegram_assistant.domain.digests.digest import KeptDigest, digest_id_of
+from telegram_assistant.domain.digests.plan import EVERY_DAY, MAX_TIMES, DigestLength, DigestPlan, latest_moment
+from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.features.digests.composing import compose
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.people.digests import PersonDigests, PlannedPerson
+from telegram_assistant.stores.postgres.stores import PersonStores, TenantStores
+
+REMEMBERED = timedelta(days=7)
+FIRST_REACH = timedelta(days=1)
+"""The first digest tells of the last day."""
+MAX_REMEMBERED = 60
+NO_DIGEST = Reason("digest_unknown", "there is no such digest of yours")
+
+
+async def make_digest(tenant_id: TenantId, user_id: UserId, moment: datetime, *, stores: TenantStores, own: PersonStores, now: datetime) -> UUID:
+    """Makes the digest of this moment, once, however often it is asked for. Returns its id."""
+    digest_id = digest_id_of(tenant_id, user_id, moment)
+    recent = await own.digests.newest(limit=MAX_REMEMBERED, since=now - REMEMBERED)
+    if any(one.digest_id == digest_id for one in recent):
+        return digest_id
+    plan, mutes = await own.digests.plan(), await own.choices.mutes()
+    since = recent[0].digest.until if recent else now - FIRST_REACH
+    digest = await compose(since, stores=stores, now=now, length=plan.length, earlier=[one.digest for one in recent], mutes=mutes)
+    await own.digests.save(digest_id, digest)
+    return digest_id
+
+
+def due_moment(one: PlannedPerson, *, now: datetime) -> datetime | None:
+    """Returns the moment for which a digest of this person is due. Moments that were missed fall together."""
+    moment = latest_moment(one.plan, zone=ZoneInfo(one.zone), now=now)
+    return moment if moment is not None and moment > one.since else None
+
+
+async def open_digest(digest_id: UUID, *, digests: PersonDigests) -> KeptDigest:
+    """Returns the digest and marks it as seen. Raises Missing if the person has none with this id."""
+    found = await digests.open(digest_id)
+    if found is None:
+        raise Missing(NO_DIGEST)
+    return found
+
+
+async def set_plan(times: Iterable[str], weekdays: Iterable[str], length: str, *, zone: str, digests: PersonDigests) -> DigestPlan:
+    """Raises Rejected for a time that is no `HH:MM`, a day beyond 1 to 7, or an unknown length. No times: no digests."""
+    try:
+        plan = DigestPlan(
+            tuple(sorted({time.fromisoformat(one).replace(second=0, microsecond=0, tzinfo=None) for one in times if one})),
+            frozenset(int(one) for one in weekdays) & EVERY_DAY or EVERY_DAY,
+            DigestLength(length),
+        )
+    except ValueError as error:
+        raise Rejected(Reason("digest_plan_wrong", "a digest comes at times like 08:00, on days from 1 (Monday) to 7")) from error
+    if len(plan.times) > MAX_TIMES:
+        raise Rejected(Reason("digest_plan_long", "at most {most} digests a day", most=MAX_TIMES))
+    await digests.set_plan(plan, zone=zone)
+    return plan

@@ -1,0 +1,123 @@
+"""Digests of people, and their plans."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+from pydantic import TypeAdapter
+
+from telegram_assistant.domain.digests.digest import Digest, KeptDigest
+from telegram_assistant.domain.digests.plan import DigestLength, DigestPlan
+from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.stores.postgres.database import PersonTransactions, SystemTransactions
+
+CONTENT = TypeAdapter(Digest)
+PLAN_COLUMNS = "times, weekdays, length"
+
+
+class PersonDigests:
+    """A store of one person in one tenant."""
+
+    def __init__(self, transactions: PersonTransactions) -> None:
+        self._transactions = transactions
+
+    async def plan(self) -> DigestPlan:
+        """An empty plan if the person has not chosen."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(f"SELECT {PLAN_COLUMNS} FROM digest_plans")
+        return _plan(row) if row else DigestPlan()
+
+    async def set_plan(self, plan: DigestPlan, *, zone: str) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute(
+                """
+                INSERT INTO digest_plans (times, weekdays, length, zone) VALUES ($1, $2, $3, $4)
+                ON CONFLICT (tenant_id, user_id) DO UPDATE
+                SET times = excluded.times, weekdays = excluded.weekdays, length = excluded.length, zone = excluded.zone, changed_at = now()
+                """,
+                list(plan.times),
+                sorted(plan.weekdays),
+                plan.length.value,
+                zone,
+            )
+
+    async def save(self, digest_id: UUID, digest: Digest) -> bool:
+        """Returns False if it exists already."""
+        async with self._transactions.begin() as connection:
+            done = await connection.execute(
+                "INSERT INTO digests (digest_id, since, until, content) VALUES ($1, $2, $3, $4::text::jsonb) ON CONFLICT DO NOTHING",
+                digest_id,
+                digest.since,
+                digest.until,
+                CONTENT.dump_json(digest).decode(),
+            )
+        return done == "INSERT 0 1"
+
+    async def newest(self, *, limit: int, since: datetime | None = None) -> tuple[KeptDigest, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT digest_id, made_at, seen_at, content::text FROM digests WHERE $2::timestamptz IS NULL OR until > $2
+                ORDER BY until DESC LIMIT $1
+                """,
+                limit,
+                since,
+            )
+        return tuple(_kept(row) for row in rows)
+
+    async def open(self, digest_id: UUID) -> KeptDigest | None:
+        """The digest, which is seen from now on."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow(
+                """
+                UPDATE digests SET seen_at = coalesce(seen_at, now()) WHERE digest_id = $1
+                RETURNING digest_id, made_at, seen_at, content::text
+                """,
+                digest_id,
+            )
+        return _kept(row) if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPerson:
+    """A person who wants digests. `since` is the end of the last one, or when they chose the plan."""
+
+    tenant_id: TenantId
+    user_id: UserId
+    plan: DigestPlan
+    zone: str
+    since: datetime
+
+
+class DigestPlans:
+    """A system store."""
+
+    def __init__(self, transactions: SystemTransactions) -> None:
+        self._transactions = transactions
+
+    async def everybody(self) -> tuple[PlannedPerson, ...]:
+        """Everybody with a plan in a tenant that is not suspended."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                f"""
+                SELECT p.tenant_id, p.user_id, {PLAN_COLUMNS}, p.zone, greatest(p.changed_at, d.until) AS since
+                FROM digest_plans p
+                JOIN memberships m ON m.tenant_id = p.tenant_id AND m.user_id = p.user_id
+                JOIN tenants t ON t.tenant_id = p.tenant_id AND t.suspended_at IS NULL
+                LEFT JOIN LATERAL (
+                    SELECT until FROM digests d WHERE d.tenant_id = p.tenant_id AND d.user_id = p.user_id ORDER BY until DESC LIMIT 1
+                ) d ON true
+                WHERE p.times <> '{{}}'
+                ORDER BY p.tenant_id, p.user_id
+                """
+            )
+        return tuple(PlannedPerson(TenantId(row["tenant_id"]), UserId(row["user_id"]), _plan(row), row["zone"], row["since"]) for row in rows)
+
+
+def _plan(row: asyncpg.Record) -> DigestPlan:
+    return DigestPlan(tuple(sorted(row["times"])), frozenset(row["weekdays"]), DigestLength(row["length"]))
+
+
+def _kept(row: asyncpg.Record) -> KeptDigest:
+    return KeptDigest(row["digest_id"], row["made_at"], row["seen_at"], CONTENT.validate_json(row["content"]))

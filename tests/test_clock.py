@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.clock import PERIODIC, Job, clock_loop, period_start, run_job, run_now
+from telegram_assistant.clock import PERIODIC, Job, clock_loop, job_named, period_start, run_job, run_now
 from telegram_assistant.settings import Settings
 from telegram_assistant.telemetry.health import Health
 from testkit.factories import fresh_number
@@ -99,8 +99,14 @@ async def test_a_job_runs_out_of_turn_and_its_period_still_comes(installation: S
 async def test_partitions_are_made_ahead_by_the_clock(installation: Settings, now: datetime) -> None:
     async with assemble(installation) as app:
         health = Health(probes={})
-        await run_job(PERIODIC[0], app=app, health=health, now=now)
+        await run_job(next(job for job in PERIODIC if job.name == "make_partitions"), app=app, health=health, now=now)
     assert health.parts()["job make_partitions"]["status"] == "ok"
+
+
+def test_the_period_of_interests_is_a_setting(installation: Settings) -> None:
+    rarely = installation.model_copy(update={"web": installation.web.model_copy(update={"interests_minutes": 45})})
+    assert job_named("interests", rarely).every == timedelta(minutes=45)
+    assert job_named("interests", installation).every == timedelta(minutes=30)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,13 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from telegram_assistant.assembly import App
 from telegram_assistant.domain.graph.graph_facts import oldest_day
+from telegram_assistant.domain.people.interests import Feedback
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.digests.digests import due_moment, make_digest
+from telegram_assistant.features.interests import learn
 from telegram_assistant.features.operations import media
 from telegram_assistant.reasons import Reason
+from telegram_assistant.settings import Settings
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
@@ -25,6 +28,10 @@ from telegram_assistant.telemetry.metrics import JOB_LAST_SUCCESS, JOB_RUNS
 from telegram_assistant.telemetry.scrubbing import scrub_text
 
 log = get_logger()
+
+INTEREST_HALF_LIFE = timedelta(days=60)
+LEARNT_LETTERS = 300
+"""The beginning of a post says what it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +118,15 @@ async def make_digests(app: App, now: datetime) -> str:
     return f"made {len(due)}"
 
 
+async def sync_interests(app: App, _now: datetime) -> str:
+    """Learn from the posts that people saved, and let what was learnt fade."""
+    saved = await app.system.interest_upkeep.newly_saved()
+    for one in saved:
+        await learn(one.text[:LEARNT_LETTERS], Feedback.SAVED, interests=app.person(one.tenant_id, one.user_id).interests)
+    kept = await app.system.interest_upkeep.fade(half_life=INTEREST_HALF_LIFE, period=timedelta(minutes=app.settings.web.interests_minutes))
+    return f"learnt from {len(saved)} saved posts, {kept} topics kept"
+
+
 PERIODIC = (
     Job("digests", timedelta(minutes=15), make_digests, lease=timedelta(hours=1)),
     Job("make_partitions", timedelta(hours=1), make_partitions),
@@ -127,9 +143,14 @@ PERIODIC = (
 )
 
 
-def job_named(name: str) -> Job:
+def periodic_jobs(settings: Settings) -> tuple[Job, ...]:
+    """Return all jobs, with the periods that an installation chooses."""
+    return (*PERIODIC, Job("interests", timedelta(minutes=settings.web.interests_minutes), sync_interests))
+
+
+def job_named(name: str, settings: Settings) -> Job:
     """Return the job with this name."""
-    for job in PERIODIC:
+    for job in periodic_jobs(settings):
         if job.name == name:
             return job
     raise Rejected(Reason("job_unknown", "there is no job {job!r}; `tga jobs list` shows them", job=name))
@@ -161,8 +182,9 @@ def jobs_of_worker(app: App, health: Health) -> tuple[Loop, ...]:
     return (clock_loop(app, health),) if app.settings.database.separates_system else ()
 
 
-def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] = PERIODIC) -> Loop:
+def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] | None = None) -> Loop:
     """Build the loop that runs the jobs."""
+    chosen = periodic_jobs(app.settings) if jobs is None else jobs
 
     async def run(stopping: asyncio.Event) -> None:
         scheduler = AsyncIOScheduler(timezone=UTC)
@@ -171,7 +193,7 @@ def clock_loop(app: App, health: Health, *, jobs: tuple[Job, ...] = PERIODIC) ->
             async def wake(job: Job) -> None:
                 running.create_task(run_job(job, app=app, health=health, now=datetime.now(UTC)))
 
-            for job in jobs:
+            for job in chosen:
                 pause = min(job.every, job.lease)  # a lease may end within the period
                 first = period_start(datetime.now(UTC), pause) + pause
                 scheduler.add_job(wake, IntervalTrigger(seconds=int(pause.total_seconds()), start_date=first), args=[job], misfire_grace_time=None)

@@ -624,6 +624,9 @@ class WebSettings(SettingsGroup):
         help="Addresses or networks of reverse proxies, separated by commas, like 127.0.0.1 or 10.0.0.0/8. Only their X-Forwarded-For and "
         "X-Forwarded-Proto are believed.",
     )
+    interests_minutes: int = variable(
+        "INTERESTS_SYNC_INTERVAL_MIN", 30, help="Minutes between two runs of the job that learns what interests people.", ge=1, le=1440
+    )
 
 
 class TelemetrySettings(SettingsGroup):

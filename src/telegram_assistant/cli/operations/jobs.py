@@ -13,7 +13,7 @@ from telegram_assistant.cli.auditing import record_operation
 from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson, print_json
-from telegram_assistant.clock import PERIODIC, Job, job_named, period_start, run_now
+from telegram_assistant.clock import Job, job_named, period_start, periodic_jobs, run_now
 from telegram_assistant.stores.postgres.delivery.job_runs import JobRun
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Periodic jobs: list them, run one now.")
@@ -22,13 +22,16 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 @app.command("list")
 def show(as_json: AsJson = False) -> None:
     """List the periodic jobs, when each last ran and what became of it, and when it runs next."""
-    runs = with_app(lambda assembled: assembled.api.backlog.job_runs(), needs_redis=False)
-    now = datetime.now(UTC)
+
+    async def look(assembled: App) -> tuple[tuple[Job, ...], dict[str, JobRun]]:
+        return periodic_jobs(assembled.settings), await assembled.api.backlog.job_runs()
+
+    (jobs, runs), now = with_app(look, needs_redis=False), datetime.now(UTC)
     if as_json:
-        print_json(JobsResponse(items=[_response(job, runs.get(job.name), now) for job in PERIODIC]))
+        print_json(JobsResponse(items=[_response(job, runs.get(job.name), now) for job in jobs]))
         return
     table = Table("job", "every", "last run", "by", "result", "next", pad_edge=False)
-    for job in PERIODIC:
+    for job in jobs:
         run = runs.get(job.name)
         began = f"{run.started_at:%m-%d %H:%M} UTC" if run else "never"
         table.add_row(job.name, _interval(job.every), began, run.instance if run else "–", _result(run), f"{_next(job, now):%m-%d %H:%M} UTC")
@@ -40,7 +43,7 @@ def run_job_now(name: Annotated[str, typer.Argument(help="The name of the job, a
     """Run a job now, in this process. It also runs at its next period."""
 
     async def work(assembled: App) -> str:
-        job = job_named(name)
+        job = job_named(name, assembled.settings)
         done = await run_now(job, app=assembled, now=datetime.now(UTC))
         await record_operation(assembled, "run_job", f"/jobs/{name}")
         return done

@@ -1,11 +1,15 @@
 """Composes a digest from the stories of a tenant: what is new, what has new facts, what was corrected; nothing twice."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from telegram_assistant.domain.digests.digest import Digest, DigestSentence, DigestStory, Novelty, told_before
 from telegram_assistant.domain.digests.plan import DigestLength
+from telegram_assistant.domain.people.interests import Interest
+from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.visible import VisibleStory
+from telegram_assistant.features.interests import touched
 from telegram_assistant.features.stories.stories import ToldStory, recent_stories
 from telegram_assistant.features.stories.telling import CitedSentence, tell
 from telegram_assistant.language.names import names_in
@@ -27,21 +31,26 @@ async def compose(
     length: DigestLength = DigestLength.NORMAL,
     earlier: Sequence[Digest] = (),
     mutes: Mutes | None = None,
+    interests: Sequence[Interest] = (),
 ) -> Digest:
-    """Returns what happened since then. `earlier` are the digests of the last week: what they told is not told again."""
+    """Returns what happened since then, what interests most first. `earlier` are the digests of the last week: what they told is not told again."""
     muted = mutes or Mutes()
     without = [one.channel_id for one in muted.channels]
     found = await recent_stories(since, stores=stores, now=now, seen_at=since, without=without, limit=CONSIDERED)
-    told: list[DigestStory] = []
+    told: list[tuple[float, DigestStory]] = []
     unchanged = silenced = 0
     for one in found.stories:
-        if _is_muted(one, muted):
+        said = _said(one)
+        if any(word.casefold() in said.casefold() for word in muted.words):
             silenced += 1
         elif (story := _told(one, since=since, length=length, earlier=earlier)) is None:
             unchanged += 1
         else:
-            told.append(story)
-    return Digest(since, now, tuple(told[: length.stories]), unchanged=unchanged, beyond=max(0, len(told) - length.stories), muted=silenced)
+            of = touched(said, interests)
+            told.append((-of.factor * weight_of(one.story, now=now, is_new=True), replace(story, interests=of.topics)))
+    told.sort(key=lambda one: (one[0], one[1].story_id))
+    stories = tuple(story for _, story in told[: length.stories])
+    return Digest(since, now, stories, unchanged=unchanged, beyond=len(told) - len(stories), muted=silenced)
 
 
 def _told(one: ToldStory, *, since: datetime, length: DigestLength, earlier: Sequence[Digest]) -> DigestStory | None:
@@ -75,9 +84,8 @@ def _was_corrected(story: VisibleStory, since: datetime) -> bool:
     return any(post.deleted_at and post.deleted_at > since for post in story.posts)
 
 
-def _is_muted(one: ToldStory, mutes: Mutes) -> bool:
-    said = "\n".join((one.telling.headline, *(sentence.text for sentence in one.telling.sentences))).casefold()
-    return any(word.casefold() in said for word in mutes.words)
+def _said(one: ToldStory) -> str:
+    return "\n".join((one.telling.headline, *(sentence.text for sentence in one.telling.sentences)))
 
 
 def _entry(story: VisibleStory, novelty: Novelty, headline: str, sentences: Sequence[CitedSentence]) -> DigestStory:

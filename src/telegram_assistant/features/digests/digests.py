@@ -27,9 +27,15 @@ async def make_digest(tenant_id: TenantId, user_id: UserId, moment: datetime, *,
     recent = await own.digests.newest(limit=MAX_REMEMBERED, since=now - REMEMBERED)
     if any(one.digest_id == digest_id for one in recent):
         return digest_id
-    plan, mutes = await own.digests.plan(), await own.choices.mutes()
-    since = recent[0].digest.until if recent else now - FIRST_REACH
-    digest = await compose(since, stores=stores, now=now, length=plan.length, earlier=[one.digest for one in recent], mutes=mutes)
+    digest = await compose(
+        recent[0].digest.until if recent else now - FIRST_REACH,
+        stores=stores,
+        now=now,
+        length=(await own.digests.plan()).length,
+        earlier=[one.digest for one in recent],
+        mutes=await own.choices.mutes(),
+        interests=await own.interests.all(),
+    )
     await own.digests.save(digest_id, digest)
     return digest_id
 

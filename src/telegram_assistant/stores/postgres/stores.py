@@ -51,6 +51,7 @@ from telegram_assistant.stores.postgres.media.vision_results import MediaResults
 from telegram_assistant.stores.postgres.partitions import Partitions
 from telegram_assistant.stores.postgres.people.choices import PersonChoices
 from telegram_assistant.stores.postgres.people.digests import DigestPlans, PersonDigests
+from telegram_assistant.stores.postgres.people.interests import InterestUpkeep, PersonInterests
 from telegram_assistant.stores.postgres.people.members import Members
 from telegram_assistant.stores.postgres.people.people import People
 from telegram_assistant.stores.postgres.people.read_ledger import ReadLedger
@@ -161,6 +162,7 @@ class SystemStores:
     raw_archive: RawArchive
     job_runs: JobRuns
     digest_plans: DigestPlans
+    interest_upkeep: InterestUpkeep
     partitions: Partitions
     ai_policies: AiPolicies
     ai_results: AiResults
@@ -214,6 +216,7 @@ class PersonStores:
     ledger: ReadLedger
     choices: PersonChoices
     digests: PersonDigests
+    interests: PersonInterests
 
 
 def api_stores(pool: Pool) -> ApiStores:
@@ -280,6 +283,7 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
         raw_archive=RawArchive(repeatable),
         job_runs=JobRuns(transactions),
         digest_plans=DigestPlans(transactions),
+        interest_upkeep=InterestUpkeep(transactions),
         partitions=Partitions(transactions),
         ai_policies=AiPolicies(transactions),
         ai_results=AiResults(transactions),
@@ -329,5 +333,9 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
 def person_stores(pool: Pool, tenant_id: TenantId, user_id: UserId) -> PersonStores:
     transactions = PersonTransactions(pool, tenant_id, user_id)
     return PersonStores(
-        reading=Reading(transactions), ledger=ReadLedger(transactions), choices=PersonChoices(transactions), digests=PersonDigests(transactions)
+        reading=Reading(transactions),
+        ledger=ReadLedger(transactions),
+        choices=PersonChoices(transactions),
+        digests=PersonDigests(transactions),
+        interests=PersonInterests(transactions),
     )

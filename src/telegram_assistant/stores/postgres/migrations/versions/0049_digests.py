@@ -1,4 +1,4 @@
-"""Digests of people: when they want one, and those that were made."""
+"""Digests of people: when they want one, those that were made, and what interests whom."""
 
 from alembic import op
 
@@ -16,6 +16,7 @@ OWNED = """
 def upgrade() -> None:
     digest_plans()
     digests()
+    interests()
 
 
 def digest_plans() -> None:
@@ -50,3 +51,21 @@ def digests() -> None:
     )
     op.execute("CREATE INDEX digests_newest ON digests (tenant_id, user_id, until DESC)")
     person_table("digests", "The digests of a person.", "SELECT, INSERT", "UPDATE (seen_at)")
+
+
+def interests() -> None:
+    op.execute(
+        f"""
+        CREATE TABLE interests ({OWNED},
+            topic text NOT NULL,
+            weight real NOT NULL,
+            source text NOT NULL CHECK (source IN ('own', 'learnt')),
+            why text NOT NULL,
+            changed_at timestamptz NOT NULL DEFAULT now(),
+            PRIMARY KEY (tenant_id, user_id, topic)
+        )
+        """
+    )
+    person_table("interests", "Topics of a person: their own words, or learnt from what they liked.", "SELECT, INSERT, UPDATE, DELETE")
+    op.execute("ALTER TABLE saved_posts ADD COLUMN learnt_at timestamptz")
+    op.execute("CREATE INDEX saved_posts_not_learnt ON saved_posts (tenant_id) WHERE (learnt_at IS NULL)")

@@ -1,0 +1,62 @@
+"""What interests a person: topics in their own words, each with a weight and the reason for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+MAX_TOPIC_LETTERS = 60
+MAX_INTERESTS = 200
+MAX_WEIGHT = 3.0
+OWN_WEIGHT = 1.0
+"""What a topic weighs that a person writes down; it doubles the weight of a story."""
+MIN_LEARNT = 0.05
+"""Learnt topics fade, and are forgotten below this."""
+
+
+class InterestSource(StrEnum):
+    """How we know of an interest."""
+
+    OWN = "own"
+    LEARNT = "learnt"
+
+
+class Feedback(StrEnum):
+    """What a person says about a story."""
+
+    MORE = "more"
+    LESS = "less"
+    SAVED = "saved"
+
+    @property
+    def step(self) -> float:
+        return {Feedback.MORE: 0.5, Feedback.LESS: -0.5, Feedback.SAVED: 0.25}[self]
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """A topic. Stories that touch it weigh 2 ** weight as much; a negative weight is a dislike."""
+
+    topic: str
+    weight: float
+    source: InterestSource
+    why: str
+    """The headline from which it was learnt; empty for a person's own words."""
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Which topics a text touches, and how much more its story weighs."""
+
+    topics: tuple[str, ...] = ()
+    factor: float = 1.0
+
+
+def clamped(weight: float) -> float:
+    return max(-MAX_WEIGHT, min(MAX_WEIGHT, weight))
+
+
+def touched_by(matching: Sequence[Interest]) -> Touched:
+    """The effect of the interests that match a text."""
+    return Touched(tuple(one.topic for one in matching if one.weight > 0), 2.0 ** clamped(sum(one.weight for one in matching)))

@@ -111,6 +111,7 @@ CASES: dict[str, Case] = {
     "get_channel_coverage": Case(path=shared_channel, foreign=channel_of_b),
     "get_channel_activity": Case(path=shared_channel, foreign=channel_of_b),
     "get_digest": Case(),
+    "list_trends": Case(),
     "list_changes": Case(),
     "list_tags": Case(),
     "list_most_used_tags": Case(),

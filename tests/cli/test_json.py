@@ -47,6 +47,7 @@ ENDPOINTS = {
     "tenants quota": "get_tenant",
     "tenants resume": "resume_tenant",
     "tenants suspend": "suspend_tenant",
+    "trends": "list_trends",
 }
 """Which endpoint answers like the command."""
 NEED_MORE = {"dead-letters show": "get_dead_letter", "graph links": "list_linking_posts", "graph similar": "list_similar_channels"}

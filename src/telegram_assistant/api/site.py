@@ -33,6 +33,7 @@ from telegram_assistant.api.endpoints import (
     spending,
     tags,
     tenants,
+    trends,
     understanding,
 )
 from telegram_assistant.api.endpoints.operations import dead_letters, processes
@@ -55,6 +56,7 @@ AREAS = (
     search.area,
     graph.area,
     digest.area,
+    trends.area,
     changes.area,
     tags.area,
     understanding.area,

@@ -26,7 +26,7 @@ from telegram_assistant.web.pages.following import adding, channel, channels
 from telegram_assistant.web.pages.managing import accounts, ai, audit, keys, members, setup
 from telegram_assistant.web.pages.operating import dead_letters, overview
 from telegram_assistant.web.pages.operating import tenants as operated_tenants
-from telegram_assistant.web.pages.reading import changes, destinations, digests, feed, interests, live, media, post, search, spread, tags
+from telegram_assistant.web.pages.reading import changes, destinations, digests, feed, interests, live, media, post, search, spread, tags, trends
 from telegram_assistant.web.rendering import STATIC
 from telegram_assistant.web.views import PersonView, TenantView, View
 
@@ -73,6 +73,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/digest/plan", digests.set_plan, needs=KeyScope.READ),
     Action("/digest/make", digests.make, needs=KeyScope.READ),
     Page("/digest/{digest}", digests.show_one, "digest.html", queries=3, needs=KeyScope.READ),
+    Page("/trends", trends.show, "trends.html", queries=2, needs=KeyScope.READ),
     Page("/interests", interests.show, "interests.html", queries=2, needs=KeyScope.READ),
     Action("/interests", interests.write_down, needs=KeyScope.READ),
     Action("/interests/remove", interests.remove, needs=KeyScope.READ),

@@ -1,0 +1,44 @@
+"""`tga trends`: stories that many channels told at once."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from telegram_assistant.api.endpoints.trends import list_trends
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson
+from telegram_assistant.features.trends import Trend, trends_since
+
+
+def trends(
+    tenant: Annotated[str, typer.Option(help="Tenant that follows the channels.")] = "default",
+    hours: Annotated[int, typer.Option(min=1, max=168, help="How many hours back to look.")] = 24,
+    as_json: AsJson = False,
+) -> None:
+    """List stories that five or more channels told within a quarter of an hour."""
+    if as_json:
+        print_endpoint(lambda context: list_trends(context, hours=hours), tenant=tenant)
+        return
+
+    async def look(app: App) -> tuple[tuple[Trend, ...], ZoneInfo]:
+        known = await tenant_named(app, tenant)
+        now = datetime.now(UTC)
+        found = await trends_since(now - timedelta(hours=hours), stores=app.tenant(known.tenant_id), now=now)
+        return found, ZoneInfo(app.settings.telemetry.time_zone)
+
+    found, zone = with_app(look, needs_redis=False)
+    if not found:
+        console.print(f"No story was told by five channels within 15 minutes in the last {hours} hours.")
+        return
+    table = Table("began", "channels", "posts", "story", pad_edge=False)
+    for one in found:
+        began = f"{one.burst.began_at.astimezone(zone):%m-%d %H:%M}"
+        table.add_row(began, str(one.burst.channels), str(len(one.story.posts)), Text(one.telling.headline))
+    console.print(table)

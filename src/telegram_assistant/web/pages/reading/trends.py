@@ -1,0 +1,14 @@
+"""Trends: what many channels told at once."""
+
+from datetime import timedelta
+
+from telegram_assistant.features.trends import trends_since
+from telegram_assistant.web.views import Content, TenantView
+
+PERIODS = (1, 3, 7)
+"""Days."""
+
+
+async def show(view: TenantView) -> Content:
+    days = int(view.query("days")) if view.query("days") in map(str, PERIODS) else PERIODS[0]
+    return {"trends": await trends_since(view.now - timedelta(days=days), stores=view.stores, now=view.now), "days": days, "periods": PERIODS}

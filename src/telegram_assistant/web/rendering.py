@@ -20,7 +20,7 @@ from jinja2.visitor import NodeTransformer
 from markupsafe import Markup
 
 from telegram_assistant.domain.people.person import Language
-from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.posts.post import Post, TextEntity
 from telegram_assistant.domain.understanding.spending import MILLION
 from telegram_assistant.reasons import Reason
 from telegram_assistant.translation import say, translator
@@ -34,6 +34,8 @@ DOMAIN = "messages"
 MINUTE, TODAY = timedelta(minutes=1), timedelta(hours=20)
 MAX_KEPT_TIMES = 10_000
 """Formatting a time costs as much as the rest of a card, and people of a tenant read the same posts."""
+MAX_KEPT_TEXTS, MAX_KEPT_LETTERS, MAX_KEPT_ENTITIES = 2_000, 4_096, 100
+"""Formatted texts take 5 KB each on average, and no more than 50."""
 _TIME = Markup('<time datetime="%s" title="%s">%s</time>')
 UNITS = ("B", "KB", "MB", "GB", "TB")
 KILO_BITS = 10
@@ -180,11 +182,14 @@ def _ago(minutes: int, language: Language) -> str:
 
 
 def _telegram(post: Post, *, base: str, spoiler_label: str, quote_label: str) -> Markup:
-    """The text of a post; its hashtags lead to our own search."""
-    search = f"{base}/search?q="
-    return render_text(
-        post.text, post.entities, search_url=lambda words: search + quote(words, safe=""), spoiler_label=spoiler_label, quote_label=quote_label
-    )
+    """The text of a post; its hashtags lead to our own search. What people read now is kept, unless it is longer than messages usually are."""
+    is_kept = len(post.text) <= MAX_KEPT_LETTERS and len(post.entities) <= MAX_KEPT_ENTITIES
+    return (_rendered_text if is_kept else _rendered_text.__wrapped__)(post.text, post.entities, f"{base}/search?q=", spoiler_label, quote_label)
+
+
+@lru_cache(maxsize=MAX_KEPT_TEXTS)
+def _rendered_text(text: str, entities: tuple[TextEntity, ...], search: str, spoiler_label: str, quote_label: str) -> Markup:
+    return render_text(text, entities, search_url=lambda words: search + quote(words, safe=""), spoiler_label=spoiler_label, quote_label=quote_label)
 
 
 def _say(reason: Reason) -> str:

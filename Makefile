@@ -68,14 +68,18 @@ test: install  ## all tests, in parallel, on the real servers
 	$(SERVERS_ENV) && scripts/suite serial scripts/tests $(JOBS) serial --dist loadfile
 
 .PHONY: journeys
-journeys: install  ## the journeys through the pages: both languages, both screens, both themes
+journeys: install  ## the journeys through the pages: both languages, both screens, both themes; the first run also with ingest killed at each step
 	scripts/servers up postgres redis
-	$(SERVERS_ENV) && ALL_DEVICES=1 $(BIN)/pytest -p no:xdist tests/web/test_every_page.py tests/web/*journey*.py tests/web/test_hostile_pages.py
+	$(SERVERS_ENV) && ALL_DEVICES=1 $(BIN)/pytest -p no:xdist tests/web/test_every_page.py tests/web/*journey*.py tests/web/test_hostile_pages.py tests/journeys/test_first_run.py
 
 .PHONY: screenshots
 screenshots: install  ## a picture of every page of the demo, in both languages, screens and themes, under .servers/screenshots
 	scripts/servers up
 	$(SERVERS_ENV) && $(BIN)/python -m testkit.screenshots .servers/screenshots
+
+.PHONY: readme
+readme: install  ## follow README.md word for word on a clean clone, until its pages show posts
+	$(BIN)/python -m testkit.newcomer
 
 .PHONY: image
 image: install  ## build the image without an engine, start it for real, and check it (root, buildah, debootstrap)

@@ -66,7 +66,9 @@ def finish(result: Mapping[str, Any], options: argparse.Namespace, *limits: Limi
     sys.exit(1 if missed else 0)
 
 
-ONE_LOGIN = {"DATABASE_SYSTEM_URL": "", "DATABASE_INGEST_URL": ""}
+BUCKET = "tests"
+"""Tests and benches leave files; in a bucket of their own they do not keep a development database from sweeping its files."""
+OWN = {"DATABASE_SYSTEM_URL": "", "DATABASE_INGEST_URL": "", "S3_BUCKET": BUCKET}
 """Benches do everything with one login, and so does what they start."""
 
 
@@ -81,7 +83,7 @@ async def own_database(name: str, *, keep: bool = False) -> AsyncIterator[Settin
     if not (exists and keep):
         await admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         await admin.execute(f"CREATE DATABASE {name}")
-    os.environ |= ONE_LOGIN
+    os.environ |= OWN
     urls = {"DATABASE_URL": _with_login(_in_database(os.environ["DATABASE_URL"], name)), "DATABASE_ADMIN_URL": _in_database(admin_url, name)}
     settings = read_settings({**os.environ, "NEO4J_URI": "", **urls})
     await migrate(settings.database, tell=lambda _: None)

@@ -17,6 +17,7 @@ from telegram_assistant.stores.postgres.delivery.wakeup import Wakeup
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.stores import ApiStores, IngestStores, SystemStores, api_stores, ingest_stores, system_stores
 from testkit.factories import World, make_world
+from testkit.harness import BUCKET
 
 settings.register_profile("ci", max_examples=100, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 settings.register_profile("full", parent=settings.get_profile("ci"), max_examples=10_000)
@@ -45,7 +46,7 @@ def in_database(environ: dict[str, str], name: str) -> dict[str, str]:
 def environ() -> dict[str, str]:
     if "DATABASE_INGEST_URL" not in os.environ:
         pytest.exit('the servers are not running: scripts/servers up && eval "$(scripts/servers env)"', returncode=2)
-    return dict(os.environ)
+    return {**os.environ, "S3_BUCKET": BUCKET}
 
 
 @asynccontextmanager

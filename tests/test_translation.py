@@ -10,6 +10,7 @@ from babel.messages.pofile import read_po
 from telegram_assistant.reasons import Reason, quote
 from telegram_assistant.translation import LANGUAGES, accepted_language, say, terminal_language, translator
 from testkit.checkouts import CHECKOUT
+from testkit.message_catalogue import MESSAGES
 from testkit.reason_catalogue import CATALOGUE, placeholders, updated_catalogue
 
 
@@ -28,6 +29,12 @@ def test_every_reason_is_translated_with_the_same_parameters() -> None:
 def test_the_catalogue_holds_the_reasons_of_the_source() -> None:
     """`make generate` brings it up to date."""
     assert (CHECKOUT / CATALOGUE).read_text(encoding="utf-8") == updated_catalogue()
+
+
+@pytest.mark.parametrize("catalogue", [CATALOGUE, MESSAGES])
+def test_a_tenant_has_one_name_in_russian(catalogue: str) -> None:
+    """People read «пространство» on every page and in every reason."""
+    assert "арендатор" not in (CHECKOUT / catalogue).read_text(encoding="utf-8").lower()
 
 
 def test_english_needs_no_catalogue() -> None:

@@ -61,7 +61,7 @@ def test_errors_are_told_in_the_language_of_the_terminal(runner: CliRunner) -> N
     assert "Запустите `tga doctor`" in told.stderr
     unknown = runner.invoke(app, ["channels", "list", "--tenant", "[nobody]"], env={"LC_ALL": "", "LANG": "ru_RU.UTF-8"})
     assert unknown.exit_code == 1
-    assert "арендатора «[nobody]» нет; создайте его: tga tenants create '[nobody]'" in unknown.stderr
+    assert "пространства «[nobody]» нет; создайте его: tga tenants create '[nobody]'" in unknown.stderr
 
 
 def test_an_unknown_role_is_told_with_the_known_ones(runner: CliRunner) -> None:

@@ -41,7 +41,7 @@ COUNTED = {
     "lag": "stage_lag_entries",
     "pending": "stage_pending_entries",
 }
-QUEUES = ("outbox", "backfills")
+QUEUES = ("outbox", "backfills", "dead_letters", "parked")
 BUSY = ("post_persistence", "indexing")
 POSTS = 40
 SLACK_SECONDS = 1.0
@@ -117,18 +117,25 @@ async def operator(environ: dict[str, str]) -> AsyncIterator[Operator]:
         yield Operator(client, page, environ)
 
 
-async def test_the_operators_numbers_are_those_of_metrics_and_a_killed_worker_is_said_to_be_away(
+async def test_the_operators_numbers_are_those_of_metrics_and_killed_processes_are_said_to_be_away(
     environ: dict[str, str], operator: Operator, telegram: ControlClient, tmp_path: Path
 ) -> None:
     log = tmp_path / "tga.log"
-    with program(*API, environ=environ, log=log), program(*INGEST, environ=environ, log=log), program(*WORKER, environ=environ, log=log) as worker:
+    with (
+        program(*API, environ=environ, log=log),
+        program(*INGEST, environ=environ, log=log) as ingest,
+        program(*WORKER, environ=environ, log=log) as worker,
+    ):
         await until(lambda: says_nothing_is_missing(operator), "all roles report themselves", seconds=120)
         await watch_under_load(operator, telegram)
         await until(lambda: has_stopped(environ), "nothing is on its way any more", seconds=120)
+        await leave_something_waiting(environ)
         await until(lambda: agrees(operator), "the page says what /metrics says", seconds=60)
+        assert figures_named(await operator.look()) == {*COUNTED, *QUEUES, "posts_landed", "dead_letters tagging", "age"}
         assert await saved_minutes(environ) == {name: one["processed"] for name, one in figures(await operator.look()).items() if one["processed"]}
         kill(worker)
-        assert await until(lambda: says_worker_is_missing(operator), "the page says that no worker runs", seconds=15) < 15
+        kill(ingest)
+        assert await until(lambda: says_both_are_missing(operator), "the page says that neither runs", seconds=15) < 15
 
 
 async def watch_under_load(operator: Operator, telegram: ControlClient) -> None:
@@ -154,21 +161,32 @@ async def says_nothing_is_missing(operator: Operator) -> bool:
     return "data-stage" in page and "No process runs" not in page
 
 
-async def says_worker_is_missing(operator: Operator) -> bool:
+async def says_both_are_missing(operator: Operator) -> bool:
     page = await operator.look()
-    return "No process runs the role worker." in page and ">away</span>" in page
+    return "No process runs the role worker." in page and "No process runs the role ingest." in page and page.count(">away</span>") == 2
 
 
 async def has_stopped(environ: dict[str, str]) -> bool:
     return not await ask(environ, "SELECT EXISTS (SELECT 1 FROM outbox) OR EXISTS (SELECT 1 FROM notices WHERE announced_at IS NULL)")
 
 
+async def leave_something_waiting(environ: dict[str, str]) -> None:
+    """A dead letter and a parked channel, which nothing of this journey would leave."""
+    columns = "(stage, stream, entry_id, payload, reason, attempts)"
+    await ask(environ, f"INSERT INTO dead_letters {columns} VALUES ('tagging', 'stream:posts:parsed', '1-0', '', 'it fell', 3)")
+    parked = "VALUES (1, 'Parked', 'it fell', now() + interval '1 hour')"
+    await ask(environ, f"INSERT INTO channels (channel_id, title, parked_reason, parked_until) {parked}")
+
+
 async def agrees(operator: Operator) -> bool:
+    """Every number of the page beside the metric that counts the same."""
     page, worker, ingest = await operator.look(), await operator.metrics("WORKER"), await operator.metrics("INGEST")
     expected = {stage.name: {figure: int(worker.total(metric, stage=stage.name) or 0) for figure, metric in COUNTED.items()} for stage in PIPELINE}
     waiting = {queue: int(worker.total("backlog_entries", queue=queue) or 0) for queue in QUEUES}
+    dead = int(worker.total("backlog_entries", queue="dead_letters", kind="tagging") or 0)
     landed = int(ingest.total("posts_landed_total") or 0)
-    return (figures(page), {queue: figure(page, queue) for queue in QUEUES}, figure(page, "posts_landed")) == (expected, waiting, landed)
+    shown = (figures(page), {queue: figure(page, queue) for queue in QUEUES}, figure(page, "dead_letters tagging"), figure(page, "posts_landed"))
+    return waiting["dead_letters"] == waiting["parked"] == 1 and shown == (expected, waiting, dead, landed)
 
 
 async def saved_minutes(environ: dict[str, str]) -> dict[str, int]:
@@ -201,6 +219,10 @@ def figures(page: str) -> Figures:
 def figure(page: str, name: str) -> int:
     found = re.search(rf'data-figure="{name}" value="(\d+)"', page)
     return int(found[1]) if found else 0
+
+
+def figures_named(page: str) -> set[str]:
+    return set(re.findall(r'data-figure="([^"]+)"', page))
 
 
 def stages_age(page: str) -> float:

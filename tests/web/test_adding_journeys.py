@@ -1,6 +1,8 @@
 """Adding channels in a real browser: every state fits and is accessible, and fates change on the open page."""
 
 import os
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -107,3 +109,25 @@ async def test_a_person_picks_from_the_list_and_sees_the_fate_change_without_a_r
         await expect(page.locator("#fates li .chip")).to_have_text("followed")
         await expect(page.locator("#reload")).to_have_count(0)
         assert await page.evaluate("window.isTheSamePage")
+
+
+@pytest.mark.skipif(WANTED is DEVICES, reason="tests/web/test_adding.py does the same without a browser; `make journeys` does this")
+@pytest.mark.parametrize("device", DEVICES, ids=lambda one: one.name)
+async def test_two_thousand_pasted_names_show_every_fate_page_by_page(app: App, tenant_id: TenantId, device: Device) -> None:
+    known = await make_channel(app.system, username=f"known_{tenant_id}", title="Known")
+    await app.system.channels.subscribe(tenant_id, Subscription(channel_id=known))
+    lines = [f"@known_{tenant_id}", *(f"not a channel {number}" for number in range(9)), *(f"@name_{tenant_id}_{number}" for number in range(1990))]
+    async with open_chromium() as chromium, served_web(app) as address, open_tab(chromium, device, address) as page:
+        base = await log_in(page, app, tenant_id)
+        await page.goto(f"{base}/channels/add")
+        await page.locator("textarea[name=text]").fill("\n".join(lines))
+        await page.locator("form[action$='/channels/add'] button.main").click()
+        await page.wait_for_url("**/channels/requests")
+        counts = [re.sub(r"\D", "", one) for one in await page.locator("#fates nav .chip").all_inner_texts()]
+        assert counts == ["2000", "1990", "0", "1", "9"]
+        seen = await page.locator("#fates li .chip").all_inner_texts()
+        while await page.locator("a[rel=next]").count():
+            await page.locator("a[rel=next]").click()
+            await page.wait_for_load_state()
+            seen += await page.locator("#fates li .chip").all_inner_texts()
+    assert sorted(Counter(seen).values()) == [1, 9, 1990]

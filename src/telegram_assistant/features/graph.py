@@ -230,9 +230,9 @@ async def first_link(scope: GraphScope, url: str) -> FirstSeen:
 
 async def similar_channels(scope: GraphScope, channel_id: ChannelId, *, limit: int = 10) -> SimilarChannels:
     """Compares channels by the sources, pages and names that both have. Needs the graph."""
-    places = await scope.places()
-    if channel_id not in places.followed:
+    if channel_id not in (await scope.places([channel_id])).followed:
         raise Missing(Reason("channel_not_followed_by_id", "you do not follow channel {channel_id}", channel_id=channel_id))
     found = await (await scope.questions()).similar(channel_id, since=scope.since, limit=limit)
+    places = await scope.places()
     similar = tuple(Similar(places.of(one.channel_id), one.score, one.shared, tuple(map(places.named, one.examples))) for one in found)
     return SimilarChannels(places.of(channel_id), scope.since, AnsweredSource(Engine.GRAPH), similar)

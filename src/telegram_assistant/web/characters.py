@@ -4,24 +4,28 @@ Control characters become U+FFFD. Characters that set the direction of the text 
 (`dir="auto"`), and one stray character would end them early or turn what follows. Marks like U+200F stay, they act like one letter.
 """
 
+import re
 import unicodedata
-from itertools import accumulate
 
 from telegram_assistant.domain.posts.text import storable
 
-_LEFT_OUT = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x2070))))
+_LEFT_OUT = (*range(0x202A, 0x202F), *range(0x2066, 0x2070))
 """Embeddings, overrides, isolates, and deprecated characters that change how others are drawn."""
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
 _KEPT = {ord("\t"): "\t", ord("\n"): "\n"}
 _SPACES = dict.fromkeys(map(ord, "\r\v\f"), " ")
 _LINE_BREAKS = dict.fromkeys((0x85, 0x2028, 0x2029), "\n")
-_SHOWN_AS = dict.fromkeys(_CONTROLS, "\ufffd") | dict.fromkeys(map(ord, _LEFT_OUT), "") | _SPACES | _LINE_BREAKS | _KEPT
+_SHOWN_AS = dict.fromkeys(_CONTROLS, "\ufffd") | dict.fromkeys(_LEFT_OUT, "") | _SPACES | _LINE_BREAKS | _KEPT
+_REPLACED = re.compile(f"[{''.join(map(re.escape, map(chr, _SHOWN_AS.keys() - _KEPT.keys())))}]")
+_SHIFTING = re.compile("[\u202a-\u202e\u2066-\u206f\U00010000-\U0010ffff]")
+"""Two UTF-16 units, or left out: what follows has another place in the text than its unit says."""
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Fillers, which Unicode counts as letters and symbols."""
 
 
 def clean_characters(text: str) -> str:
-    return storable(text).translate(_SHOWN_AS)
+    text = storable(text)
+    return text.translate(_SHOWN_AS) if _REPLACED.search(text) else text
 
 
 def places_of_units(text: str) -> list[int]:
@@ -29,8 +33,15 @@ def places_of_units(text: str) -> list[int]:
 
     The place between the two units of one character is the place before it.
     """
-    steps = (step for character in storable(text) for step in ((0, 1) if character > "\uffff" else (int(character not in _LEFT_OUT),)))
-    return list(accumulate(steps, initial=0))
+    text, places, done, place = storable(text), list[int](), 0, 0
+    for shifting in _SHIFTING.finditer(text):
+        places += range(place, place + shifting.start() - done)
+        place += shifting.start() - done
+        done = shifting.end()
+        places += (place, place) if shifting[0] > "\uffff" else (place,)
+        place += shifting[0] > "\uffff"
+    places += range(place, place + len(text) - done + 1)
+    return places
 
 
 def has_visible(text: str) -> bool:

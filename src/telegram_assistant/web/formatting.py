@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate, pairwise, takewhile
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -81,14 +81,13 @@ def _render(text: str, spans: list[_Span]) -> Markup:
 def _spans(entities: Iterable[TextEntity], places: list[int], around: _Surroundings) -> Iterator[_Span]:
     """What the entities draw, without overlaps in any layer and without blanks at the end."""
     units = len(places) - 1
-    ends = list(accumulate(enumerate(around.text, 1), lambda end, one: end if one[1].isspace() else one[0], initial=0))
     drawn_until: defaultdict[int, int] = defaultdict(int)
     for entity in sorted(entities, key=lambda one: (one.offset, -one.length)):
         if entity.kind not in _LAYERS:
             continue
         layer, element_of = _LAYERS[entity.kind]
         start = max(places[min(max(entity.offset, 0), units)], drawn_until[layer])
-        end = ends[places[min(max(entity.offset + entity.length, 0), units)]]
+        end = start + len(around.text[start : places[min(max(entity.offset + entity.length, 0), units)]].rstrip())
         if start < end:
             drawn_until[layer] = end
             element = element_of(entity, start, end, around)

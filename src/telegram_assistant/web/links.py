@@ -32,7 +32,7 @@ _UNQUOTED = "/?#:@!$&'()*+,;=~%[]"
 _UNSEEN = "\u00ad\u034f\u061c\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff"
 _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _LABEL = rf"[\w\-{_UNSEEN}]"
-_HOST_LIKE = re.compile(rf"(?<!{_LABEL}){_LABEL}+(?:[.․。．｡]{_LABEL}+)+")
+_HOST_LIKE = re.compile(rf"(?<!{_LABEL}){_LABEL}++(?:[.․。．｡]{_LABEL}++)+")
 _ENDING = re.compile(r"[^\W\d_][\w-]+")
 """At least two letters: 3.5 and U.S. are no hosts."""
 

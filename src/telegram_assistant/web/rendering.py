@@ -6,19 +6,21 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
+from gettext import NullTranslations
 from importlib import resources
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from babel import Locale
-from babel.dates import format_date, format_datetime, format_time, format_timedelta, get_day_names
+from babel.dates import format_date, format_datetime, format_timedelta, get_day_names
 from babel.numbers import format_compact_decimal, format_currency, format_decimal, format_percent
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, nodes
+from jinja2.visitor import NodeTransformer
 from markupsafe import Markup
 
 from telegram_assistant.domain.people.person import Language
-from telegram_assistant.domain.posts.post import Post
+from telegram_assistant.domain.posts.post import Post, TextEntity
 from telegram_assistant.domain.understanding.spending import MILLION
 from telegram_assistant.reasons import Reason
 from telegram_assistant.translation import say, translator
@@ -29,7 +31,12 @@ from telegram_assistant.web.links import safe_link
 STATIC = resources.files("telegram_assistant.web") / "static"
 DOMAIN = "messages"
 """The catalogue of what templates say."""
-TODAY = timedelta(hours=20)
+MINUTE, TODAY = timedelta(minutes=1), timedelta(hours=20)
+MAX_KEPT_TIMES = 10_000
+"""Formatting a time costs as much as the rest of a card, and people of a tenant read the same posts."""
+MAX_KEPT_TEXTS, MAX_KEPT_LETTERS, MAX_KEPT_ENTITIES = 2_000, 4_096, 100
+"""Formatted texts take 5 KB each on average, and no more than 50."""
+_TIME = Markup('<time datetime="%s" title="%s">%s</time>')
 UNITS = ("B", "KB", "MB", "GB", "TB")
 KILO_BITS = 10
 BROWSERS = (("Firefox/", "Firefox"), ("Edg/", "Edge"), ("OPR/", "Opera"), ("YaBrowser/", "Yandex"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
@@ -58,9 +65,32 @@ def render(template: str, content: Mapping[str, object], *, reader: Reader) -> s
         _reader.reset(token)
 
 
+class _TextsInOneLanguage(NodeTransformer):
+    """Puts translations in the place of texts without parameters, so that a page pays nothing for them."""
+
+    def __init__(self, translations: NullTranslations) -> None:
+        self._translations = translations
+
+    def visit_Call(self, call: nodes.Call) -> nodes.Node:  # noqa: N802 -- Jinja calls it
+        match call:
+            case nodes.Call(node=nodes.Name(name="_" | "gettext"), args=[nodes.Const(value=str(text))], kwargs=[]):
+                return nodes.MarkSafe(nodes.Const(self._translations.gettext(text) % {}))
+        return self.generic_visit(call)
+
+
+class _Environment(Environment):
+    """Compiles templates for one language."""
+
+    texts: _TextsInOneLanguage
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        template: nodes.Template = self.texts.visit(super()._parse(source, name, filename))
+        return template
+
+
 @cache
 def environment(language: Language) -> Environment:
-    made = Environment(
+    made = _Environment(
         loader=PackageLoader("telegram_assistant.web"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -68,7 +98,9 @@ def environment(language: Language) -> Environment:
         lstrip_blocks=True,
         extensions=["jinja2.ext.i18n", "jinja2.ext.do"],
     )
-    made.install_gettext_translations(translator(language.value, DOMAIN), newstyle=True)  # type: ignore[attr-defined]  # added by the extension
+    translations = translator(language.value, DOMAIN)
+    made.install_gettext_translations(translations, newstyle=True)  # type: ignore[attr-defined]  # added by the extension
+    made.texts = _TextsInOneLanguage(translations)
     made.policies["ext.i18n.trimmed"] = True
     made.globals |= {"static": static_url, "language": language.value}
     made.filters |= {
@@ -105,8 +137,13 @@ def static_url(name: str) -> str:
     return f"/static/{name}?v={digest}"
 
 
+@cache
+def _locale_of(language: Language) -> Locale:
+    return Locale(language.value)
+
+
 def _locale() -> Locale:
-    return Locale(_reader.get().language.value)
+    return _locale_of(_reader.get().language)
 
 
 def _local(moment: datetime) -> datetime:
@@ -114,34 +151,45 @@ def _local(moment: datetime) -> datetime:
 
 
 def _exact(moment: datetime) -> str:
-    return format_datetime(_local(moment), "d MMMM y, HH:mm:ss z", locale=_locale())
+    return _formatted(moment, "d MMMM y, HH:mm:ss z", _reader.get().zone, _reader.get().language)
 
 
 def _clock(moment: datetime) -> str:
-    return format_time(_local(moment), "HH:mm", locale=_locale())
+    return _formatted(moment, "HH:mm", _reader.get().zone, _reader.get().language)
 
 
 def _day(moment: datetime) -> str:
-    local, today = _local(moment), _local(_reader.get().now)
-    return format_date(local, "d MMMM" if local.year == today.year else "d MMMM y", locale=_locale())
+    is_this_year = _local(moment).year == _local(_reader.get().now).year
+    return _formatted(moment, "d MMMM" if is_this_year else "d MMMM y", _reader.get().zone, _reader.get().language)
 
 
 def _when(moment: datetime) -> Markup:
     """A short relative time, exact on hover."""
     age = _reader.get().now - moment
-    if timedelta(0) <= age < TODAY:
-        shown = format_timedelta(-age, granularity="minute", add_direction=True, threshold=0.9, format="short", locale=_locale())
-    else:
-        shown = f"{_day(moment)}, {_clock(moment)}"
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(moment.astimezone(UTC).isoformat(), _exact(moment), shown)
+    is_today = timedelta(0) <= age < TODAY
+    shown = _ago(max(1, age // MINUTE), _reader.get().language) if is_today else f"{_day(moment)}, {_clock(moment)}"
+    return _TIME % (moment.astimezone(UTC).isoformat(), _exact(moment), shown)
+
+
+@lru_cache(maxsize=MAX_KEPT_TIMES)
+def _formatted(moment: datetime, pattern: str, zone: ZoneInfo, language: Language) -> str:
+    return format_datetime(moment.astimezone(zone), pattern, locale=_locale_of(language))
+
+
+@lru_cache(maxsize=MAX_KEPT_TIMES)
+def _ago(minutes: int, language: Language) -> str:
+    return format_timedelta(-minutes * MINUTE, granularity="minute", add_direction=True, threshold=0.9, format="short", locale=_locale_of(language))
 
 
 def _telegram(post: Post, *, base: str, spoiler_label: str, quote_label: str) -> Markup:
-    """The text of a post; its hashtags lead to our own search."""
-    search = f"{base}/search?q="
-    return render_text(
-        post.text, post.entities, search_url=lambda words: search + quote(words, safe=""), spoiler_label=spoiler_label, quote_label=quote_label
-    )
+    """The text of a post; its hashtags lead to our own search. What people read now is kept, unless it is longer than messages usually are."""
+    is_kept = len(post.text) <= MAX_KEPT_LETTERS and len(post.entities) <= MAX_KEPT_ENTITIES
+    return (_rendered_text if is_kept else _rendered_text.__wrapped__)(post.text, post.entities, f"{base}/search?q=", spoiler_label, quote_label)
+
+
+@lru_cache(maxsize=MAX_KEPT_TEXTS)
+def _rendered_text(text: str, entities: tuple[TextEntity, ...], search: str, spoiler_label: str, quote_label: str) -> Markup:
+    return render_text(text, entities, search_url=lambda words: search + quote(words, safe=""), spoiler_label=spoiler_label, quote_label=quote_label)
 
 
 def _say(reason: Reason) -> str:

@@ -33,6 +33,9 @@ from telegram_assistant.web.views import PersonView, TenantView, View
 OF_API = ("/api/", "/docs", "/openapi.json")
 """Paths that the API answers."""
 
+COMPRESSION = 3
+"""Takes a sixth of the time of 9; pages are a tenth longer."""
+
 OPEN: tuple[OpenRoute, ...] = (
     Page("/login", login.show, "login.html", queries=1),
     Action("/login", login.log_in, "login.html"),
@@ -170,7 +173,7 @@ def build_web(app: ApiApp, *, api: ASGIApp) -> WebSite:
         Mount("/static", StaticFiles(directory=str(STATIC))),
     ]
     pages = Starlette(routes=routes, exception_handlers={404: handler.handle_error, 405: handler.handle_error})
-    site = HeadersMiddleware(GZipMiddleware(pages, minimum_size=1000), clients=handler.clients)
+    site = HeadersMiddleware(GZipMiddleware(pages, minimum_size=1000, compresslevel=COMPRESSION), clients=handler.clients)
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
         await (api if scope["type"] == "http" and scope["path"].startswith(OF_API) else site)(scope, receive, send)

@@ -112,10 +112,14 @@ class CoverageOverview:
         return tuple(_channel_coverage(dict(row)) for row in rows)
 
 
+_FACTS = tuple(field.name for field in fields(CoverageFacts))
+_SHOWN = tuple(field.name for field in fields(ChannelCoverage) if field.name != "status")
+
+
 def _channel_coverage(row: dict[str, Any]) -> ChannelCoverage:
     row |= {name: load_reason(row[name]) for name in ("lost_reason", "parked_reason", "fill_error")}
-    facts = CoverageFacts(**{field.name: row[field.name] for field in fields(CoverageFacts)})
-    return ChannelCoverage(**{field.name: row[field.name] for field in fields(ChannelCoverage) if field.name in row}, status=status_of(facts))
+    facts = CoverageFacts(**{name: row[name] for name in _FACTS})
+    return ChannelCoverage(**{name: row[name] for name in _SHOWN}, status=status_of(facts))
 
 
 class CoverageLedger:

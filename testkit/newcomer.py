@@ -1,0 +1,161 @@
+"""A newcomer who follows README.md word for word, on a clean clone: `python -m testkit.newcomer`.
+
+Every command under "Start without containers" is typed into one shell, in its order. A program that keeps running is looked at in a real
+browser and ended with Ctrl-C: the demo must show posts, the program its first page. Servers are the clone's own; if TGA_SERVERS_DIR is set,
+the ones that run there. With --offline, what an installation downloads comes from this checkout and from caches.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+from playwright.async_api import expect
+
+from testkit.checkouts import CHECKOUT
+from testkit.chromium import ENGLISH_DESKTOP, open_chromium, open_tab
+
+HEADING = "## Start without containers"
+ADDRESS = "http://127.0.0.1:8000"
+DONE = re.compile(r"^::(\d+)$")
+DEMO = re.compile(r"^Open (http\S+)")
+HTMX = "src/telegram_assistant/web/static/vendor/htmx.min.js"
+
+
+def commands(readme: str) -> list[str]:
+    """The lines of the first block under the heading, as they stand there; the comments are part of them."""
+    found = re.search(r"```sh\n(.*?)```", readme.partition(HEADING)[2], re.DOTALL)
+    assert found is not None, f"README.md has no commands under {HEADING!r}"
+    return [line for line in found[1].splitlines() if line]
+
+
+class Terminal:
+    """A shell that gets one line after the other."""
+
+    def __init__(self, folder: Path, environ: dict[str, str]) -> None:
+        self._shell = subprocess.Popen(
+            ["bash"], cwd=folder, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
+        )
+
+    def type(self, line: str) -> None:
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(f"{line}\necho ::$?\n")
+
+    def until(self, pattern: re.Pattern[str]) -> str:
+        """What the pattern finds in a line that is printed. Fails if the command ends before."""
+        assert self._shell.stdout is not None
+        printed: list[str] = []
+        for line in self._shell.stdout:
+            printed.append(line)
+            if found := pattern.search(line.rstrip("\n")):
+                return found[1]
+            if DONE.search(line.rstrip("\n")):
+                break
+        sys.exit(f"it ended too early:\n{''.join(printed[-30:])}")
+
+    def finish(self) -> None:
+        if (code := self.until(DONE)) != "0":
+            sys.exit(f"it ended with {code}")
+
+    def interrupt(self) -> None:
+        """Ctrl-C: for the program that runs in the shell."""
+        children = Path(f"/proc/{self._shell.pid}/task/{self._shell.pid}/children").read_text(encoding="ascii").split()
+        for child in children:
+            os.kill(int(child), signal.SIGINT)
+
+    def close(self) -> None:
+        assert self._shell.stdin is not None
+        self._shell.stdin.close()
+        self._shell.wait(60)
+
+
+async def read_the_demo(link: str) -> str:
+    async with open_chromium() as chromium, open_tab(chromium, ENGLISH_DESKTOP, ADDRESS) as page:
+        await page.goto(link)
+        await page.locator("main button").click()
+        posts = page.locator("article[data-post]")
+        await expect(posts.first).to_be_visible()
+        return f"{await posts.count()} posts on {page.url}"
+
+
+async def open_the_program() -> str:
+    async with open_chromium() as chromium, open_tab(chromium, ENGLISH_DESKTOP, ADDRESS) as page:
+        await page.goto("/")
+        await expect(page.locator("input[name=password]")).to_be_visible()
+        return f"{await page.locator('h1').inner_text()!r} on {page.url}"
+
+
+def until_it_answers() -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        try:
+            if httpx.get(f"{ADDRESS}/ready").is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.1)
+    sys.exit(f"nobody answers on {ADDRESS}")
+
+
+def follow(terminal: Terminal, line: str) -> str:
+    """Types a line and waits for its end. Of a program that keeps running, looks at its page first. Returns what was seen."""
+    terminal.type(line)
+    command, seen = line.partition("  #")[0].strip(), ""
+    if command.endswith("tga demo"):
+        seen = asyncio.run(read_the_demo(terminal.until(DEMO)))
+        terminal.interrupt()
+    elif command.endswith("tga run"):
+        until_it_answers()
+        seen = asyncio.run(open_the_program())
+        terminal.interrupt()
+    terminal.finish()
+    return seen
+
+
+@contextmanager
+def clone(*, offline: bool) -> Iterator[tuple[Path, dict[str, str]]]:
+    """A clone of what is committed here, and the environment of a newcomer."""
+    with tempfile.TemporaryDirectory(prefix="newcomer-") as place:
+        folder = Path(place) / "telegram-assistant"
+        Path(place).chmod(0o755)  # PostgreSQL runs as a user of its own
+        subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(CHECKOUT), str(folder)], check=True)
+        ours = ("DATABASE_", "REDIS_", "S3_", "NEO4J_", "PYTHON", "VIRTUAL_ENV")
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | {"XDG_DATA_HOME": place}
+        if offline:
+            environ["UV_OFFLINE"] = "1"
+            subprocess.run([sys.executable, "-m", "venv", str(folder / ".venv")], check=True)
+            shutil.copy(CHECKOUT / ".venv/bin/uv", folder / ".venv/bin")
+            (folder / HTMX).parent.mkdir(parents=True)
+            shutil.copy(CHECKOUT / HTMX, folder / HTMX)
+        try:
+            yield folder, environ
+        finally:
+            if "TGA_SERVERS_DIR" not in environ:
+                subprocess.run(["scripts/servers", "down"], cwd=folder, env=environ, stdout=subprocess.DEVNULL, check=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--offline", action="store_true", help="download nothing")
+    options = parser.parse_args()
+    with clone(offline=options.offline) as (folder, environ):
+        terminal = Terminal(folder, environ)
+        for line in commands((folder / "README.md").read_text(encoding="utf-8")):
+            began = time.monotonic()
+            print(f"$ {line}", flush=True)
+            seen = follow(terminal, line)
+            print(f"  {time.monotonic() - began:.0f} s{f': {seen}' if seen else ''}", flush=True)
+        terminal.close()
+
+
+if __name__ == "__main__":
+    main()

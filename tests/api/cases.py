@@ -51,6 +51,10 @@ def forwarding_post(worlds: Worlds) -> Mapping[str, object]:
     return {"channel_id": worlds.shared[0], "message_id": FIRST + 2}
 
 
+def own_story(worlds: Worlds) -> Mapping[str, object]:
+    return {"channel_id": worlds.shared[0], "message_id": FIRST + 1}
+
+
 def post_of_b(_worlds: Worlds) -> Mapping[str, object]:
     return {"channel_id": ONLY_B[0], "message_id": FIRST}
 
@@ -111,6 +115,9 @@ CASES: dict[str, Case] = {
     "get_channel_coverage": Case(path=shared_channel, foreign=channel_of_b),
     "get_channel_activity": Case(path=shared_channel, foreign=channel_of_b),
     "list_changes": Case(),
+    "list_stories": Case(query={"since": "2026-01-01T00:00:00Z"}),
+    "get_story": Case(path=own_story, foreign=post_of_b),
+    "choose_story_grouping": Case(body={"grouping": "strict"}),
     "list_tags": Case(),
     "list_most_used_tags": Case(),
     "choose_tag_name": Case(path=lambda _: {"tag": "спорт"}, foreign=lambda _: {"tag": MARK}, body={"hidden": True}),

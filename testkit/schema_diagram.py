@@ -52,6 +52,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "preview_reader",
     ),
     "Posts": ("posts", "post_versions", "post_counts", "post_raw", "media_groups", "forwards", "post_links", "links", "erasures", "post_search"),
+    "Stories": ("stories", "story_posts", "story_links", "post_terms", "term_postings", "term_counts"),
     "Files": ("post_media", "media_jobs", "media_objects", "media_sources", "media_results"),
     "Understanding": ("post_enrichment", "pages", "near_texts", "vocabulary", "tag_proposals", "tenant_tags", "provider_wanted", "ai_results"),
     "Spending": ("ai_consents", "budgets", "budget_reservations", "usage"),

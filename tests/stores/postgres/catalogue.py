@@ -43,6 +43,7 @@ DEFINER_FUNCTIONS = {
     "refresh_tiers": "tenant system",
     "vectors_are_complete": "tenant",
     "revisions_before": "tenant",
+    "current_story": "tenant system",
     "find_caller": "api",
     "find_operator": "api",
     "find_session": "api",

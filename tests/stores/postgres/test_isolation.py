@@ -87,7 +87,8 @@ async def row_for(admin: Admin, table: Table, tenant_id: TenantId, channel_id: C
         return  # the world has made them
     known: dict[str, Any] = {"tenant_id": tenant_id} if table.table_class == "tenant" else {"channel_id": channel_id}
     known |= {"message_id": 8 if table.name == "posts" else 7} if "message_id" in table.columns else {}
-    known |= {moment: datetime.now(UTC) for moment in ("posted_at", "replaced_at", "seen_at") if moment in table.columns}
+    known |= {moment: datetime.now(UTC) for moment in ("posted_at", "other_posted_at", "replaced_at", "seen_at") if moment in table.columns}
+    known |= {"other_channel_id": channel_id} if "other_channel_id" in table.columns else {}
     if table.name == "memberships":
         known |= {"user_id": await admin.fetchval("INSERT INTO users (name) VALUES ($1) RETURNING user_id", f"anna {tenant_id}"), "role": "owner"}
     if table.name == "joined_channels":

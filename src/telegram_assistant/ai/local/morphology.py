@@ -4,13 +4,14 @@ from collections import Counter
 from functools import lru_cache
 from itertools import islice, product
 from math import prod
-
-from pymorphy3 import MorphAnalyzer
-from pymorphy3.analyzer import Parse
+from typing import TYPE_CHECKING
 
 from telegram_assistant.ai.local.names import NameDictionary
 from telegram_assistant.ai.local.words import Forms, plain_forms
 from telegram_assistant.ai.outputs import EntityKind
+
+if TYPE_CHECKING:
+    from telegram_assistant.language.russian import Analyser, Reading
 
 NAMES = {"Geox": EntityKind.PLACE, "Orgn": EntityKind.ORGANISATION, "Name": EntityKind.PERSON, "Surn": EntityKind.PERSON, "Patr": EntityKind.PERSON}
 SURE = 0.3
@@ -19,9 +20,8 @@ MAX_READINGS = 6
 MAX_COMBINATIONS = 500
 
 
-def dictionary() -> tuple[Forms, NameDictionary]:
-    """Loads the dictionary, about 15 MB. Words are cached, because texts use few different ones."""
-    analyser = MorphAnalyzer()
+def dictionary(analyser: "Analyser") -> tuple[Forms, NameDictionary]:
+    """Lookups in the dictionary. Words are cached, because texts use few different ones."""
 
     def forms(word: str) -> frozenset[str]:
         if word.isascii():
@@ -51,11 +51,11 @@ def dictionary() -> tuple[Forms, NameDictionary]:
     return forms, NameDictionary(kind_of, nominative)
 
 
-def _kind_in(reading: Parse) -> EntityKind | None:
+def _kind_in(reading: "Reading") -> EntityKind | None:
     return next((kind for mark, kind in NAMES.items() if mark in reading.tag), None)
 
 
-def _agreement(readings: tuple[Parse, ...]) -> tuple[bool, int, float]:
+def _agreement(readings: tuple["Reading", ...]) -> tuple[bool, int, float]:
     """How plausible these readings are together; most names belong to one person or place."""
     grammar = {(one.tag.case, one.tag.number, one.tag.gender) for one in readings}
     return len(grammar) == 1, sum(one.tag.number == "sing" for one in readings), prod(one.score for one in readings)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from telegram_assistant.ai.answers import Material
 from telegram_assistant.ai.local.models import ModelCard, folder_of, read_card
+from telegram_assistant.ai.local.morphology import dictionary
 from telegram_assistant.ai.local.names import NO_DICTIONARY
 from telegram_assistant.ai.local.ocr import LANGUAGES, missing_languages, ocr_command, read_text
 from telegram_assistant.ai.local.tagging import LocalTagger
@@ -21,6 +22,7 @@ from telegram_assistant.domain.understanding.policy import Failure, ProviderFail
 from telegram_assistant.domain.understanding.spending import Tokens
 from telegram_assistant.domain.understanding.vocabulary import Vocabulary
 from telegram_assistant.errors import Rejected
+from telegram_assistant.language.russian import analyser
 from telegram_assistant.reasons import Reason
 
 INSTALL = "pip install 'telegram-assistant[local-ai]'"
@@ -79,10 +81,8 @@ class LocalModels:
 
 @cache
 def _load_tagger() -> LocalTagger:
-    if not is_there("pymorphy3"):
-        return LocalTagger(plain_forms, NO_DICTIONARY)
-    forms, names = import_module("telegram_assistant.ai.local.morphology").dictionary()
-    return LocalTagger(forms, names)
+    words = analyser()
+    return LocalTagger(plain_forms, NO_DICTIONARY) if words is None else LocalTagger(*dictionary(words))
 
 
 def _load_model(models: Path, name: str) -> Embedder:

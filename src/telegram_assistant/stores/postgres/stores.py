@@ -70,6 +70,7 @@ from telegram_assistant.stores.postgres.posts.versions import Versions
 from telegram_assistant.stores.postgres.search.saved_searches import SavedSearches
 from telegram_assistant.stores.postgres.search.search import WordSearch
 from telegram_assistant.stores.postgres.search.word_index import WordIndex
+from telegram_assistant.stores.postgres.stories.stories import Stories
 from telegram_assistant.stores.postgres.tenants.audit import AuditLog
 from telegram_assistant.stores.postgres.tenants.idempotency import Idempotency, IdempotencyUpkeep
 from telegram_assistant.stores.postgres.tenants.keys import KeyDirectory, Keys
@@ -166,6 +167,7 @@ class SystemStores:
     provider_wanted: ProviderWanted
     replays: Replays
     spending: Spending
+    stories: Stories
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +284,7 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
         provider_wanted=ProviderWanted(transactions),
         replays=Replays(transactions),
         spending=Spending(transactions),
+        stories=Stories(repeatable),
     )
 
 

@@ -1,0 +1,68 @@
+"""Numbers of a text as values that can be compared: «5,4 млрд» and 5.4 billion are one number, and so are 17 % and «17 процентов»."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+MAX_CHARACTERS = 4_000
+_MULTIPLES = (
+    (re.compile(r"(?:тыс\b|тысяч|thousand|k\b)", re.IGNORECASE), 1_000),
+    (re.compile(r"(?:млн\b|миллион|million|mln\b|m\b)", re.IGNORECASE), 1_000_000),
+    (re.compile(r"(?:млрд\b|миллиард|billion|bln\b|bn\b)", re.IGNORECASE), 1_000_000_000),
+    (re.compile(r"(?:трлн\b|триллион|trillion|trn\b)", re.IGNORECASE), 1_000_000_000_000),
+)
+_PERCENT = re.compile(r"\s?(?:%|процент|percent|per cent)", re.IGNORECASE)
+_SCORE = re.compile(r"(?<![\d:.])(\d{1,3}):(\d{1,3})(?![\d:])")
+_NUMBER = re.compile(
+    r"(?<![\w.,/])(?<!\w-)"
+    r"(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:[.,]\d+)?)"
+)
+_GROUPS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_SPACES = re.compile(r"[ \u00a0\u202f]")
+_AFTER = 14
+"""How far behind a number its multiple or per cent is looked for."""
+
+
+class NumberKind(StrEnum):
+    """What a number counts."""
+
+    PLAIN = "plain"
+    PERCENT = "percent"
+    SCORE = "score"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of a text. `value` has no trailing zeros; a score is both of its sides, as written."""
+
+    value: str
+    kind: NumberKind
+    start: int
+    end: int
+    """Where it ends in the text, with its multiple or per cent."""
+
+
+def numbers_in(text: str) -> tuple[Number, ...]:
+    """The numbers of a text in their order. Numbers inside words and addresses are none."""
+    text = text[:MAX_CHARACTERS]
+    scores = [Number(f"{int(one[1])}:{int(one[2])}", NumberKind.SCORE, one.start(), one.end()) for one in _SCORE.finditer(text)]
+    taken = {place for one in scores for place in range(one.start, one.end)}
+    plain = [_number(found, text) for found in _NUMBER.finditer(text) if found.start() not in taken and found.end() - 1 not in taken]
+    return tuple(sorted((*scores, *plain), key=lambda one: one.start))
+
+
+def _number(found: "re.Match[str]", text: str) -> Number:
+    written, end, kind = found.group(), found.end(), NumberKind.PLAIN
+    digits = _SPACES.sub("", written)
+    digits = digits.replace(",", "") if _GROUPS.fullmatch(digits) else digits.replace(",", ".")
+    value = float(digits)
+    behind = text[end : end + _AFTER]
+    gap = len(behind) - len(behind.lstrip(" \u00a0\u202f"))
+    for multiple, times in _MULTIPLES:
+        if (said := multiple.match(behind, gap)) is not None:
+            value *= times
+            end += said.end()
+            break
+    if (percent := _PERCENT.match(text, end)) is not None:
+        kind, end = NumberKind.PERCENT, percent.end()
+    return Number(f"{value:.6f}".rstrip("0").rstrip("."), kind, found.start(), end)

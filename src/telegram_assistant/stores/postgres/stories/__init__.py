@@ -1,0 +1,1 @@
+"""Stories, and the words by which posts are compared."""

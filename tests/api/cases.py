@@ -51,6 +51,10 @@ def forwarding_post(worlds: Worlds) -> Mapping[str, object]:
     return {"channel_id": worlds.shared[0], "message_id": FIRST + 2}
 
 
+def own_story(worlds: Worlds) -> Mapping[str, object]:
+    return {"channel_id": worlds.shared[0], "message_id": FIRST + 1}
+
+
 def post_of_b(_worlds: Worlds) -> Mapping[str, object]:
     return {"channel_id": ONLY_B[0], "message_id": FIRST}
 
@@ -113,6 +117,9 @@ CASES: dict[str, Case] = {
     "get_digest": Case(),
     "list_trends": Case(),
     "list_changes": Case(),
+    "list_stories": Case(query={"since": "2026-01-01T00:00:00Z"}),
+    "get_story": Case(path=own_story, foreign=post_of_b),
+    "choose_story_grouping": Case(body={"grouping": "strict"}),
     "list_tags": Case(),
     "list_most_used_tags": Case(),
     "choose_tag_name": Case(path=lambda _: {"tag": "спорт"}, foreign=lambda _: {"tag": MARK}, body={"hidden": True}),

@@ -26,6 +26,7 @@ from testkit.api_clients import UNLIMITED, client_of, key_of, with_operator_key
 from testkit.factories import make_channel
 from testkit.graphs import land
 from testkit.rows import make_writer, posts_of
+from tests.api.story_world import join_story, tell_story
 from tests.conftest import Admin, in_database, named_database
 from tests.stores.postgres.catalogue import insert_row, tables
 
@@ -133,6 +134,7 @@ async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple
         await _follow_since(admin, a, FOLLOWED_BEFORE)
         await _account(admin, a, channels)
         await _understand(admin, a, channels)
+        await tell_story(admin, channels, MessageId(FIRST + 1))
         await admin.close()
         await key_of(app, a)
         key_id = (await app.tenant(a).keys.newest())[0].key_id
@@ -151,8 +153,7 @@ async def _make_b(known: Worlds, shared: tuple[ChannelId, ...], only_a: tuple[Ch
             wanted = Subscription(channel_id=channel_id, folder=MARK, priority=Priority.HIGH, ai_policy=AiPolicy.PROVIDER, history_days=100)
             await app.system.channels.subscribe(b, wanted)
         await _land(app, list(ONLY_B), text=f"{MARK} wrote this")
-        key = await key_of(app, b)
-        keys = tuple(key.key_id for key in await app.tenant(b).keys.newest())
+        key, keys = await key_of(app, b), tuple(key.key_id for key in await app.tenant(b).keys.newest())
         admin = await asyncpg.connect(known.environ_of(known.both)["DATABASE_ADMIN_URL"])
         await _follow_since(admin, b, timedelta(days=30))
         left = only_a[1]
@@ -162,6 +163,7 @@ async def _make_b(known: Worlds, shared: tuple[ChannelId, ...], only_a: tuple[Ch
         await app.tenant(b).followed.leave(left)
         account_id = await _account(admin, b, [*shared, *ONLY_B])
         await admin.execute("UPDATE poll_schedule SET account_id = $1 WHERE channel_id = ANY($2)", account_id, list(shared))
+        await join_story(admin, shared, ONLY_B, MessageId(FIRST + 1))
         for table in await tables(admin):
             await _one_row(admin, table.name, table.table_class, b)
         await app.system.planning.give_accounts()

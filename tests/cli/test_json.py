@@ -40,6 +40,7 @@ ENDPOINTS = {
     "people list": "list_members",
     "processes": "list_processes",
     "search": "search_posts",
+    "stories": "list_stories",
     "tags list": "list_tags",
     "tenants budget": "get_tenant",
     "tenants create": "create_tenant",

@@ -51,6 +51,7 @@ COMMANDS = {
     "folders": Lazy("commands.folders:app", "Followed Telegram folders: add, list, remove."),
     "scheduler": Lazy("operations.scheduler:app", "The scheduler: show its status, reset it."),
     "search": Lazy("commands.search:search", "Search the posts of a tenant by words and meaning.", words_may_begin_with_minus=True),
+    "stories": Lazy("commands.stories:stories", "List what several channels tell of the same event, or show one story."),
     "changes": Lazy("commands.changes:changes", "List posts that channels edited or deleted after publishing them."),
     "digest": Lazy("commands.digest:digest", "Print what changed in the channels of a tenant, story by story."),
     "trends": Lazy("commands.trends:trends", "List stories that many channels told at once."),

@@ -19,6 +19,7 @@ from tests.stores.postgres.channel_cases import CHANNEL_METHODS, open_channels
 from tests.stores.postgres.login_cases import LOGIN_METHODS, open_logins
 from tests.stores.postgres.more_cases import MORE_METHODS, settle_in
 from tests.stores.postgres.people_cases import PEOPLE_METHODS, invite_people
+from tests.stores.postgres.story_cases import STORY_METHODS, tell_story
 
 type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
 
@@ -203,6 +204,7 @@ METHODS: dict[str, Case] = {
     "tags.choices": _tags_choices,
     "tags.choose": _tags_choose,
     **MORE_METHODS,
+    **STORY_METHODS,
     **CHANNEL_METHODS,
     **ADDING_METHODS,
     **PEOPLE_METHODS,
@@ -230,6 +232,7 @@ async def prepare(admin: Admin, world: World) -> None:
     )
     await admin.execute("UPDATE posts SET fwd_channel_id = $2 WHERE channel_id = ANY($1) AND message_id = 1", list(world.channels), world.a)
     await admin.execute("INSERT INTO forwards SELECT c, 1, $2, 1, now() FROM unnest($1::bigint[]) c", list(world.channels), world.a)
+    await tell_story(admin, world)
     for tenant_id, own in ((world.a, world.of_a), (world.b, world.of_b)):
         await settle_in(admin, tenant_id, own)
         await join_channels(admin, tenant_id, own)

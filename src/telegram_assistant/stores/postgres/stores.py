@@ -72,6 +72,7 @@ from telegram_assistant.stores.postgres.posts.versions import Versions
 from telegram_assistant.stores.postgres.search.saved_searches import SavedSearches
 from telegram_assistant.stores.postgres.search.search import WordSearch
 from telegram_assistant.stores.postgres.search.word_index import WordIndex
+from telegram_assistant.stores.postgres.stories.own_stories import OwnStories
 from telegram_assistant.stores.postgres.stories.stories import Stories
 from telegram_assistant.stores.postgres.tenants.audit import AuditLog
 from telegram_assistant.stores.postgres.tenants.idempotency import Idempotency, IdempotencyUpkeep
@@ -206,6 +207,7 @@ class TenantStores:
     audit: AuditLog
     idempotency: Idempotency
     forwards: Forwards
+    stories: OwnStories
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +329,7 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         audit=AuditLog(transactions),
         idempotency=Idempotency(transactions),
         forwards=Forwards(transactions),
+        stories=OwnStories(transactions),
     )
 
 

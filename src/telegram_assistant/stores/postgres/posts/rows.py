@@ -15,11 +15,11 @@ _AS_PUBLISHED = (
     "channel_id, message_id, posted_at, content_hash, kind, text, entities, edited_at, reply_to, "
     "fwd_channel_id, fwd_message_id, grouped_id, lang, author, facts"
 )
-_OWN_STORED_AT = "greatest(stored_at, (SELECT s.created_at FROM subscriptions s WHERE s.channel_id = posts.channel_id)) AS stored_at"
-_OWN_REVISION = "CASE WHEN revision > 1 THEN revision - revisions_before(channel_id, message_id) ELSE revision END AS revision"
+OWN_STORED_AT = "greatest(stored_at, (SELECT s.created_at FROM subscriptions s WHERE s.channel_id = posts.channel_id)) AS stored_at"
+OWN_REVISION = "CASE WHEN revision > 1 THEN revision - revisions_before(channel_id, message_id) ELSE revision END AS revision"
 
 POST_COLUMNS = f"{_AS_PUBLISHED}, stored_at, deleted_at, revision"
-OWN_POST_COLUMNS = f"{_AS_PUBLISHED}, {_OWN_STORED_AT}, deleted_at, {_OWN_REVISION}"
+OWN_POST_COLUMNS = f"{_AS_PUBLISHED}, {OWN_STORED_AT}, deleted_at, {OWN_REVISION}"
 """The columns of `posts` as a tenant sees them: stored no earlier than it began to follow, with revisions counted from then."""
 
 

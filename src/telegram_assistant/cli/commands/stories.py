@@ -1,0 +1,93 @@
+"""`tga stories`: what several channels tell of the same event."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+from rich.text import Text
+
+from telegram_assistant.api.endpoints.stories import FullStoryResponse, StoriesResponse, get_story, list_stories
+from telegram_assistant.api.request_context import RequestContext
+from telegram_assistant.assembly import App
+from telegram_assistant.cli.connected import tenant_named, with_app
+from telegram_assistant.cli.endpoints import print_endpoint
+from telegram_assistant.cli.environment import console
+from telegram_assistant.cli.output import AsJson
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.features.stories.stories import FullStory, ListedStory, StoryList, recent_stories, story_around
+from telegram_assistant.features.stories.telling import words_of
+
+MAX_NAMES = 4
+
+
+def stories(
+    story: Annotated[str | None, typer.Argument(help="Show one story in full: the id of any of its posts, CHANNEL/MESSAGE.")] = None,
+    tenant: Annotated[str, typer.Option(help="Tenant that follows the channels.")] = "default",
+    folder: Annotated[str | None, typer.Option(help="Only stories with a post in a channel of this folder.")] = None,
+    days: Annotated[float, typer.Option(min=0, max=7, help="How many days back to look.")] = 3.0,
+    limit: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of stories.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List what at least two followed channels tell, the weightiest first; or show one story."""
+    post_id = None if story is None else _post_id(story)
+
+    async def answer(ask: RequestContext) -> StoriesResponse | FullStoryResponse:
+        if post_id is not None:
+            return await get_story(ask, post_id.channel_id, post_id.message_id)
+        return await list_stories(ask, since=ask.now - timedelta(days=days), folder=folder, limit=limit)
+
+    if as_json:
+        print_endpoint(answer, tenant=tenant)
+        return
+
+    async def look(app: App) -> tuple[StoryList | FullStory, ZoneInfo]:
+        known = await tenant_named(app, tenant)
+        stores, zone, now = app.tenant(known.tenant_id), ZoneInfo(app.settings.telemetry.time_zone), datetime.now(UTC)
+        if post_id is not None:
+            return await story_around(post_id, stores=stores), zone
+        return await recent_stories(now - timedelta(days=days), stores=stores, now=now, folder=folder, limit=limit), zone
+
+    found, zone = with_app(look, needs_redis=False)
+    if isinstance(found, FullStory):
+        _show_full(found, zone)
+        return
+    if not found.stories:
+        console.print(f"No two of your channels told the same in the last {days:g} days. Stories appear when they do.")
+    for one in found.stories:
+        _show(one, zone)
+
+
+def _post_id(text: str) -> PostId:
+    try:
+        return PostId.parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _show(one: ListedStory, zone: ZoneInfo) -> None:
+    story = one.story
+    console.print(Text(one.telling.headline or "(no text)", style="bold"))
+    names = [post.channel for post in story.first_of_channels]
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    console.print(Text(f"  {len(story.posts)} posts in {', '.join(names[:MAX_NAMES])}{more}"))
+    first = f"  first seen {story.first.posted_at.astimezone(zone):%Y-%m-%d %H:%M} in {story.first.channel}"
+    console.print(Text(f"{first}  tga stories {story.story_id}", style="dim"))
+    console.print()
+
+
+def _show_full(full: FullStory, zone: ZoneInfo) -> None:
+    story = full.story
+    console.print(Text(full.telling.headline or "(no text)", style="bold"))
+    for sentence in full.telling.sentences:
+        console.print(Text(f"  {sentence.text} ").append(f"[{', '.join(map(str, sentence.posts))}]", style="dim"))
+    console.print()
+    for post in story.posts:
+        link = story.follows.get(post.post_id)
+        line = Text(f"{post.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ").append(post.channel, style="bold")
+        line.append(f"  {link.kind.value} of {link.other}" if link else "  in its own words", style="dim")
+        line.append("  deleted", style="red") if post.deleted_at else line.append("")
+        console.print(line.append(f"  {words_of(post)}"))
+    if full.incomplete:
+        names = ", ".join(one.first.channel for one in full.incomplete[:MAX_NAMES])
+        console.print(Text(f"\nThe first that we have seen. Posts may still be missing from {names}.", style="yellow"))

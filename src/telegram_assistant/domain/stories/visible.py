@@ -1,0 +1,198 @@
+"""What one tenant sees of stories: its own posts, joined by links of which it sees both ends."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.posts.differences import Difference
+from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.domain.stories.story import SUREST, Link, LinkKind
+
+REPEATING = frozenset({LinkKind.FORWARD, LinkKind.COPY})
+"""Such a post says what another one has said, in its words."""
+
+
+class Grouping(StrEnum):
+    """How sure a link must be to hold two posts of a story together."""
+
+    LOOSE = "loose"
+    NORMAL = "normal"
+    STRICT = "strict"
+
+    @property
+    def min_score(self) -> float:
+        """The lowest logit; links that Telegram itself states are above all of them."""
+        return MIN_SCORES[self]
+
+
+MIN_SCORES = {Grouping.LOOSE: float("-inf"), Grouping.NORMAL: 0.0, Grouping.STRICT: 2.0}
+
+
+@dataclass(frozen=True, slots=True)
+class StoryPicture:
+    """A stored picture of a post; equal hashes are equal files."""
+
+    ordinal: int
+    sha256: str
+    width: int | None
+    height: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierText:
+    """A text that an edit replaced."""
+
+    text: str
+    replaced_at: datetime
+    difference: Difference | None
+    """To the text that replaced it; None until the pipeline has compared them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoryPost:
+    """A post of a story as the tenant sees it."""
+
+    post_id: PostId
+    channel: str
+    username: str | None
+    posted_at: datetime
+    stored_at: datetime
+    text: str
+    folder: str | None = None
+    is_private: bool = False
+    deleted_at: datetime | None = None
+    revision: int = 1
+    language: str | None = None
+    views: int | None = None
+    is_ad: bool = False
+    grouped_id: int | None = None
+    pictures: tuple[StoryPicture, ...] = ()
+    earlier: tuple[EarlierText, ...] = ()
+    """Oldest first; empty where only a list of stories was asked for."""
+
+    @property
+    def channel_id(self) -> ChannelId:
+        return self.post_id.channel_id
+
+    @property
+    def link(self) -> str:
+        return link_to(self.post_id, self.username)
+
+    @property
+    def entry(self) -> tuple[ChannelId, int | None, MessageId | None]:
+        """The items of an album are one entry."""
+        return self.post_id.channel_id, self.grouped_id, None if self.grouped_id else self.post_id.message_id
+
+    @property
+    def place(self) -> tuple[datetime, ChannelId, MessageId]:
+        return self.posted_at, self.post_id.channel_id, self.post_id.message_id
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleStory:
+    """Posts that hold together by visible links, in the order of their publication.
+
+    Any of its posts names it. Its own id is that of its first post, so it says nothing about posts that the tenant does not see.
+    """
+
+    posts: tuple[StoryPost, ...]
+    follows: Mapping[PostId, Link] = field(default_factory=dict)
+    """The surest link of a post to an earlier one of the story."""
+
+    @property
+    def first(self) -> StoryPost:
+        return self.posts[0]
+
+    @property
+    def newest(self) -> StoryPost:
+        return self.posts[-1]
+
+    @property
+    def story_id(self) -> PostId:
+        return self.first.post_id
+
+    @property
+    def first_of_channels(self) -> tuple[StoryPost, ...]:
+        """The first post of each channel, the first channel first."""
+        first: dict[ChannelId, StoryPost] = {}
+        for post in self.posts:
+            first.setdefault(post.channel_id, post)
+        return tuple(first.values())
+
+    @property
+    def channel_ids(self) -> tuple[ChannelId, ...]:
+        return tuple(dict.fromkeys(post.channel_id for post in self.posts))
+
+    @property
+    def folders(self) -> frozenset[str]:
+        return frozenset(post.folder for post in self.posts if post.folder)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(post.language for post in self.posts if post.language))
+
+    def repeats(self, post: StoryPost) -> bool:
+        """Whether it forwards or copies an earlier post of the story."""
+        link = self.follows.get(post.post_id)
+        return link is not None and link.kind in REPEATING
+
+    def stored_since(self, moment: datetime) -> tuple[StoryPost, ...]:
+        return tuple(post for post in self.posts if post.stored_at > moment)
+
+
+def stories_of(posts: Iterable[StoryPost], links: Sequence[Link], grouping: Grouping) -> tuple[VisibleStory, ...]:
+    """The connected components of the links that are sure enough. A post of a private channel never holds two others together."""
+    known = {post.post_id: post for post in sorted(posts, key=lambda one: one.place)}
+    sure = [link for link in links if link.post in known and link.other in known and (link.kind.is_certain or link.score >= grouping.min_score)]
+    held = [link for link in sure if not link.is_leaf or known[link.post].entry == known[link.other].entry]
+    root = {post_id: post_id for post_id in known}
+    for link in [*held, *_single_links(known, [link for link in sure if link.is_leaf])]:
+        root[_find(root, link.post)] = _find(root, link.other)
+    together: dict[PostId, list[StoryPost]] = {}
+    for post in known.values():
+        together.setdefault(_find(root, post.post_id), []).append(post)
+    follows = _follows(sure, known)
+    return tuple(
+        VisibleStory(
+            tuple(members),
+            {
+                one.post_id: found
+                for one in members
+                if (found := follows.get(one.post_id)) is not None and _find(root, found.other) == _find(root, one.post_id)
+            },
+        )
+        for members in together.values()
+    )
+
+
+def _find(root: dict[PostId, PostId], post_id: PostId) -> PostId:
+    while root[post_id] != post_id:
+        root[post_id] = root[root[post_id]]
+        post_id = root[post_id]
+    return post_id
+
+
+def _single_links(known: Mapping[PostId, StoryPost], leaves: Sequence[Link]) -> Iterable[Link]:
+    """At most one link for each entry of a private channel: the surest, to a public post if there is one."""
+    taken: set[tuple[ChannelId, int | None, MessageId | None]] = set()
+
+    def order(link: Link) -> tuple[bool, int, float, PostId, PostId]:
+        both = known[link.post].is_private and known[link.other].is_private
+        return both, SUREST[link.kind], -link.score, link.post, link.other
+
+    for link in sorted(leaves, key=order):
+        private = {known[one].entry for one in (link.post, link.other) if known[one].is_private} or {known[link.post].entry}
+        if known[link.post].entry != known[link.other].entry and not private & taken:
+            taken |= private
+            yield link
+
+
+def _follows(links: Sequence[Link], known: Mapping[PostId, StoryPost]) -> dict[PostId, Link]:
+    """For each post its surest link to an earlier one; of several alike the one with the best score, then the earliest."""
+    found: dict[PostId, Link] = {}
+    for link in sorted(links, key=lambda one: (SUREST[one.kind], -one.score, known[one.other].place)):
+        if known[link.other].place < known[link.post].place:
+            found.setdefault(link.post, link)
+    return found

@@ -1,0 +1,1 @@
+"""Stories as one tenant sees them."""

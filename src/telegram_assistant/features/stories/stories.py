@@ -1,0 +1,158 @@
+"""The stories of a tenant: what several of its channels tell, the weightiest first, and one story in full."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from telegram_assistant.domain.channels.coverage import CoverageState
+from telegram_assistant.domain.ids import ChannelId, PostId
+from telegram_assistant.domain.posts.differences import Piece, pieces_of
+from telegram_assistant.domain.stories.ranking import is_news, weight_of
+from telegram_assistant.domain.stories.story import LinkKind
+from telegram_assistant.domain.stories.visible import Grouping, StoryPicture, StoryPost, VisibleStory, stories_of
+from telegram_assistant.errors import Missing
+from telegram_assistant.features.stories.telling import StoryTelling, tell
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
+from telegram_assistant.stores.postgres.stores import TenantStores
+
+MAX_AGE = timedelta(days=7)
+NO_STORY = Reason("story_unknown", "there is no story with this post in the channels that you follow")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedStory:
+    """A story of a list: what it says, and its posts since the reader was here."""
+
+    story: VisibleStory
+    telling: StoryTelling
+    new: tuple[StoryPost, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoryList:
+    """Stories, the weightiest first; those with something new before all others."""
+
+    grouping: Grouping
+    stories: tuple[ListedStory, ...]
+
+
+async def recent_stories(
+    since: datetime,
+    *,
+    stores: TenantStores,
+    now: datetime,
+    seen_at: datetime | None = None,
+    folder: str | None = None,
+    without: Sequence[ChannelId] = (),
+    limit: int = 30,
+) -> StoryList:
+    """Stories with a post since then, at most a week ago. `seen_at` is when the reader was here; what was stored later is new."""
+    material = await stores.stories.recent(max(since, now - MAX_AGE), folder=folder, without=without)
+    found = [
+        (story, story.stored_since(seen_at) if seen_at else ())
+        for group in material.groups
+        for story in stories_of(group.posts, group.links, material.grouping)
+        if is_news(story) and story.newest.posted_at >= since and (folder is None or folder in story.folders)
+    ]
+    found.sort(key=lambda one: (not one[1], -weight_of(one[0], now=now, is_new=bool(one[1])), one[0].story_id))
+    return StoryList(material.grouping, tuple(ListedStory(story, tell(story), new) for story, new in found[:limit]))
+
+
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    """An edit or the deletion of a post of the story; a deletion has no pieces."""
+
+    post: StoryPost
+    changed_at: datetime
+    is_deletion: bool
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OncePicture:
+    """A picture that is shown once, with the posts that have it, the first first."""
+
+    picture: StoryPicture
+    posts: tuple[StoryPost, ...]
+
+    @property
+    def also_in(self) -> int:
+        """The number of other channels that show it."""
+        return len({post.channel_id for post in self.posts}) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class StorySource:
+    """A channel of the story: its first post of it, how many posts, and how complete we know the channel."""
+
+    first: StoryPost
+    posts: int
+    how: LinkKind | None
+    """How its first post follows an earlier one; None: it repeats nobody that we know of."""
+    coverage: ChannelCoverage | None
+
+    @property
+    def is_complete(self) -> bool:
+        return self.coverage is not None and self.coverage.status.state is CoverageState.COMPLETE
+
+
+@dataclass(frozen=True, slots=True)
+class FullStory:
+    """Everything that a page shows of a story."""
+
+    story: VisibleStory
+    telling: StoryTelling
+    sources: tuple[StorySource, ...]
+    changes: tuple[TextChange, ...]
+    """In the order in which they were noticed."""
+    pictures: tuple[OncePicture, ...]
+
+    @property
+    def incomplete(self) -> tuple[StorySource, ...]:
+        """Channels of which posts may be missing: one of them could have been first."""
+        return tuple(one for one in self.sources if not one.is_complete)
+
+
+async def story_around(post_id: PostId, *, stores: TenantStores) -> FullStory:
+    """The story that a post belongs to. Raises Missing if the post is not visible, or is in no story."""
+    material = await stores.stories.around(post_id)
+    stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping))
+    story = next((one for one in stories if any(post.post_id == post_id for post in one.posts)), None)
+    if story is None:
+        raise Missing(NO_STORY)
+    coverage = {one.channel_id: one for one in await stores.coverage_overview.channels(story.channel_ids)}
+    return FullStory(story, tell(story), _sources(story, coverage), _changes(story), pictures_of(story))
+
+
+def _sources(story: VisibleStory, coverage: dict[ChannelId, ChannelCoverage]) -> tuple[StorySource, ...]:
+    return tuple(
+        StorySource(
+            first,
+            sum(post.channel_id == first.channel_id for post in story.posts),
+            story.follows[first.post_id].kind if first.post_id in story.follows else None,
+            coverage.get(first.channel_id),
+        )
+        for first in story.first_of_channels
+    )
+
+
+def _changes(story: VisibleStory) -> tuple[TextChange, ...]:
+    changes = [TextChange(post, post.deleted_at, is_deletion=True, pieces=()) for post in story.posts if post.deleted_at]
+    for post in story.posts:
+        texts = [*(one.text for one in post.earlier), post.text]
+        changes += (
+            TextChange(post, earlier.replaced_at, is_deletion=False, pieces=pieces_of(earlier.difference, earlier.text, after))
+            for earlier, after in zip(post.earlier, texts[1:], strict=True)
+            if earlier.text != after
+        )
+    return tuple(sorted(changes, key=lambda one: (one.changed_at, one.post.place)))
+
+
+def pictures_of(story: VisibleStory) -> tuple[OncePicture, ...]:
+    """Each stored picture once, in the order in which they appeared."""
+    found: dict[str, list[tuple[StoryPicture, StoryPost]]] = {}
+    for post in story.posts:
+        for picture in post.pictures:
+            found.setdefault(picture.sha256, []).append((picture, post))
+    return tuple(OncePicture(shown[0][0], tuple(post for _, post in shown)) for shown in found.values())

@@ -1,0 +1,79 @@
+"""What cited posts say together, and their sentences that are nearest to another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from telegram_assistant.language.names import key_of
+from telegram_assistant.language.parsed_text import ParsedText, ParsedWord, parse_sentences, parse_text, readings_of
+from telegram_assistant.language.quantities import Quantity, quantities_in
+
+MIN_SOURCE_WORDS = 3
+MAX_CHARACTERS = 4_000
+"""Of each post. Longer ones, which are rare, say later what nobody cites."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitedPost:
+    """A post that a sentence cites."""
+
+    text: str
+    posted_on: date
+    channel: str = ""
+    """The channel's title: a sentence may name it."""
+
+
+class Evidence:
+    """What the cited posts say, together."""
+
+    def __init__(self, posts: tuple[CitedPost, ...]) -> None:
+        self.posts = tuple(replace(post, text=post.text[:MAX_CHARACTERS]) for post in posts)
+        self.parsed = [parse_text(post.text) for post in self.posts]
+        titles = [parse_text(post.channel) for post in self.posts if post.channel]
+        self.readings = frozenset[str]().union(*(one.readings for one in (*self.parsed, *titles)))
+        self.keys = frozenset[str]().union(*(one.keys for one in (*self.parsed, *titles)))
+        self.quantities = [one for post in self.posts for one in quantities_in(post.text).all]
+        self.ranges = {one for post in self.posts for one in quantities_in(post.text).ranges}
+        self.sentences = [sentence for post in self.posts for sentence in parse_sentences(post.text)]
+
+    def has(self, word: ParsedWord) -> bool:
+        return bool(word.readings & self.readings) or (word.is_capitalised and key_of(word.text) in self.keys)
+
+
+def noun_of(quantity: Quantity) -> frozenset[str]:
+    return readings_of(quantity.noun) if quantity.noun else frozenset()
+
+
+def is_same(one: ParsedWord, other: ParsedWord) -> bool:
+    return bool(one.readings & other.readings) or (
+        one.is_capitalised and other.is_capitalised and bool(key_of(one.text)) and key_of(one.text) == key_of(other.text)
+    )
+
+
+def nearest_sentences(said: ParsedText, posts: Sequence[CitedPost]) -> list[tuple[int, float, ParsedText]]:
+    """For each post its nearest sentence and how many of the words it shares, best first."""
+    nearest = []
+    for place, post in enumerate(posts):
+        sentences = [sentence for sentence in parse_sentences(post.text) if len(sentence.words) >= MIN_SOURCE_WORDS and sentence.text[0] not in "#@"]
+        if sentences:
+            score, best = max(((_likeness(said, one), one) for one in sentences), key=lambda found: found[0])
+            nearest.append((place, score, best))
+    return sorted(nearest, key=lambda one: -one[1])
+
+
+def _likeness(said: ParsedText, source: ParsedText) -> float:
+    """The share of words and numbers of a sentence that stand in a source sentence; of equals the shorter one wins."""
+    numbers = [one.value for one in quantities_in(said.text).all]
+    theirs = {one.value for one in quantities_in(source.text).all}
+    content = said.content
+    found = sum(bool(word.readings & source.readings) for word in content) + sum(number in theirs for number in numbers)
+    return found / max(len(content) + len(numbers), 1) + shared_words(source.content, said) / 1000
+
+
+def shared_words(words: Sequence[ParsedWord], other: ParsedText) -> float:
+    return sum(bool(word.readings & other.readings) for word in words) / len(words) if words else 0.0
+
+
+def count_supporting(ranked: Sequence[tuple[int, float, ParsedText]]) -> int:
+    """How many of the ranked posts share nearly as many words as the best."""
+    return sum(score >= ranked[0][1] / 2 for _, score, _ in ranked) if ranked else 0

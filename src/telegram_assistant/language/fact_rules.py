@@ -1,0 +1,137 @@
+"""Facts of a sentence that cited posts must have: numbers with their nouns, ranges, names, dates, quotations, speakers.
+
+Each rule returns why the sentence cannot be shown, or None.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from telegram_assistant.language.dates import dates_in
+from telegram_assistant.language.evidence import CitedPost, Evidence, is_same, noun_of, shared_words
+from telegram_assistant.language.lemmas import lemma
+from telegram_assistant.language.names import key_of
+from telegram_assistant.language.parsed_text import ParsedText, ParsedWord, may_be_name, parse_sentences, parse_text
+from telegram_assistant.language.quantities import quantities_in
+from telegram_assistant.language.sentences import quotations
+from telegram_assistant.language.speakers import has_speech, outside_quotes, speakers_in
+from telegram_assistant.reasons import Reason
+
+QUOTED_WORDS = 3
+"""Fewer words in quotation marks are a name."""
+MIN_STATEMENT = 0.25
+"""The share of a statement's words that its source sentence has at least."""
+
+type Rule = Callable[[ParsedText, Evidence], Reason | None]
+
+
+def _numbers(said: ParsedText, evidence: Evidence) -> Reason | None:
+    for one in quantities_in(said.text).all:
+        same = [other for other in evidence.quantities if (other.value, other.against) == (one.value, one.against)]
+        written = said.text[one.start : one.end]
+        if not same:
+            return Reason("citation_number", "the number {number!r} is in none of the cited posts", number=written)
+        noun = noun_of(one)
+        if noun and not any(noun & noun_of(other) for other in same) and any(noun & noun_of(other) for other in evidence.quantities):
+            return Reason("citation_number_noun", "the cited posts give another number of “{noun}” than {number!r}", noun=one.noun, number=written)
+    return None
+
+
+def _ranges(said: ParsedText, evidence: Evidence) -> Reason | None:
+    for low, high in quantities_in(said.text).ranges:
+        if (low, high) in evidence.ranges:
+            continue
+        if (high, low) in evidence.ranges or not any(_in_order(post, low, high) for post in evidence.posts):
+            return Reason("citation_range", "no cited post says it went from {low} to {high}", low=low, high=high)
+    return None
+
+
+def _in_order(post: CitedPost, low: float, high: float) -> bool:
+    values = [one.value for one in quantities_in(post.text).all]
+    return low in values and high in values[values.index(low) + 1 :]
+
+
+def _names(said: ParsedText, evidence: Evidence) -> Reason | None:
+    dated = [(one.start, one.end) for one in dates_in(said.text)]
+    for word in said.words:
+        if not word.is_capitalised or not word.is_content or any(start <= word.start < end for start, end in dated):
+            continue
+        if (not word.begins or may_be_name(word.text)) and not evidence.has(word):
+            return _unknown_name(word.text)
+    for run in _name_runs(said):
+        if not any(_stands_together(run, post) for post in evidence.parsed):
+            return _unknown_name(" ".join(word.text for word in run))
+    for quoted in quotations(said.text):
+        words = parse_text(quoted).words
+        if len(words) < QUOTED_WORDS and not all(evidence.has(word) for word in words if word.is_content):
+            return _unknown_name(quoted)
+    return None
+
+
+def _unknown_name(name: str) -> Reason:
+    return Reason("citation_name", "the name {name!r} is in none of the cited posts", name=name)
+
+
+def _name_runs(said: ParsedText) -> Iterator[list[ParsedWord]]:
+    """Names of several words; a word that begins a sentence belongs to one only if it is a name for sure."""
+    run: list[ParsedWord] = []
+    for word in (*said.words, None):
+        is_part = word is not None and word.is_capitalised and word.is_content and (not word.begins or may_be_name(word.text))
+        if word is not None and is_part and (not run or said.text[run[-1].end : word.start] == " "):
+            run.append(word)
+            continue
+        if len(run) > 1:
+            yield run
+        run = [word] if word is not None and is_part else []
+
+
+def _stands_together(run: Sequence[ParsedWord], post: ParsedText) -> bool:
+    """Whether the words of a name stand beside each other: the first name of one person is not another's."""
+    firsts = [place for place, word in enumerate(post.words) if is_same(run[0], word)]
+    return any(
+        all(any(is_same(part, other) for other in post.words[max(0, place - len(run)) : place + len(run) + 1]) for part in run[1:])
+        for place in firsts
+    )
+
+
+def _dates(said: ParsedText, evidence: Evidence) -> Reason | None:
+    for one in dates_in(said.text):
+        if not any(one.is_said_by(other, post.posted_on) for post in evidence.posts for other in dates_in(post.text)):
+            return Reason("citation_date", "the date {date!r} is in none of the cited posts", date=said.text[one.start : one.end])
+    return None
+
+
+def _quotations(said: ParsedText, evidence: Evidence) -> Reason | None:
+    for quoted in quotations(said.text):
+        for part in quoted.replace("...", "…").split("…"):
+            words = parse_text(part).words
+            if len(words) >= QUOTED_WORDS and not any(_contains(post, words) for post in evidence.parsed):
+                return Reason("citation_quote", "no cited post contains the quotation {quotation!r}", quotation=quoted)
+    return None
+
+
+def _contains(text: ParsedText, words: Sequence[ParsedWord]) -> bool:
+    sought = f" {' '.join(lemma(word.folded) for word in words)} "
+    return sought in f" {' '.join(lemma(word.folded) for word in text.words)} "
+
+
+def _speakers(said: ParsedText, evidence: Evidence) -> Reason | None:
+    speakers = speakers_in(said)
+    if not speakers:
+        return None
+    statement = [word for word in said.content if word not in speakers]
+    for post in evidence.posts:
+        if post.channel and any(word.readings & parse_text(post.channel).readings for word in speakers):
+            return None
+        sentences = parse_sentences(post.text)
+        best = max(range(len(sentences)), key=lambda place: shared_words(statement, sentences[place]), default=None)
+        if best is None or shared_words(statement, sentences[best]) < MIN_STATEMENT:
+            continue
+        around = sentences[best : best + 1] if has_speech(sentences[best]) else sentences[max(0, best - 1) : best + 2]
+        around_words = frozenset[str]().union(*(reading for one in around for word in outside_quotes(one) for reading in (word.readings,)))
+        keys = frozenset[str]().union(*(one.keys for one in around))
+        known = [word for word in speakers if word.readings & around_words or (word.is_capitalised and key_of(word.text) in keys)]
+        if len(known) * 2 >= len(speakers):
+            return None
+    return Reason("citation_speaker", "no cited post says that {speaker!r} said it", speaker=" ".join(word.text for word in speakers))
+
+
+FACT_RULES: tuple[Rule, ...] = (_ranges, _numbers, _names, _dates, _quotations, _speakers)

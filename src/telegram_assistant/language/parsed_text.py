@@ -1,0 +1,116 @@
+"""A text cut into words with all their dictionary forms, and into sentences: what every comparison of two texts begins with."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from telegram_assistant.language.lemmas import CACHED_WORDS, MAX_WORD_CHARACTERS, WORD, content_lemma, lemma
+from telegram_assistant.language.names import key_of
+from telegram_assistant.language.russian import analyser
+from telegram_assistant.language.sentences import MAX_CHARACTERS, split_sentences
+
+CACHED_TEXTS = 4_000
+MIN_CONTENT_LETTERS = 3
+_NAMED = ("Geox", "Orgn", "Name", "Surn", "Patr")
+_VERBS = frozenset({"VERB", "INFN", "PRTS", "GRND"})
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_LATIN = re.compile(r"[a-zA-Z]")
+_BEGINS = re.compile(r"(?:^|[.!?…:;—–\n«\"“„(]\s*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedWord:
+    """A word of a text. `readings` are all its dictionary forms: the first reading of «нашли» is «наслать»."""
+
+    text: str
+    start: int
+    end: int
+    folded: str
+    readings: frozenset[str]
+    is_content: bool
+    is_capitalised: bool
+    begins: bool
+    """Whether it begins a sentence, a quotation or a clause after a colon or dash, where a capital letter says little."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedText:
+    """A sentence or a whole post."""
+
+    text: str
+    words: tuple[ParsedWord, ...]
+    readings: frozenset[str]
+    """Of all words."""
+    keys: frozenset[str]
+    """Of all words with a capital letter, one for both alphabets."""
+
+    @property
+    def content(self) -> tuple[ParsedWord, ...]:
+        return tuple(word for word in self.words if word.is_content)
+
+    @property
+    def is_cyrillic(self) -> bool:
+        return is_cyrillic(self.text)
+
+
+def is_cyrillic(text: str) -> bool:
+    beginning = text[:400]
+    return len(_CYRILLIC.findall(beginning)) >= len(_LATIN.findall(beginning))
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def parse_text(text: str) -> ParsedText:
+    text = text[:MAX_CHARACTERS]
+    words = tuple(_parsed(found, text) for found in WORD.finditer(text))
+    readings = frozenset(one for word in words for one in word.readings)
+    return ParsedText(text, words, readings, frozenset(key for word in words if word.is_capitalised and (key := key_of(word.text))))
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def parse_sentences(text: str) -> tuple[ParsedText, ...]:
+    return tuple(parse_text(sentence) for sentence in split_sentences(text))
+
+
+@lru_cache(maxsize=CACHED_WORDS)
+def readings_of(word: str) -> frozenset[str]:
+    """All dictionary forms of a word; without the dictionary its stem."""
+    folded = fold(word)
+    words = analyser()
+    if folded.isascii() or words is None or len(folded) > MAX_WORD_CHARACTERS:
+        return frozenset({lemma(folded)})
+    return frozenset(fold(reading.normal_form) for reading in words.parse(folded))
+
+
+@lru_cache(maxsize=CACHED_WORDS)
+def is_verb(word: str) -> bool:
+    """Whether the likeliest reading of a Russian word is a verb; False without the dictionary."""
+    words = analyser()
+    if word.isascii() or words is None or len(word) > MAX_WORD_CHARACTERS:
+        return False
+    return words.parse(word)[0].tag.POS in _VERBS
+
+
+@lru_cache(maxsize=CACHED_WORDS)
+def may_be_name(word: str) -> bool | None:
+    """Whether a word that begins a sentence is a name; None if nobody can tell: English, or no dictionary."""
+    folded = fold(word)
+    words = analyser()
+    if folded.isascii() or words is None or len(folded) > MAX_WORD_CHARACTERS:
+        return None
+    if not words.word_is_known(folded):
+        return True
+    return any(mark in words.parse(folded)[0].tag for mark in _NAMED)
+
+
+def fold(word: str) -> str:
+    return word.casefold().replace("ё", "е").replace("’", "'").removesuffix("'s")
+
+
+def _parsed(found: "re.Match[str]", text: str) -> ParsedWord:
+    written = found.group()
+    folded = fold(written)
+    is_content = len(folded) >= MIN_CONTENT_LETTERS and bool(content_lemma(folded))
+    before = text[max(0, found.start() - 4) : found.start()]
+    return ParsedWord(
+        written, found.start(), found.end(), folded, readings_of(written), is_content, written[0].isupper(), begins=bool(_BEGINS.search(before))
+    )

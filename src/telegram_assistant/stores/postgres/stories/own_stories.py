@@ -1,0 +1,170 @@
+"""The stories of one tenant: its posts of them, and the links of which it sees both ends."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.stories.story import Link, LinkKind
+from telegram_assistant.domain.stories.visible import EarlierText, Grouping, StoryPicture, StoryPost
+from telegram_assistant.stores.postgres.database import TenantTransactions
+from telegram_assistant.stores.postgres.posts.rows import OWN_REVISION, OWN_STORED_AT
+
+MAX_PER_CHANNEL = 200
+MAX_CANDIDATES = 100
+MAX_POSTS = 300
+"""Of one story, the newest."""
+MAX_EARLIER = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StoryGroup:
+    """Posts of one story over all channels, with the links that begin at them."""
+
+    posts: list[StoryPost] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class StoryMaterial:
+    """What stories are made of, and how strictly the tenant wants them grouped."""
+
+    grouping: Grouping
+    groups: tuple[StoryGroup, ...]
+
+
+# The query names the channels; row-level security only checks them. The first step is an index-only scan of what is recent.
+RECENT = f"""
+WITH followed AS MATERIALIZED (
+    SELECT channel_id FROM subscriptions WHERE active AND ($2::text IS NULL OR folder = $2) AND channel_id <> ALL($3::bigint[])
+),
+recent AS MATERIALIZED (
+    SELECT r.* FROM followed f CROSS JOIN LATERAL (
+        SELECT story_id, channel_id, posted_at FROM story_posts
+        WHERE channel_id = f.channel_id AND link IS NOT NULL AND posted_at >= $1 ORDER BY posted_at DESC LIMIT {MAX_PER_CHANNEL}
+    ) r
+),
+chosen AS MATERIALIZED (
+    SELECT story_id FROM recent GROUP BY story_id ORDER BY count(DISTINCT channel_id) DESC, max(posted_at) DESC, story_id LIMIT {MAX_CANDIDATES}
+),
+"""
+"""$1 since, $2 folder, $3 channels to leave out"""
+
+ONE = """
+WITH chosen AS MATERIALIZED (
+    SELECT story_id FROM story_posts WHERE channel_id = $1 AND message_id = $2
+),
+"""
+"""$1 channel, $2 message, $3 channels to leave out"""
+
+MATERIAL = f"""
+members AS MATERIALIZED (
+    SELECT s.story_id, p.channel_id, p.message_id FROM chosen s CROSS JOIN LATERAL (
+        SELECT channel_id, message_id FROM story_posts WHERE story_id = s.story_id AND channel_id <> ALL($3::bigint[])
+        ORDER BY posted_at DESC, channel_id, message_id LIMIT {MAX_POSTS}
+    ) p
+),
+told AS MATERIALIZED (
+    SELECT m.* FROM members m JOIN (
+        SELECT story_id FROM members GROUP BY story_id HAVING count(DISTINCT channel_id) >= {{min_channels}}
+    ) several USING (story_id)
+)
+SELECT t.story_grouping, m.story_id, p.*, c.title, c.username, c.is_private, s.folder,
+       ARRAY(SELECT ROW(l.other_channel_id, l.other_message_id, l.kind, l.score, l.is_leaf, l.posted_at, l.other_posted_at) FROM story_links l
+             WHERE l.channel_id = m.channel_id AND l.message_id = m.message_id) AS links,
+       ARRAY(SELECT ROW(f.ordinal, encode(f.sha256, 'hex'), f.width, f.height) FROM post_media f
+             WHERE f.channel_id = m.channel_id AND f.message_id = m.message_id AND f.state = 'stored' AND f.kind = 'photo' AND f.sha256 IS NOT NULL
+             ORDER BY f.ordinal) AS pictures,
+       coalesce((SELECT bool_or((e.data ->> 'is_ad')::boolean) FROM post_enrichment e
+                 WHERE e.channel_id = m.channel_id AND e.message_id = m.message_id AND e.kind = 'tags'), false) AS is_ad,
+       {{earlier}} AS earlier
+FROM tenants t LEFT JOIN (
+    told m CROSS JOIN LATERAL (
+        SELECT channel_id, message_id, posted_at, text, lang, grouped_id, deleted_at, (facts -> 'counts' ->> 'views')::bigint AS views,
+               {OWN_STORED_AT}, {OWN_REVISION}
+        FROM posts WHERE channel_id = m.channel_id AND message_id = m.message_id
+    ) p JOIN channels c ON c.channel_id = m.channel_id JOIN subscriptions s ON s.channel_id = m.channel_id
+) ON true
+"""
+
+EARLIER = f"""
+ARRAY(SELECT ROW(v.text, v.replaced_at, v.difference) FROM (
+    SELECT * FROM post_versions v WHERE v.channel_id = m.channel_id AND v.message_id = m.message_id ORDER BY revision DESC LIMIT {MAX_EARLIER}
+) v ORDER BY v.revision)
+"""
+
+RECENT_MATERIAL = RECENT + MATERIAL.format(min_channels=2, earlier="NULL")
+ONE_MATERIAL = ONE + MATERIAL.format(min_channels=1, earlier=EARLIER)
+
+HAS_ANY = """
+SELECT EXISTS (
+    SELECT 1 FROM subscriptions s CROSS JOIN LATERAL (
+        SELECT 1 FROM story_links l WHERE l.channel_id = s.channel_id AND l.other_channel_id <> l.channel_id LIMIT 1
+    ) l WHERE s.active
+)
+"""
+
+
+class OwnStories:
+    """A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def recent(self, since: datetime, *, folder: str | None = None, without: Sequence[ChannelId] = ()) -> StoryMaterial:
+        """Stories of at least two channels with a post since then in this folder, each with all its posts."""
+        async with self._transactions.begin() as connection:
+            return _material(await connection.fetch(RECENT_MATERIAL, since, folder, list(without)))
+
+    async def around(self, post_id: PostId) -> StoryMaterial:
+        """The story of a post, with the earlier texts of its posts."""
+        async with self._transactions.begin() as connection:
+            return _material(await connection.fetch(ONE_MATERIAL, post_id.channel_id, post_id.message_id, []))
+
+    async def has_any(self) -> bool:
+        """Whether two channels have ever told the same."""
+        async with self._transactions.begin() as connection:
+            return bool(await connection.fetchval(HAS_ANY))
+
+    async def choose_grouping(self, grouping: Grouping) -> None:
+        async with self._transactions.begin() as connection:
+            await connection.execute("UPDATE tenants SET story_grouping = $1", grouping.value)
+
+
+def _material(rows: Sequence[asyncpg.Record]) -> StoryMaterial:
+    groups: dict[object, StoryGroup] = {}
+    for row in rows:
+        if row["channel_id"] is not None:
+            post, group = _post(row), groups.setdefault(row["story_id"], StoryGroup())
+            group.posts.append(post)
+            group.links.extend(_link(post.post_id, one) for one in row["links"])
+    return StoryMaterial(Grouping(rows[0]["story_grouping"]), tuple(groups.values()))
+
+
+def _post(row: asyncpg.Record) -> StoryPost:
+    return StoryPost(
+        post_id=PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])),
+        channel=row["title"],
+        username=row["username"],
+        posted_at=row["posted_at"],
+        stored_at=row["stored_at"],
+        text=row["text"],
+        folder=row["folder"],
+        is_private=row["is_private"],
+        deleted_at=row["deleted_at"],
+        revision=row["revision"],
+        language=row["lang"],
+        views=row["views"],
+        is_ad=row["is_ad"],
+        grouped_id=row["grouped_id"],
+        pictures=tuple(StoryPicture(*one) for one in row["pictures"]),
+        earlier=tuple(EarlierText(*one) for one in row["earlier"] or ()),
+    )
+
+
+def _link(post_id: PostId, row: tuple[Any, ...]) -> Link:
+    channel_id, message_id, kind, score, is_leaf, posted_at, other_posted_at = row
+    return Link(post_id, PostId(ChannelId(channel_id), MessageId(message_id)), LinkKind(kind), score, posted_at, other_posted_at, is_leaf)

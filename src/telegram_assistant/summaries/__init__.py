@@ -1,0 +1,1 @@
+"""Summaries of the posts of one story, made of their own sentences: no model, no I/O."""

@@ -1,0 +1,121 @@
+"""The sentences of a post without what its channel puts around them: openings, signatures, links, hashtags, calls to subscribe."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.posts.language import language_of
+from telegram_assistant.language.names import names_in
+from telegram_assistant.language.parsed_text import is_cyrillic, parse_text
+from telegram_assistant.language.quantities import quantities_in
+from telegram_assistant.language.sentences import is_headline, split_sentences
+from telegram_assistant.summaries.values import ChangeKind, StoryPost
+
+LEARNT_SHARE = 0.015
+"""A first or last sentence in so many of a channel's posts is its habit."""
+LEARNT_TIMES = 3
+OPENING_WORDS = 5
+CLOSING_WORDS = 7
+CHANGE_CHARACTERS = 120
+"""A shorter correction goes on in the next sentence."""
+_LINK = re.compile(r"(?:https?://|www\.|t\.me/)\S+|(?<!\w)[@#]\w+", re.IGNORECASE)
+_SOURCE = re.compile(
+    r"^(?:источник|via|source|по данным|пишет|according to|подробнее|читать полностью|ссылка|more|read in full|link)\b", re.IGNORECASE
+)
+_CALL = re.compile(
+    r"подпи[сш]|прислать новость|наш (?:чат|канал|бот)|розыгрыш|промокод|на правах рекламы|erid|subscribe|follow us|join us|promo code|sponsored",
+    re.IGNORECASE,
+)
+_MARKS = (
+    (ChangeKind.CORRECTION, re.compile(r"^(?:исправление|исправляем|исправлено|уточняем|уточнение|поправка)\b[^:.]{0,30}[:.]\s*", re.IGNORECASE)),
+    (ChangeKind.CORRECTION, re.compile(r"^(?:correction|corrected|to clarify|clarification|erratum)\b[^:.]{0,30}[:.]\s*", re.IGNORECASE)),
+    (
+        ChangeKind.UPDATE,
+        re.compile(r"^(?:upd|update|updated|added|обновлено|обновление|дополнение|дополнено|апд)\b[^:.]{0,10}[:.]\s*", re.IGNORECASE),
+    ),
+)
+_DENIES = re.compile(
+    r"опроверг|отверг|не подтвер|отрица|поправляет|возража|denie[ds]|deny|refute|reject(?:s|ed) (?:reports|claims)|object", re.IGNORECASE
+)
+
+type Habits = Mapping[ChannelId, frozenset[str]]
+"""The openings and closings of each channel, folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanPost:
+    """A post's own sentences. `headline` is its first line where that reads like one."""
+
+    post: StoryPost
+    language: str
+    headline: str
+    sentences: tuple[str, ...]
+    changes: tuple[tuple[ChangeKind, str], ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join((self.headline, *self.sentences)) if self.headline else "\n".join(self.sentences)
+
+
+def learn_habits(texts: Iterable[tuple[ChannelId, str]]) -> Habits:
+    """Openings and closings that channels repeat, from many of their posts: a first or last sentence in 1.5 % of them, three at least."""
+    seen: dict[ChannelId, Counter[str]] = {}
+    posts: Counter[ChannelId] = Counter()
+    for channel_id, text in texts:
+        sentences = [_fold(one) for one in split_sentences(_LINK.sub(" ", text))]
+        if len(sentences) > 1:
+            posts[channel_id] += 1
+            seen.setdefault(channel_id, Counter()).update({sentences[0], sentences[-1]})
+    return {
+        channel_id: frozenset(one for one, times in counted.items() if times >= max(LEARNT_TIMES, LEARNT_SHARE * posts[channel_id]))
+        for channel_id, counted in seen.items()
+    }
+
+
+def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
+    usual = habits.get(post.post_id.channel_id, frozenset())
+    kept: list[str] = []
+    changes: list[tuple[ChangeKind, str]] = []
+    for sentence in split_sentences(post.text):
+        bare = " ".join(_LINK.sub(" ", sentence).split())
+        if not bare or _fold(bare) in usual or _CALL.search(bare) or _SOURCE.match(bare) or len(parse_text(bare).words) == 0:
+            continue
+        kind, text = _marked(bare)
+        if kind is not None:
+            changes.append((kind, text))
+        elif changes and len(changes[-1][1]) < CHANGE_CHARACTERS and changes[-1][1].endswith(kept[-1]):
+            changes[-1] = changes[-1][0], f"{changes[-1][1]} {text}"
+        kept.append(text)
+    kept = _without_edges(kept)
+    if not changes and kept and _DENIES.search(kept[0]):
+        changes.append((ChangeKind.DENIAL, kept[0]))
+    headline = kept[0] if len(kept) > 1 and is_headline(kept[0]) else ""
+    language = post.language or language_of(post.text) or ("ru" if is_cyrillic(post.text) else "en")
+    return CleanPost(post, language, headline, tuple(kept[1:] if headline else kept), tuple(changes))
+
+
+def _marked(sentence: str) -> tuple[ChangeKind | None, str]:
+    for kind, mark in _MARKS:
+        if (found := mark.match(sentence)) is not None and (rest := sentence[found.end() :]):
+            return kind, rest[0].upper() + rest[1:]
+    return None, sentence
+
+
+def _without_edges(sentences: list[str]) -> list[str]:
+    """Without a short first or last sentence that names and counts nothing: «Коротко.», «Будем обновлять.»."""
+    while len(sentences) > 1 and _is_empty(sentences[0], OPENING_WORDS) and not is_headline(sentences[0]):
+        sentences = sentences[1:]
+    while len(sentences) > 1 and _is_empty(sentences[-1], CLOSING_WORDS):
+        sentences = sentences[:-1]
+    return sentences
+
+
+def _is_empty(sentence: str, most_words: int) -> bool:
+    words = parse_text(sentence).words
+    return len(words) <= most_words and not quantities_in(sentence).all and not names_in(sentence)
+
+
+def _fold(sentence: str) -> str:
+    return " ".join(word.folded for word in parse_text(sentence).words)

@@ -1,0 +1,115 @@
+"""Numbers on which the posts of a story differ: what most channels say stands, and the others are named."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from telegram_assistant.language.parsed_text import parse_text, readings_of
+from telegram_assistant.language.quantities import Quantity, quantities_in
+from telegram_assistant.summaries.cleaning import CleanPost
+from telegram_assistant.summaries.values import ChangeKind, CitedSentence, Dispute, NumberClaim
+
+MIN_SHARED_WORDS = 2
+MAX_DISPUTES = 3
+MAX_COMPARED = 8
+_UNIT = re.compile(r"\s?[^\s\w]?[^\s,.;:!?»”\"]*")
+
+
+type Doubtful = frozenset[tuple[str, float]]
+"""Numbers that do not stand, each with a reading of its noun."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A number in a sentence of a post."""
+
+    quantity: Quantity
+    sentence: str
+    post: CleanPost
+
+    @property
+    def noun(self) -> frozenset[str]:
+        return readings_of(self.quantity.noun)
+
+    @property
+    def written(self) -> str:
+        """With its noun, or with the sign or unit behind it."""
+        end = self.sentence.casefold().find(self.quantity.noun, self.quantity.end)
+        if end < 0:
+            unit = _UNIT.match(self.sentence, self.quantity.end)
+            return self.sentence[self.quantity.start : unit.end() if unit else self.quantity.end]
+        return self.sentence[self.quantity.start : end + len(self.quantity.noun)]
+
+    @property
+    def around(self) -> str:
+        """The sentence without the number: equal in copies that differ in it alone."""
+        return self.sentence[: self.quantity.start] + self.sentence[self.quantity.end :]
+
+
+def find_disputes(posts: Sequence[CleanPost]) -> tuple[tuple[Dispute, ...], Doubtful]:
+    """The disputed numbers, those of most channels first, and what does not stand. Posts are given oldest first; a channel's last word counts."""
+    groups: list[list[_Said]] = []
+    for said in _numbers_of(posts):
+        group = next((group for group in groups if any(_is_same_thing(said, other) for other in group[:MAX_COMPARED])), None)
+        if group is None:
+            groups.append([said])
+        else:
+            group.append(said)
+    found = [sides for group in groups if len(sides := _sides_of(group)) > 1]
+    found.sort(key=lambda sides: (-sum(map(len, sides)), sides[0][0].written))
+    doubtful = frozenset((reading, said.quantity.value) for sides in found for side in sides[1:] for said in side[:1] for reading in said.noun)
+    different = {tuple(side[0].quantity.value for side in sides): sides for sides in reversed(found)}
+    kept = [sides for sides in found if different[tuple(side[0].quantity.value for side in sides)] is sides]
+    return tuple(map(_dispute_of, kept[:MAX_DISPUTES])), doubtful
+
+
+def _numbers_of(posts: Sequence[CleanPost]) -> Iterable[_Said]:
+    for post in posts:
+        for sentence in (post.headline, *post.sentences):
+            yield from (_Said(one, sentence, post) for one in quantities_in(sentence).all if one.noun and one.against is None)
+
+
+def _is_same_thing(one: _Said, other: _Said) -> bool:
+    """The same noun among the same words: «11 машин столкнулись» and «столкнулись 12 машин»."""
+    if not one.noun & other.noun:
+        return False
+    mine, theirs = (_words_around(said) for said in (one, other))
+    return sum(bool(word & there) for word in mine for there in theirs) >= min(MIN_SHARED_WORDS, len(mine), len(theirs))
+
+
+def _words_around(said: _Said) -> list[frozenset[str]]:
+    return [word.readings for word in parse_text(said.sentence).content if not word.readings & said.noun]
+
+
+def _sides_of(group: Sequence[_Said]) -> list[list[_Said]]:
+    """What channels say by number, the one that stands first: that of most channels; of equals a corrected one, then the newest."""
+    last: dict[int, _Said] = {}
+    for said in group:
+        last[said.post.post.post_id.channel_id] = said
+    by_value: dict[float, list[_Said]] = defaultdict(list)
+    for said in last.values():
+        by_value[said.quantity.value].append(said)
+    corrected = {said.quantity.value for said in last.values() if _is_corrected(said)}
+    outdated = {said.around: said.quantity.value for said in last.values() if _is_corrected(said) and _is_original(said, group)}
+
+    def rank(side: list[_Said]) -> tuple[int, bool, float]:
+        votes = sum(outdated.get(said.around, said.quantity.value) == said.quantity.value for said in side)
+        return -votes, side[0].quantity.value not in corrected, -max(said.post.post.posted_at.timestamp() for said in side)
+
+    return sorted(by_value.values(), key=rank)
+
+
+def _is_corrected(said: _Said) -> bool:
+    return any(kind is ChangeKind.CORRECTION for kind, _ in said.post.changes)
+
+
+def _is_original(said: _Said, group: Sequence[_Said]) -> bool:
+    """Whether nobody said it in these words before: what others copied from it is outdated when it is corrected."""
+    first = next(other for other in group if other.around == said.around)
+    return first.post.post.post_id.channel_id == said.post.post.post_id.channel_id
+
+
+def _dispute_of(sides: Sequence[Sequence[_Said]]) -> Dispute:
+    claims = [NumberClaim(side[0].written, tuple(said.post.post.post_id for said in side)) for side in sides]
+    return Dispute(CitedSentence(sides[0][0].sentence, claims[0].posts), claims[0], tuple(claims[1:]))

@@ -1,0 +1,96 @@
+"""What a summary is made of, and what it says. Plain frozen values; nothing here loads or stores anything."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from telegram_assistant.domain.ids import PostId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoryPost:
+    """A post of the story as its reader may see it. Leave out posts that the reader may not see."""
+
+    post_id: PostId
+    channel: str
+    """The channel's title."""
+    text: str
+    posted_at: datetime
+    language: str | None = None
+    is_edited: bool = False
+    is_deleted: bool = False
+    """Deleted at Telegram. It supports nothing any more, and the summary says that it is gone."""
+    is_ad: bool = False
+    views: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSentence:
+    """A sentence, and the posts that say it: the one whose words it has first, then one per further channel, oldest first."""
+
+    text: str
+    posts: tuple[PostId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberClaim:
+    """A number as some channels give it."""
+
+    number: str
+    """As it is written, with its noun: «7 человек»."""
+    posts: tuple[PostId, ...]
+    """One per channel, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """Channels give different numbers of the same thing. `stands` is what most of them say now; `others` are the rest, most channels first."""
+
+    sentence: CitedSentence
+    """The sentence with the number that stands."""
+    stands: NumberClaim
+    others: tuple[NumberClaim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What one channel alone adds."""
+
+    channel: str
+    sentence: CitedSentence
+
+
+class ChangeKind(StrEnum):
+    """How a channel changed what it had said, or contradicts the others."""
+
+    CORRECTION = "correction"
+    UPDATE = "update"
+    DENIAL = "denial"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class StoryChange:
+    """A correction, an update, a denial, or a post that was deleted; `text` is the sentence, empty for a deleted post without one."""
+
+    kind: ChangeKind
+    channel: str
+    text: str
+    post_id: PostId
+    posted_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorySummary:
+    """The summary of a story, in one language. Every sentence stands in the post that it cites first."""
+
+    language: str
+    headline: CitedSentence
+    established: tuple[CitedSentence, ...]
+    """What at least two channels say."""
+    disputed: tuple[Dispute, ...]
+    added: tuple[Addition, ...]
+    changes: tuple[StoryChange, ...]
+    """Oldest first."""
+    channels: int
+    """How many channels tell it, in any language."""

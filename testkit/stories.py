@@ -1,0 +1,45 @@
+"""Stories as the pipeline would have stored them, for what shows them."""
+
+from collections.abc import Sequence
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.stories.story import LinkKind
+
+type StoryLink = tuple[PostId, PostId, LinkKind, float, bool]
+"""The later post, the earlier one, kind, score, and whether an end of it is private."""
+
+
+async def store_story(admin: asyncpg.Connection, posts: Sequence[PostId], links: Sequence[StoryLink], *, story_id: UUID | None = None) -> UUID:
+    """Writes one story of stored posts; those without a link are in it, too."""
+    known = story_id or uuid4()
+    await admin.execute(
+        """
+        INSERT INTO stories (story_id, first_posted_at, last_posted_at, posts) VALUES ($1, now(), now(), $2)
+        ON CONFLICT (story_id) DO UPDATE SET posts = stories.posts + excluded.posts
+        """,
+        known,
+        len(posts),
+    )
+    await admin.execute(
+        """
+        INSERT INTO story_posts (channel_id, message_id, story_id, posted_at, link, terms_hash)
+        SELECT p.channel_id, p.message_id, $1, p.posted_at, 'rewrite', 0 FROM posts p
+        JOIN unnest($2::bigint[], $3::bigint[]) AS w(channel_id, message_id) USING (channel_id, message_id)
+        """,
+        known,
+        [post.channel_id for post in posts],
+        [post.message_id for post in posts],
+    )
+    await admin.executemany(
+        """
+        INSERT INTO story_links
+            (channel_id, message_id, other_channel_id, other_message_id, kind, score, is_leaf, posted_at, other_posted_at)
+        SELECT $1, $2, $3, $4, $5, $6, $7, p.posted_at, o.posted_at
+        FROM posts p, posts o WHERE p.channel_id = $1 AND p.message_id = $2 AND o.channel_id = $3 AND o.message_id = $4
+        """,
+        [(one.channel_id, one.message_id, other.channel_id, other.message_id, kind.value, score, leaf) for one, other, kind, score, leaf in links],
+    )
+    return known

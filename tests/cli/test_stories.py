@@ -1,0 +1,45 @@
+"""`tga stories`."""
+
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+from typer.testing import CliRunner
+
+from telegram_assistant.assembly import App
+from telegram_assistant.cli import app
+from telegram_assistant.domain.ids import MessageId, PostId
+from telegram_assistant.domain.stories.story import LinkKind
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from testkit.factories import follow_long_ago, make_channel, make_page, make_post
+from testkit.stories import store_story
+from tests.cli.test_channels import connected, named_tenant
+
+
+def test_a_story_is_listed_once_and_shown_with_who_told_it_when(runner: CliRunner, database: dict[str, str]) -> None:
+    tenant, posts = named_tenant(database), list[PostId]()
+    now = datetime.now(UTC).replace(microsecond=0)
+
+    async def live(assembled: App) -> None:
+        admin = await asyncpg.connect(database["DATABASE_ADMIN_URL"])
+        known = await assembled.system.tenants.ensure(tenant)
+        for number, title in enumerate(("Городские новости", "Harbour Lines")):
+            channel_id = await make_channel(assembled.system, title=title)
+            await follow_long_ago(assembled.system, admin, known.tenant_id, channel_id)
+            post = make_post(
+                channel_id=channel_id, text="Мост закрыли до апреля. Осмотр опор нашёл трещины.", posted_at=now - timedelta(minutes=9 - number)
+            )
+            await assembled.system.landing.land(make_page(post), Claim(channel_id, 0))
+            posts.append(PostId(channel_id, MessageId(1)))
+        await store_story(admin, posts, [(posts[1], posts[0], LinkKind.COPY, 9.0, False)])
+        await admin.close()
+
+    assert "No two of your channels" in runner.invoke(app, ["stories", "--tenant", tenant]).stdout
+    connected(database, live)
+    listed = runner.invoke(app, ["stories", "--tenant", tenant]).stdout
+    assert "Мост закрыли до апреля" in listed
+    assert "Городские новости, Harbour Lines" in listed
+    assert listed.count("tga stories") == 1
+    shown = runner.invoke(app, ["stories", str(posts[1]), "--tenant", tenant], env={"NO_COLOR": "1", "COLUMNS": "200"}).stdout
+    assert "Осмотр опор нашёл трещины." in shown
+    assert f"copy of {posts[0]}" in shown
+    assert runner.invoke(app, ["stories", "1/1", "--tenant", tenant]).exit_code != 0

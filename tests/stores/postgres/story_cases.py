@@ -1,0 +1,56 @@
+"""What a tenant may know of stories, method by method."""
+
+from datetime import UTC, datetime
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.stories.story import LinkKind
+from telegram_assistant.domain.stories.visible import Grouping
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.stories.own_stories import StoryMaterial
+from testkit.factories import World
+from testkit.stories import store_story
+from tests.conftest import Admin
+from tests.stores.postgres.more_cases import Case
+
+
+async def _stories_recent(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return _channels_of(await stores.stories.recent(datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+async def _stories_around(stores: TenantStores, world: World) -> set[ChannelId]:
+    """Whichever post is asked for, only own posts and links between them are found."""
+    found = [await stores.stories.around(PostId(channel_id, MessageId(1))) for channel_id in world.channels]
+    return set().union(*map(_channels_of, found))
+
+
+async def _stories_has_any(stores: TenantStores, world: World) -> set[ChannelId]:
+    return await _stories_recent(stores, world) if await stores.stories.has_any() else set()
+
+
+async def _stories_choose_grouping(stores: TenantStores, _world: World) -> set[ChannelId]:
+    followed = {one.channel_id for one in await stores.followed.channels()}
+    assert (await stores.stories.recent(datetime.now(UTC))).grouping is Grouping.NORMAL, "nobody else has chosen for this tenant"
+    await stores.stories.choose_grouping(Grouping.STRICT)
+    assert (await stores.stories.recent(datetime.now(UTC))).grouping is Grouping.STRICT
+    return followed
+
+
+def _channels_of(material: StoryMaterial) -> set[ChannelId]:
+    posts = {post.post_id for group in material.groups for post in group.posts}
+    assert all({link.post, link.other} <= posts for group in material.groups for link in group.links)
+    return {one.channel_id for one in posts}
+
+
+STORY_METHODS: dict[str, Case] = {
+    "stories.recent": _stories_recent,
+    "stories.around": _stories_around,
+    "stories.has_any": _stories_has_any,
+    "stories.choose_grouping": _stories_choose_grouping,
+}
+
+
+async def tell_story(admin: Admin, world: World) -> None:
+    """Every channel tells one story, each linked to all before it."""
+    posts = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+    links = [(one, other, LinkKind.REWRITE, 3.0, False) for number, one in enumerate(posts) for other in posts[:number]]
+    await store_story(admin, posts, links)

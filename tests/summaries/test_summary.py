@@ -1,0 +1,101 @@
+"""What a summary says of a story's posts."""
+
+import random
+from datetime import UTC, datetime, timedelta
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.language.citations import CitedPost, Verdict, check_sentence
+from telegram_assistant.summaries.cleaning import learn_habits
+from telegram_assistant.summaries.summary import summarise
+from telegram_assistant.summaries.values import ChangeKind, StoryPost
+
+NOON = datetime(2026, 11, 3, 12, tzinfo=UTC)
+
+
+def post(channel: int, text: str, *, minutes: int = 0, is_deleted: bool = False, is_ad: bool = False) -> StoryPost:
+    moment = NOON + timedelta(minutes=minutes or channel)
+    return StoryPost(
+        post_id=PostId(ChannelId(channel), MessageId(100 + minutes)),
+        channel=f"Канал {channel}",
+        text=text,
+        posted_at=moment,
+        is_deleted=is_deleted,
+        is_ad=is_ad,
+    )
+
+
+FIRST = "😱 Шепчут, но уверенно. Трасса перекрыта на 149-м километре. Столкнулись 11 машин, 7 человек ранены.\n\nБудем обновлять.\n\n#авария @slukhi"
+SECOND = "Трасса у Кроссхейвена стоит\n\nНа 149-м километре столкнулись 11 машин. Ранены 7 человек. Объезд идёт через просёлочную дорогу."
+THIRD = (
+    "Трасса у Кроссхейвена стоит\n\nНа 149-м километре столкнулись 11 машин. Ранены 8 человек. Двух водителей достали спасатели Петрова."
+    "\n\nПодпишитесь!"
+)
+ENGLISH = "Highway near Crosshaven blocked\n\n11 cars collided at kilometre 149. More to come."
+STORY = (post(1, FIRST), post(2, SECOND), post(3, THIRD), post(4, ENGLISH))
+
+
+def test_a_story_is_told_in_its_own_sentences_whatever_the_order_of_its_posts() -> None:
+    summary = summarise(STORY)
+    assert summary is not None
+    assert (summary.language, summary.channels) == ("ru", 4)
+    assert summary.headline.text == "Трасса у Кроссхейвена стоит"
+    assert "На 149-м километре столкнулись 11 машин." in [one.text for one in summary.established]
+    shuffled = list(STORY)
+    random.Random(1).shuffle(shuffled)
+    assert summarise(shuffled) == summary
+
+
+def test_every_sentence_is_supported_by_the_posts_it_cites_and_signatures_are_gone() -> None:
+    summary = summarise(STORY)
+    assert summary is not None
+    posts = {one.post_id: CitedPost(one.text, one.posted_at.date(), one.channel) for one in STORY}
+    shown = [summary.headline, *summary.established, *(one.sentence for one in summary.disputed), *(one.sentence for one in summary.added)]
+    for sentence in shown:
+        assert check_sentence(sentence.text, [posts[one] for one in sentence.posts]).verdict is Verdict.SUPPORTED
+        assert not any(word in sentence.text for word in ("Шепчут", "обновлять", "#авария", "Подпишитесь"))
+
+
+def test_the_number_of_most_channels_stands_and_the_others_are_named() -> None:
+    summary = summarise(STORY)
+    assert summary is not None
+    (dispute,) = summary.disputed
+    assert (dispute.stands.number, [one.number for one in dispute.others]) == ("7 человек", ["8 человек"])
+    assert [one.channel_id for one in dispute.stands.posts] == [1, 2]
+    told = [summary.headline, *summary.established, *(one.sentence for one in summary.added)]
+    assert not any("8 человек" in one.text for one in told)
+
+
+def test_a_correction_of_the_source_outweighs_copies_of_its_old_text() -> None:
+    corrected = "В порту сгорели 8 складов.\n\nИсправление: В порту сгорели 8 складов."
+    summary = summarise([post(1, corrected), post(2, "В порту сгорели 5 складов."), post(3, "В порту сгорели 5 складов.")])
+    assert summary is not None
+    assert summary.disputed[0].stands.number == "8 складов"
+    assert [(one.kind, one.text) for one in summary.changes] == [(ChangeKind.CORRECTION, "В порту сгорели 8 складов.")]
+
+
+def test_what_one_channel_adds_has_its_name_and_deleted_posts_support_nothing() -> None:
+    gone = post(5, "На 149-м километре столкнулись 11 машин. Виноват водитель автобуса Сидоров.", is_deleted=True)
+    summary = summarise([*STORY, gone])
+    assert summary is not None
+    assert "Двух водителей достали спасатели Петрова." in [one.sentence.text for one in summary.added if one.channel == "Канал 3"]
+    assert not any(gone.post_id in one.posts for one in (summary.headline, *summary.established))
+    assert [(one.kind, one.channel) for one in summary.changes] == [(ChangeKind.DELETED, "Канал 5")]
+
+
+def test_the_readers_language_is_used_where_there_is_one_and_advertising_never() -> None:
+    summary = summarise(STORY, language="en")
+    assert summary is not None
+    assert summary.headline.text == "Highway near Crosshaven blocked"
+    assert summarise([post(1, "Купите самокат за 100 рублей.", is_ad=True)]) is None
+    german = summarise(STORY, language="de")
+    assert german is not None
+    assert german.language == "ru"
+
+
+def test_openings_and_closings_are_learnt_from_a_channels_posts() -> None:
+    texts = [(ChannelId(1), f"Доброе утро, Нагорный район и все соседи. Новость номер {number} пришла. Ваш Пётр.") for number in range(10)]
+    habits = learn_habits(texts)
+    summary = summarise([post(1, "Доброе утро, Нагорный район и все соседи. Мост в Элмстеде закрыли. Ваш Пётр.")], habits=habits)
+    assert summary is not None
+    assert summary.headline.text == "Мост в Элмстеде закрыли."
+    assert not summary.added

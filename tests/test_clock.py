@@ -103,6 +103,7 @@ async def test_partitions_are_made_ahead_by_the_clock(installation: Settings, no
     assert health.parts()["job make_partitions"]["status"] == "ok"
 
 
+@pytest.mark.turns("INTERESTS_SYNC_INTERVAL_MIN")
 def test_the_period_of_interests_is_a_setting(installation: Settings) -> None:
     rarely = installation.model_copy(update={"web": installation.web.model_copy(update={"interests_minutes": 45})})
     assert job_named("interests", rarely).every == timedelta(minutes=45)

@@ -55,4 +55,5 @@ async def learn(text: str, feedback: Feedback, *, interests: PersonInterests) ->
 
 @cache
 def _names() -> NameDictionary:
-    return NO_DICTIONARY if analyser() is None else dictionary()[1]
+    words = analyser()
+    return NO_DICTIONARY if words is None else dictionary(words)[1]

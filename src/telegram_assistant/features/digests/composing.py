@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from telegram_assistant.domain.digests.digest import Digest, DigestSentence, DigestStory, Novelty, told_before
 from telegram_assistant.domain.digests.plan import DigestLength
@@ -10,7 +10,7 @@ from telegram_assistant.domain.people.interests import Interest
 from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.features.interests import touched
-from telegram_assistant.features.stories.stories import ToldStory, recent_stories
+from telegram_assistant.features.stories.stories import ListedStory, recent_stories
 from telegram_assistant.features.stories.telling import CitedSentence, tell
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.numbers import numbers_in
@@ -19,6 +19,8 @@ from telegram_assistant.stores.postgres.stores import TenantStores
 
 CONSIDERED = 150
 """Stories that are looked at, the weightiest first."""
+LATE = timedelta(days=2)
+"""A post that was published before the last digest may be stored after it."""
 MAX_CHANNELS = 6
 """Channels that a digest names per story."""
 
@@ -36,10 +38,12 @@ async def compose(
     """Returns what happened since then, what interests most first. `earlier` are the digests of the last week: what they told is not told again."""
     muted = mutes or Mutes()
     without = [one.channel_id for one in muted.channels]
-    found = await recent_stories(since, stores=stores, now=now, seen_at=since, without=without, limit=CONSIDERED)
+    found = await recent_stories(since - LATE, stores=stores, now=now, seen_at=since, without=without, limit=CONSIDERED)
     told: list[tuple[float, DigestStory]] = []
     unchanged = silenced = 0
     for one in found.stories:
+        if not (one.new or _was_corrected(one.story, since)):
+            continue
         said = _said(one)
         if any(word.casefold() in said.casefold() for word in muted.words):
             silenced += 1
@@ -53,7 +57,7 @@ async def compose(
     return Digest(since, now, stories, unchanged=unchanged, beyond=len(told) - len(stories), muted=silenced)
 
 
-def _told(one: ToldStory, *, since: datetime, length: DigestLength, earlier: Sequence[Digest]) -> DigestStory | None:
+def _told(one: ListedStory, *, since: datetime, length: DigestLength, earlier: Sequence[Digest]) -> DigestStory | None:
     """None if an earlier digest told it and nothing has changed."""
     before = told_before([post.post_id for post in one.story.posts], earlier)
     if not before:
@@ -66,7 +70,7 @@ def _told(one: ToldStory, *, since: datetime, length: DigestLength, earlier: Seq
     return None
 
 
-def _new_facts(one: ToldStory, *, told: str, most: int) -> tuple[CitedSentence, ...]:
+def _new_facts(one: ListedStory, *, told: str, most: int) -> tuple[CitedSentence, ...]:
     """Sentences of the new posts with a number or a name that the earlier digests did not have."""
     if not one.new:
         return ()
@@ -84,7 +88,7 @@ def _was_corrected(story: VisibleStory, since: datetime) -> bool:
     return any(post.deleted_at and post.deleted_at > since for post in story.posts)
 
 
-def _said(one: ToldStory) -> str:
+def _said(one: ListedStory) -> str:
     return "\n".join((one.telling.headline, *(sentence.text for sentence in one.telling.sentences)))
 
 

@@ -1,0 +1,155 @@
+"""Digests, interests and trends as their reader meets them."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from telegram_assistant.assembly import App
+from telegram_assistant.clock import make_digests, sync_interests
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.stories.story import LinkKind
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.factories import follow_long_ago, make_channel, make_page, make_post
+from testkit.stories import store_story
+from testkit.web_clients import Browser, member_browser
+from tests.conftest import Admin
+
+BRIDGE = "В Северограде закрыли Литейный мост. Осмотр опор нашёл 4 трещины."
+BRIDGE_TOO = "Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины."
+MORE = "Литейный мост в Северограде откроют через 12 недель, сообщила мэрия."
+
+
+async def channels_of(tenant_id: TenantId, count: int, *, system: SystemStores, admin: Admin) -> list[ChannelId]:
+    made = [await make_channel(system, title=f"Канал {number}") for number in range(count)]
+    for channel_id in made:
+        await follow_long_ago(system, admin, tenant_id, channel_id)
+    return made
+
+
+async def tell(
+    texts: dict[ChannelId, str], message_id: int, *, system: SystemStores, admin: Admin, minutes_ago: float, like: PostId | None = None
+) -> PostId:
+    """Every channel posts its text, and all of them are one story. Returns its first post."""
+    first, posts = like, []
+    for place, (channel_id, text) in enumerate(texts.items()):
+        at = datetime.now(UTC) - timedelta(minutes=minutes_ago - place / 10)
+        await system.landing.land(make_page(make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=at)), Claim(channel_id, 0))
+        posts.append(PostId(channel_id, MessageId(message_id)))
+        first = first or posts[0]
+    assert first is not None
+    story = await admin.fetchval("SELECT story_id FROM story_posts WHERE channel_id = $1 AND message_id = $2", first.channel_id, first.message_id)
+    await store_story(admin, posts, [(one, first, LinkKind.REWRITE, 9.0, False) for one in posts if one != first], story_id=story)
+    return first
+
+
+def headlines(page: str) -> list[str]:
+    return re.findall(r'data-act="open">([^<]+)</a>', page)
+
+
+async def make_now(owner: Browser) -> None:
+    await owner.open("./digest")
+    answer = await owner.submit("./digest/make")
+    assert answer.status_code == 303
+    await owner.open(answer.headers["location"])
+
+
+async def test_a_digest_tells_a_story_once_and_again_only_with_new_facts(
+    owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    one, other, third = await channels_of(tenant_id, 3, system=system, admin=admin)
+    assert "No digest yet" in (await owner.open("./digest")).text
+    first = await tell({one: BRIDGE, other: BRIDGE_TOO}, 1, system=system, admin=admin, minutes_ago=30)
+
+    await make_now(owner)
+    assert len(headlines(owner.page)) == 1
+    assert "мост" in headlines(owner.page)[0]
+    assert f"/post/{one}/1" in owner.page
+
+    await make_now(owner)
+    assert "Nothing new" in owner.page
+
+    await tell({third: BRIDGE}, 1, system=system, admin=admin, minutes_ago=20, like=first)
+    await make_now(owner)
+    assert "Nothing new" in owner.page
+    assert "1 story that an earlier digest told" in owner.page
+
+    await tell({third: MORE}, 2, system=system, admin=admin, minutes_ago=10, like=first)
+    await make_now(owner)
+    assert "new facts" in owner.page
+    assert "12 недель" in owner.page
+    assert "трещины" not in owner.page
+
+
+async def test_a_digest_comes_at_the_chosen_time_once_and_a_wrong_time_is_refused(app: App, owner: Browser, admin: Admin) -> None:
+    now = datetime.now(UTC)
+    await owner.open("./digest/plan")
+    assert (await owner.submit("./digest/plan", time="soon", length="short")).status_code == 422
+    await owner.open("./digest/plan")
+    assert (
+        await owner.submit("./digest/plan", time=now.strftime("%H:%M"), weekday=[str(day) for day in range(1, 8)], length="short")
+    ).status_code == 303
+    assert now.strftime("%H:%M") in (await owner.open("./digest")).text
+    await admin.execute("UPDATE digest_plans SET changed_at = now() - interval '1 day', zone = 'UTC' WHERE user_id = $1", owner.user_id)
+    for _ in range(2):
+        await make_digests(app, now)
+    assert await admin.fetchval("SELECT count(*) FROM digests WHERE user_id = $1", owner.user_id) == 1
+    assert "Nothing new" in (await owner.open("./digest")).text
+
+
+async def test_what_interests_comes_first_with_its_reason_and_muted_words_are_left_out(
+    owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    one, other, third = await channels_of(tenant_id, 3, system=system, admin=admin)
+    await tell(dict.fromkeys((one, other, third), "В Красноярске открыли новый музей. В нём 30 залов."), 1, system=system, admin=admin, minutes_ago=9)
+    await tell({one: BRIDGE, other: BRIDGE_TOO}, 2, system=system, admin=admin, minutes_ago=30)
+    await owner.open("./interests")
+    assert (await owner.submit("./interests", topic="!!", weight="1.0")).status_code == 422
+    await owner.open("./interests")
+    await owner.submit("./interests", topic="опоры мостов", weight="3.0")
+    await make_now(owner)
+    assert ["мост" in line for line in headlines(owner.page)] == [True, False]
+    assert "because of опоры мостов" in owner.page
+
+    await owner.open("./mutes")
+    await owner.submit("./mutes", word="музей")
+    await admin.execute("DELETE FROM digests WHERE user_id = $1", owner.user_id)
+    await make_now(owner)
+    assert len(headlines(owner.page)) == 1
+    assert "1 story with a word that you muted" in owner.page
+
+
+async def test_interests_are_learnt_from_feedback_and_saved_posts_and_can_be_forgotten(
+    app: App, owner: Browser, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    (one,) = await channels_of(tenant_id, 1, system=system, admin=admin)
+    text = "Мэр Москвы приехал в Казань"
+    await system.landing.land(make_page(make_post(channel_id=one, message_id=1, text=text)), Claim(one, 0))
+    await owner.open("./interests")
+    await owner.submit("./interests/say", feedback="less", headline="Пожар в Самаре")
+    await owner.open("./interests")
+    await owner.submit("./save", post=f"{one}/1")
+    for _ in range(2):
+        await sync_interests(app, datetime.now(UTC))
+    page = (await owner.open("./interests")).text
+    assert "learnt from “Пожар в Самаре”" in page
+    assert re.findall(r'<b dir="auto">(\w+)</b>.*?chip \w+">([^<]+)<', page, re.DOTALL) == [
+        ("Казань", "+0.2"),
+        ("Москва", "+0.2"),
+        ("Самара", "-0.5"),
+    ]
+    await owner.submit("./interests/remove", topic="Самара")
+    assert "Самара" not in (await owner.open("./interests")).text
+    await owner.submit("./interests/reset")
+    assert "Nothing yet" in (await owner.open("./interests")).text
+
+
+async def test_a_story_that_five_channels_tell_within_a_quarter_of_an_hour_is_a_trend(
+    app: App, tenant_id: TenantId, system: SystemStores, admin: Admin
+) -> None:
+    channels = await channels_of(tenant_id, 5, system=system, admin=admin)
+    async with member_browser(app, tenant_id) as reader:
+        first = await tell(dict.fromkeys(channels[:4], BRIDGE), 1, system=system, admin=admin, minutes_ago=10)
+        assert "No trend in this time" in (await reader.open("./trends")).text
+        await tell({channels[4]: BRIDGE_TOO}, 1, system=system, admin=admin, minutes_ago=2, like=first)
+        assert "5 channels within 15 minutes" in (await reader.open("./trends")).text
+        assert f"/story/{first}" in reader.page

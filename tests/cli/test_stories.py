@@ -26,7 +26,9 @@ def test_a_story_is_listed_once_and_shown_with_who_told_it_when(runner: CliRunne
             channel_id = await make_channel(assembled.system, title=title)
             await follow_long_ago(assembled.system, admin, known.tenant_id, channel_id)
             post = make_post(
-                channel_id=channel_id, text="Мост закрыли до апреля. Осмотр опор нашёл трещины.", posted_at=now - timedelta(minutes=9 - number)
+                channel_id=channel_id,
+                text="Мост через Охту закрыли для грузовиков до апреля. Осмотр опор у Охты нашёл 12 трещин.",
+                posted_at=now - timedelta(minutes=9 - number),
             )
             await assembled.system.landing.land(make_page(post), Claim(channel_id, 0))
             posts.append(PostId(channel_id, MessageId(1)))
@@ -36,10 +38,10 @@ def test_a_story_is_listed_once_and_shown_with_who_told_it_when(runner: CliRunne
     assert "No two of your channels" in runner.invoke(app, ["stories", "--tenant", tenant]).stdout
     connected(database, live)
     listed = runner.invoke(app, ["stories", "--tenant", tenant]).stdout
-    assert "Мост закрыли до апреля" in listed
+    assert "Мост через Охту закрыли для грузовиков до апреля" in listed
     assert "Городские новости, Harbour Lines" in listed
     assert listed.count("tga stories") == 1
     shown = runner.invoke(app, ["stories", str(posts[1]), "--tenant", tenant], env={"NO_COLOR": "1", "COLUMNS": "200"}).stdout
-    assert "Осмотр опор нашёл трещины." in shown
+    assert "Осмотр опор у Охты нашёл 12 трещин." in shown
     assert f"copy of {posts[0]}" in shown
     assert runner.invoke(app, ["stories", "1/1", "--tenant", tenant]).exit_code != 0

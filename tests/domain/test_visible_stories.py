@@ -5,18 +5,18 @@ from datetime import UTC, datetime, timedelta
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.ranking import is_news, weight_of
 from telegram_assistant.domain.stories.story import Link, LinkKind
-from telegram_assistant.domain.stories.visible import Grouping, StoryPost, VisibleStory, stories_of
+from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, VisibleStory, stories_of
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 
-def post(channel: int, minutes: int = 0, *, text: str = "", **more: object) -> StoryPost:
+def post(channel: int, minutes: int = 0, *, text: str = "", **more: object) -> VisiblePost:
     at = NOON + timedelta(minutes=minutes)
     made = {"post_id": PostId(ChannelId(channel), MessageId(1)), "channel": f"channel {channel}", "username": None, "posted_at": at, "stored_at": at}
-    return StoryPost(**{**made, "text": text, **more})  # type: ignore[arg-type]  # a factory
+    return VisiblePost(**{**made, "text": text, **more})  # type: ignore[arg-type]  # a factory
 
 
-def link(later: StoryPost, earlier: StoryPost, *, kind: LinkKind = LinkKind.REWRITE, score: float = 3.0) -> Link:
+def link(later: VisiblePost, earlier: VisiblePost, *, kind: LinkKind = LinkKind.REWRITE, score: float = 3.0) -> Link:
     is_leaf = later.is_private or earlier.is_private
     return Link(later.post_id, earlier.post_id, kind, score, later.posted_at, earlier.posted_at, is_leaf)
 

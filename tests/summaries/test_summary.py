@@ -7,7 +7,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.language.citations import CitedPost, Verdict, check_sentence
 from telegram_assistant.summaries.cleaning import learn_habits
 from telegram_assistant.summaries.summary import summarise
-from telegram_assistant.summaries.values import ChangeKind, StoryPost
+from telegram_assistant.summaries.values import ChangeSort, StoryPost
 
 NOON = datetime(2026, 11, 3, 12, tzinfo=UTC)
 
@@ -70,7 +70,7 @@ def test_a_correction_of_the_source_outweighs_copies_of_its_old_text() -> None:
     summary = summarise([post(1, corrected), post(2, "В порту сгорели 5 складов."), post(3, "В порту сгорели 5 складов.")])
     assert summary is not None
     assert summary.disputed[0].stands.number == "8 складов"
-    assert [(one.kind, one.text) for one in summary.changes] == [(ChangeKind.CORRECTION, "В порту сгорели 8 складов.")]
+    assert [(one.kind, one.text) for one in summary.changes] == [(ChangeSort.CORRECTION, "В порту сгорели 8 складов.")]
 
 
 def test_what_one_channel_adds_has_its_name_and_deleted_posts_support_nothing() -> None:
@@ -79,7 +79,7 @@ def test_what_one_channel_adds_has_its_name_and_deleted_posts_support_nothing() 
     assert summary is not None
     assert "Двух водителей достали спасатели Петрова." in [one.sentence.text for one in summary.added if one.channel == "Канал 3"]
     assert not any(gone.post_id in one.posts for one in (summary.headline, *summary.established))
-    assert [(one.kind, one.channel) for one in summary.changes] == [(ChangeKind.DELETED, "Канал 5")]
+    assert [(one.kind, one.channel) for one in summary.changes] == [(ChangeSort.DELETED, "Канал 5")]
 
 
 def test_the_readers_language_is_used_where_there_is_one_and_advertising_never() -> None:

@@ -11,7 +11,7 @@ from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import is_cyrillic, parse_text
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.language.sentences import is_headline, split_sentences
-from telegram_assistant.summaries.values import ChangeKind, StoryPost
+from telegram_assistant.summaries.values import ChangeSort, StoryPost
 
 LEARNT_SHARE = 0.015
 """A first or last sentence in so many of a channel's posts is its habit."""
@@ -29,10 +29,10 @@ _CALL = re.compile(
     re.IGNORECASE,
 )
 _MARKS = (
-    (ChangeKind.CORRECTION, re.compile(r"^(?:исправление|исправляем|исправлено|уточняем|уточнение|поправка)\b[^:.]{0,30}[:.]\s*", re.IGNORECASE)),
-    (ChangeKind.CORRECTION, re.compile(r"^(?:correction|corrected|to clarify|clarification|erratum)\b[^:.]{0,30}[:.]\s*", re.IGNORECASE)),
+    (ChangeSort.CORRECTION, re.compile(r"^(?:исправление|исправляем|исправлено|уточняем|уточнение|поправка)\b[^:.]{0,30}[:.]\s*", re.IGNORECASE)),
+    (ChangeSort.CORRECTION, re.compile(r"^(?:correction|corrected|to clarify|clarification|erratum)\b[^:.]{0,30}[:.]\s*", re.IGNORECASE)),
     (
-        ChangeKind.UPDATE,
+        ChangeSort.UPDATE,
         re.compile(r"^(?:upd|update|updated|added|обновлено|обновление|дополнение|дополнено|апд)\b[^:.]{0,10}[:.]\s*", re.IGNORECASE),
     ),
 )
@@ -52,7 +52,7 @@ class CleanPost:
     language: str
     headline: str
     sentences: tuple[str, ...]
-    changes: tuple[tuple[ChangeKind, str], ...]
+    changes: tuple[tuple[ChangeSort, str], ...]
 
     @property
     def text(self) -> str:
@@ -77,7 +77,7 @@ def learn_habits(texts: Iterable[tuple[ChannelId, str]]) -> Habits:
 def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
     usual = habits.get(post.post_id.channel_id, frozenset())
     kept: list[str] = []
-    changes: list[tuple[ChangeKind, str]] = []
+    changes: list[tuple[ChangeSort, str]] = []
     for sentence in split_sentences(post.text):
         bare = " ".join(_LINK.sub(" ", sentence).split())
         if not bare or _fold(bare) in usual or _CALL.search(bare) or _SOURCE.match(bare) or len(parse_text(bare).words) == 0:
@@ -90,13 +90,13 @@ def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
         kept.append(text)
     kept = _without_edges(kept)
     if not changes and kept and _DENIES.search(kept[0]):
-        changes.append((ChangeKind.DENIAL, kept[0]))
+        changes.append((ChangeSort.DENIAL, kept[0]))
     headline = kept[0] if len(kept) > 1 and is_headline(kept[0]) else ""
     language = post.language or language_of(post.text) or ("ru" if is_cyrillic(post.text) else "en")
     return CleanPost(post, language, headline, tuple(kept[1:] if headline else kept), tuple(changes))
 
 
-def _marked(sentence: str) -> tuple[ChangeKind | None, str]:
+def _marked(sentence: str) -> tuple[ChangeSort | None, str]:
     for kind, mark in _MARKS:
         if (found := mark.match(sentence)) is not None and (rest := sentence[found.end() :]):
             return kind, rest[0].upper() + rest[1:]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from telegram_assistant.language.parsed_text import parse_text, readings_of
 from telegram_assistant.language.quantities import Quantity, quantities_in
 from telegram_assistant.summaries.cleaning import CleanPost
-from telegram_assistant.summaries.values import ChangeKind, CitedSentence, Dispute, NumberClaim
+from telegram_assistant.summaries.values import ChangeSort, CitedSentence, Dispute, NumberClaim
 
 MIN_SHARED_WORDS = 2
 MAX_DISPUTES = 3
@@ -101,7 +101,7 @@ def _sides_of(group: Sequence[_Said]) -> list[list[_Said]]:
 
 
 def _is_corrected(said: _Said) -> bool:
-    return any(kind is ChangeKind.CORRECTION for kind, _ in said.post.changes)
+    return any(kind is ChangeSort.CORRECTION for kind, _ in said.post.changes)
 
 
 def _is_original(said: _Said, group: Sequence[_Said]) -> bool:

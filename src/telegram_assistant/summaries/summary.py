@@ -19,7 +19,7 @@ from telegram_assistant.language.parsed_text import ParsedText, parse_text, read
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.summaries.cleaning import CleanPost, Habits, clean_post
 from telegram_assistant.summaries.disputes import Doubtful, find_disputes
-from telegram_assistant.summaries.values import Addition, ChangeKind, CitedSentence, StoryChange, StoryPost, StorySummary
+from telegram_assistant.summaries.values import Addition, ChangeSort, CitedSentence, StoryChange, StoryPost, StorySummary
 
 MAX_POSTS = 60
 """The oldest and the newest half of so many; later rewordings add little."""
@@ -230,7 +230,7 @@ def _changes(posts: Sequence[CleanPost]) -> tuple[StoryChange, ...]:
     for post in posts:
         told = post.post
         if told.is_deleted:
-            found.append(StoryChange(ChangeKind.DELETED, told.channel, post.headline or next(iter(post.sentences), ""), told.post_id, told.posted_at))
+            found.append(StoryChange(ChangeSort.DELETED, told.channel, post.headline or next(iter(post.sentences), ""), told.post_id, told.posted_at))
         else:
             found += [StoryChange(kind, told.channel, text, told.post_id, told.posted_at) for kind, text in post.changes]
     different = {(one.kind, one.text): one for one in reversed(found)}

@@ -60,7 +60,7 @@ class Addition:
     sentence: CitedSentence
 
 
-class ChangeKind(StrEnum):
+class ChangeSort(StrEnum):
     """How a channel changed what it had said, or contradicts the others."""
 
     CORRECTION = "correction"
@@ -73,7 +73,7 @@ class ChangeKind(StrEnum):
 class StoryChange:
     """A correction, an update, a denial, or a post that was deleted; `text` is the sentence, empty for a deleted post without one."""
 
-    kind: ChangeKind
+    kind: ChangeSort
     channel: str
     text: str
     post_id: PostId

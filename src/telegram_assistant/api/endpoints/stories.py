@@ -10,10 +10,11 @@ from telegram_assistant.api.endpoints.posts import TextPieceResponse
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ChannelNumber, Limit, MessageNumber, Moment, RequestModel, ResponseModel, Storable
+from telegram_assistant.api.story_summaries import SUMMARY_EXAMPLE, CitedSentenceResponse, StorySummaryResponse, cited_response, summary_response
 from telegram_assistant.domain.channels.coverage import CoverageState
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.story import LinkKind
-from telegram_assistant.domain.stories.visible import Grouping, StoryPost, VisibleStory
+from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, VisibleStory
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.stories.stories import FullStory, ListedStory, StorySource, TextChange, recent_stories, story_around
 from telegram_assistant.features.stories.telling import StoryTelling
@@ -21,13 +22,6 @@ from telegram_assistant.features.stories.telling import StoryTelling
 area = Area("Stories", "What several followed channels tell of the same event. Only posts that you can see count.")
 
 THREE_DAYS = timedelta(days=3)
-
-
-class CitedSentenceResponse(ResponseModel):
-    """A sentence, and the ids of the posts that say it."""
-
-    text: str
-    post_ids: list[str]
 
 
 class StoryResponse(ResponseModel):
@@ -97,6 +91,7 @@ class FullStoryResponse(ResponseModel):
     """A story with everything that you can see of it."""
 
     story: StoryResponse
+    summary: StorySummaryResponse | None = Field(description="Null if no post says anything that can be quoted.")
     posts: list[StoryPostResponse]
     sources: list[StorySourceResponse]
     changes: list[StoryChangeResponse]
@@ -148,7 +143,14 @@ SOURCE_EXAMPLE = {
     "posts": 2,
     "coverage": "complete",
 }
-FULL_EXAMPLE = {"story": STORY_EXAMPLE, "posts": [POST_EXAMPLE], "sources": [SOURCE_EXAMPLE], "changes": [], "pictures": []}
+FULL_EXAMPLE = {
+    "story": STORY_EXAMPLE,
+    "summary": SUMMARY_EXAMPLE,
+    "posts": [POST_EXAMPLE],
+    "sources": [SOURCE_EXAMPLE],
+    "changes": [],
+    "pictures": [],
+}
 
 
 @area.get("/stories", scope=KeyScope.READ, example={"grouping": "normal", "items": [STORY_EXAMPLE]})
@@ -192,7 +194,7 @@ def _response(story: VisibleStory, telling: StoryTelling) -> StoryResponse:
     return StoryResponse(
         story_id=str(story.story_id),
         headline=telling.headline,
-        sentences=[CitedSentenceResponse(text=one.text, post_ids=[str(post_id) for post_id in one.posts]) for one in telling.sentences],
+        sentences=[cited_response(one) for one in telling.sentences],
         channels=[post.channel for post in story.first_of_channels],
         posts=len(story.posts),
         first_posted_at=story.first.posted_at,
@@ -204,6 +206,7 @@ def _response(story: VisibleStory, telling: StoryTelling) -> StoryResponse:
 def full_response(full: FullStory) -> FullStoryResponse:
     return FullStoryResponse(
         story=_response(full.story, full.telling),
+        summary=summary_response(full.summary) if full.summary else None,
         posts=[_post(post, full.story) for post in full.story.posts],
         sources=[_source(one) for one in full.sources],
         changes=[_change(one) for one in full.changes],
@@ -211,7 +214,7 @@ def full_response(full: FullStory) -> FullStoryResponse:
     )
 
 
-def _post(post: StoryPost, story: VisibleStory) -> StoryPostResponse:
+def _post(post: VisiblePost, story: VisibleStory) -> StoryPostResponse:
     link = story.follows.get(post.post_id)
     return StoryPostResponse(
         post_id=str(post.post_id),

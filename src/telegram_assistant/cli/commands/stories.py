@@ -79,8 +79,11 @@ def _show(one: ListedStory, zone: ZoneInfo) -> None:
 def _show_full(full: FullStory, zone: ZoneInfo) -> None:
     story = full.story
     console.print(Text(full.telling.headline or "(no text)", style="bold"))
-    for sentence in full.telling.sentences:
+    for sentence in full.summary.established if full.summary else full.telling.sentences:
         console.print(Text(f"  {sentence.text} ").append(f"[{', '.join(map(str, sentence.posts))}]", style="dim"))
+    for dispute in full.summary.disputed if full.summary else ():
+        others = ", ".join(f"{one.number} ({len(one.posts)})" for one in dispute.others)
+        console.print(Text(f"  disputed: {dispute.stands.number} ({len(dispute.stands.posts)} channels), others say {others}", style="yellow"))
     console.print()
     for post in story.posts:
         link = story.follows.get(post.post_id)

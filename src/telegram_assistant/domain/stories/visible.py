@@ -51,7 +51,7 @@ class EarlierText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoryPost:
+class VisiblePost:
     """A post of a story as the tenant sees it."""
 
     post_id: PostId
@@ -97,16 +97,16 @@ class VisibleStory:
     Any of its posts names it. Its own id is that of its first post, so it says nothing about posts that the tenant does not see.
     """
 
-    posts: tuple[StoryPost, ...]
+    posts: tuple[VisiblePost, ...]
     follows: Mapping[PostId, Link] = field(default_factory=dict)
     """The surest link of a post to an earlier one of the story."""
 
     @property
-    def first(self) -> StoryPost:
+    def first(self) -> VisiblePost:
         return self.posts[0]
 
     @property
-    def newest(self) -> StoryPost:
+    def newest(self) -> VisiblePost:
         return self.posts[-1]
 
     @property
@@ -114,9 +114,9 @@ class VisibleStory:
         return self.first.post_id
 
     @property
-    def first_of_channels(self) -> tuple[StoryPost, ...]:
+    def first_of_channels(self) -> tuple[VisiblePost, ...]:
         """The first post of each channel, the first channel first."""
-        first: dict[ChannelId, StoryPost] = {}
+        first: dict[ChannelId, VisiblePost] = {}
         for post in self.posts:
             first.setdefault(post.channel_id, post)
         return tuple(first.values())
@@ -133,16 +133,16 @@ class VisibleStory:
     def languages(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(post.language for post in self.posts if post.language))
 
-    def repeats(self, post: StoryPost) -> bool:
+    def repeats(self, post: VisiblePost) -> bool:
         """Whether it forwards or copies an earlier post of the story."""
         link = self.follows.get(post.post_id)
         return link is not None and link.kind in REPEATING
 
-    def stored_since(self, moment: datetime) -> tuple[StoryPost, ...]:
+    def stored_since(self, moment: datetime) -> tuple[VisiblePost, ...]:
         return tuple(post for post in self.posts if post.stored_at > moment)
 
 
-def stories_of(posts: Iterable[StoryPost], links: Sequence[Link], grouping: Grouping) -> tuple[VisibleStory, ...]:
+def stories_of(posts: Iterable[VisiblePost], links: Sequence[Link], grouping: Grouping) -> tuple[VisibleStory, ...]:
     """The connected components of the links that are sure enough. A post of a private channel never holds two others together."""
     known = {post.post_id: post for post in sorted(posts, key=lambda one: one.place)}
     sure = [link for link in links if link.post in known and link.other in known and (link.kind.is_certain or link.score >= grouping.min_score)]
@@ -150,7 +150,7 @@ def stories_of(posts: Iterable[StoryPost], links: Sequence[Link], grouping: Grou
     root = {post_id: post_id for post_id in known}
     for link in [*held, *_single_links(known, [link for link in sure if link.is_leaf])]:
         root[_find(root, link.post)] = _find(root, link.other)
-    together: dict[PostId, list[StoryPost]] = {}
+    together: dict[PostId, list[VisiblePost]] = {}
     for post in known.values():
         together.setdefault(_find(root, post.post_id), []).append(post)
     follows = _follows(sure, known)
@@ -174,7 +174,7 @@ def _find(root: dict[PostId, PostId], post_id: PostId) -> PostId:
     return post_id
 
 
-def _single_links(known: Mapping[PostId, StoryPost], leaves: Sequence[Link]) -> Iterable[Link]:
+def _single_links(known: Mapping[PostId, VisiblePost], leaves: Sequence[Link]) -> Iterable[Link]:
     """At most one link for each entry of a private channel: the surest, to a public post if there is one."""
     taken: set[tuple[ChannelId, int | None, MessageId | None]] = set()
 
@@ -189,7 +189,7 @@ def _single_links(known: Mapping[PostId, StoryPost], leaves: Sequence[Link]) -> 
             yield link
 
 
-def _follows(links: Sequence[Link], known: Mapping[PostId, StoryPost]) -> dict[PostId, Link]:
+def _follows(links: Sequence[Link], known: Mapping[PostId, VisiblePost]) -> dict[PostId, Link]:
     """For each post its surest link to an earlier one; of several alike the one with the best score, then the earliest."""
     found: dict[PostId, Link] = {}
     for link in sorted(links, key=lambda one: (SUREST[one.kind], -one.score, known[one.other].place)):

@@ -1,5 +1,6 @@
 """The stories of a tenant: what several of its channels tell, the weightiest first, and one story in full."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,12 +10,13 @@ from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.posts.differences import Piece, pieces_of
 from telegram_assistant.domain.stories.ranking import is_news, weight_of
 from telegram_assistant.domain.stories.story import LinkKind
-from telegram_assistant.domain.stories.visible import Grouping, StoryPicture, StoryPost, VisibleStory, stories_of
+from telegram_assistant.domain.stories.visible import Grouping, StoryPicture, VisiblePost, VisibleStory, stories_of
 from telegram_assistant.errors import Missing
-from telegram_assistant.features.stories.telling import StoryTelling, tell
+from telegram_assistant.features.stories.telling import StoryTelling, summary_of, tell
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.channels.coverage import ChannelCoverage
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.summaries.values import StorySummary
 
 MAX_AGE = timedelta(days=7)
 NO_STORY = Reason("story_unknown", "there is no story with this post in the channels that you follow")
@@ -26,7 +28,7 @@ class ListedStory:
 
     story: VisibleStory
     telling: StoryTelling
-    new: tuple[StoryPost, ...]
+    new: tuple[VisiblePost, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,13 @@ async def recent_stories(
     seen_at: datetime | None = None,
     folder: str | None = None,
     without: Sequence[ChannelId] = (),
+    language: str | None = None,
     limit: int = 30,
 ) -> StoryList:
-    """Stories with a post since then, at most a week ago. `seen_at` is when the reader was here; what was stored later is new."""
+    """Stories with a post since then, at most a week ago, told in this language where a post is in it.
+
+    `seen_at` is when the reader was here; what was stored later is new.
+    """
     material = await stores.stories.recent(max(since, now - MAX_AGE), folder=folder, without=without)
     found = [
         (story, story.stored_since(seen_at) if seen_at else ())
@@ -56,14 +62,14 @@ async def recent_stories(
         if is_news(story) and story.newest.posted_at >= since and (folder is None or folder in story.folders)
     ]
     found.sort(key=lambda one: (not one[1], -weight_of(one[0], now=now, is_new=bool(one[1])), one[0].story_id))
-    return StoryList(material.grouping, tuple(ListedStory(story, tell(story), new) for story, new in found[:limit]))
+    return StoryList(material.grouping, tuple(ListedStory(story, tell(story, language=language), new) for story, new in found[:limit]))
 
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
     """An edit or the deletion of a post of the story; a deletion has no pieces."""
 
-    post: StoryPost
+    post: VisiblePost
     changed_at: datetime
     is_deletion: bool
     pieces: tuple[Piece, ...]
@@ -74,7 +80,7 @@ class OncePicture:
     """A picture that is shown once, with the posts that have it, the first first."""
 
     picture: StoryPicture
-    posts: tuple[StoryPost, ...]
+    posts: tuple[VisiblePost, ...]
 
     @property
     def also_in(self) -> int:
@@ -86,7 +92,7 @@ class OncePicture:
 class StorySource:
     """A channel of the story: its first post of it, how many posts, and how complete we know the channel."""
 
-    first: StoryPost
+    first: VisiblePost
     posts: int
     how: LinkKind | None
     """How its first post follows an earlier one; None: it repeats nobody that we know of."""
@@ -103,6 +109,8 @@ class FullStory:
 
     story: VisibleStory
     telling: StoryTelling
+    summary: StorySummary | None
+    """None if no post says anything that can be quoted."""
     sources: tuple[StorySource, ...]
     changes: tuple[TextChange, ...]
     """In the order in which they were noticed."""
@@ -114,7 +122,7 @@ class FullStory:
         return tuple(one for one in self.sources if not one.is_complete)
 
 
-async def story_around(post_id: PostId, *, stores: TenantStores) -> FullStory:
+async def story_around(post_id: PostId, *, stores: TenantStores, language: str | None = None) -> FullStory:
     """The story that a post belongs to. Raises Missing if the post is not visible, or is in no story."""
     material = await stores.stories.around(post_id)
     stories = (story for group in material.groups for story in stories_of(group.posts, group.links, material.grouping))
@@ -122,7 +130,8 @@ async def story_around(post_id: PostId, *, stores: TenantStores) -> FullStory:
     if story is None:
         raise Missing(NO_STORY)
     coverage = {one.channel_id: one for one in await stores.coverage_overview.channels(story.channel_ids)}
-    return FullStory(story, tell(story), _sources(story, coverage), _changes(story), pictures_of(story))
+    summary = await asyncio.to_thread(summary_of, story, language=language)
+    return FullStory(story, tell(story, language=language), summary, _sources(story, coverage), _changes(story), pictures_of(story))
 
 
 def _sources(story: VisibleStory, coverage: dict[ChannelId, ChannelCoverage]) -> tuple[StorySource, ...]:
@@ -151,7 +160,7 @@ def _changes(story: VisibleStory) -> tuple[TextChange, ...]:
 
 def pictures_of(story: VisibleStory) -> tuple[OncePicture, ...]:
     """Each stored picture once, in the order in which they appeared."""
-    found: dict[str, list[tuple[StoryPicture, StoryPost]]] = {}
+    found: dict[str, list[tuple[StoryPicture, VisiblePost]]] = {}
     for post in story.posts:
         for picture in post.pictures:
             found.setdefault(picture.sha256, []).append((picture, post))

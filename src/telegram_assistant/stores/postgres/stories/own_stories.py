@@ -9,7 +9,7 @@ import asyncpg
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.story import Link, LinkKind
-from telegram_assistant.domain.stories.visible import EarlierText, Grouping, StoryPicture, StoryPost
+from telegram_assistant.domain.stories.visible import EarlierText, Grouping, StoryPicture, VisiblePost
 from telegram_assistant.stores.postgres.database import TenantTransactions
 from telegram_assistant.stores.postgres.posts.rows import OWN_REVISION, OWN_STORED_AT
 
@@ -24,7 +24,7 @@ MAX_EARLIER = 5
 class StoryGroup:
     """Posts of one story over all channels, with the links that begin at them."""
 
-    posts: list[StoryPost] = field(default_factory=list)
+    posts: list[VisiblePost] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
 
 
@@ -144,8 +144,8 @@ def _material(rows: Sequence[asyncpg.Record]) -> StoryMaterial:
     return StoryMaterial(Grouping(rows[0]["story_grouping"]), tuple(groups.values()))
 
 
-def _post(row: asyncpg.Record) -> StoryPost:
-    return StoryPost(
+def _post(row: asyncpg.Record) -> VisiblePost:
+    return VisiblePost(
         post_id=PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])),
         channel=row["title"],
         username=row["username"],

@@ -1,0 +1,82 @@
+"""The summary of a story in responses."""
+
+from telegram_assistant.api.schemas import ResponseModel
+from telegram_assistant.summaries.values import ChangeSort, CitedSentence, NumberClaim, StorySummary
+
+
+class CitedSentenceResponse(ResponseModel):
+    """A sentence, and the ids of the posts that say it."""
+
+    text: str
+    post_ids: list[str]
+
+
+class ClaimResponse(ResponseModel):
+    """A number as some channels give it, with one post of each of them."""
+
+    number: str
+    post_ids: list[str]
+
+
+class DisputeResponse(ResponseModel):
+    """Channels give different numbers of the same thing. `stands` is what most of them say now."""
+
+    sentence: CitedSentenceResponse
+    stands: ClaimResponse
+    others: list[ClaimResponse]
+
+
+class AdditionResponse(ResponseModel):
+    """What one channel alone adds."""
+
+    channel: str
+    sentence: CitedSentenceResponse
+
+
+class CorrectionResponse(ResponseModel):
+    """A correction, an update, a denial, or a post that was deleted."""
+
+    kind: ChangeSort
+    channel: str
+    text: str
+    post_id: str
+
+
+class StorySummaryResponse(ResponseModel):
+    """The story in sentences of its own posts, in one language. `established` is what at least two channels say."""
+
+    language: str
+    established: list[CitedSentenceResponse]
+    disputed: list[DisputeResponse]
+    added: list[AdditionResponse]
+    corrections: list[CorrectionResponse]
+
+
+SUMMARY_EXAMPLE = {
+    "language": "en",
+    "established": [{"text": "The bridge is closed to trucks until April.", "post_ids": ["1234567890/42", "1234567891/7"]}],
+    "disputed": [],
+    "added": [{"channel": "Roads today", "sentence": {"text": "The detour is 12 km longer.", "post_ids": ["1234567891/7"]}}],
+    "corrections": [],
+}
+
+
+def cited_response(sentence: CitedSentence) -> CitedSentenceResponse:
+    return CitedSentenceResponse(text=sentence.text, post_ids=[str(post_id) for post_id in sentence.posts])
+
+
+def _claim(claim: NumberClaim) -> ClaimResponse:
+    return ClaimResponse(number=claim.number, post_ids=[str(post_id) for post_id in claim.posts])
+
+
+def summary_response(summary: StorySummary) -> StorySummaryResponse:
+    return StorySummaryResponse(
+        language=summary.language,
+        established=[cited_response(one) for one in (summary.headline, *summary.established)],
+        disputed=[
+            DisputeResponse(sentence=cited_response(one.sentence), stands=_claim(one.stands), others=[_claim(other) for other in one.others])
+            for one in summary.disputed
+        ],
+        added=[AdditionResponse(channel=one.channel, sentence=cited_response(one.sentence)) for one in summary.added],
+        corrections=[CorrectionResponse(kind=one.kind, channel=one.channel, text=one.text, post_id=str(one.post_id)) for one in summary.changes],
+    )

@@ -166,7 +166,7 @@ def _supports(sentence: ParsedText, post: CleanPost) -> bool:
 
 
 def _headline(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
-    """The headline that most channels support, the earliest of these; without one, the best sentence."""
+    """The headline that most channels support, the earliest of these; without one, the first sentence that most of them support."""
     best: tuple[tuple[int, int], CitedSentence] | None = None
     for place, post in enumerate(story.texts):
         parsed = parse_text(post.headline)
@@ -179,7 +179,7 @@ def _headline(story: _Story, candidates: Sequence[_Candidate]) -> CitedSentence:
     if best is not None:
         return best[1]
     if candidates:
-        return max(candidates, key=lambda one: (len(one.supporters) >= MIN_CHANNELS, -one.place, len(one.supporters))).cited
+        return max(candidates, key=lambda one: (-one.place, len(one.supporters))).cited
     first = story.posts[0]
     return CitedSentence(first.headline or first.sentences[0], (first.post.post_id,))
 

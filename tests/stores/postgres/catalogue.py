@@ -240,4 +240,6 @@ def value_of(column_type: str) -> Any:
         "int8multirange[]": [],
         "bigint[]": [number],
         "text[]": ["text"],
+        "smallint[]": [1],
+        "time without time zone[]": [],
     }[column_type]

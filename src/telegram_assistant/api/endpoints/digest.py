@@ -18,7 +18,7 @@ area = Area("Digest", "What changed in the channels of a tenant, story by story,
 EXAMPLE = {
     "novelty": "new",
     "headline": "The bridge is open again",
-    "sentences": [{"text": "Cars cross it since six in the morning.", "post_ids": ["1234567890/42"]}],
+    "sentences": [{"text": "Cars cross it since six in the morning.", "post_ids": ["1234567890/42"], "others_say": []}],
     "channels": ["City news", "Traffic"],
     "first_posted_at": "2026-11-16T06:10:00Z",
     "post_ids": ["1234567890/42", "1234567891/7"],
@@ -26,10 +26,11 @@ EXAMPLE = {
 
 
 class DigestSentenceResponse(ResponseModel):
-    """A sentence, word for word from the first of these posts."""
+    """A sentence, word for word from the first of these posts. `others_say`: numbers that other channels give instead."""
 
     text: str
     post_ids: list[str]
+    others_say: list[str]
 
 
 class DigestStoryResponse(ResponseModel):
@@ -71,7 +72,10 @@ def _story(one: DigestStory) -> DigestStoryResponse:
     return DigestStoryResponse(
         novelty=one.novelty,
         headline=one.headline,
-        sentences=[DigestSentenceResponse(text=said.text, post_ids=[str(post) for post in said.posts]) for said in one.sentences],
+        sentences=[
+            DigestSentenceResponse(text=said.text, post_ids=[str(post) for post in said.posts], others_say=list(said.others_say))
+            for said in one.sentences
+        ],
         channels=list(one.channels),
         first_posted_at=one.first_posted_at,
         post_ids=[str(post) for post in one.posts],

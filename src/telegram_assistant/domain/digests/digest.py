@@ -23,10 +23,12 @@ class Novelty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DigestSentence:
-    """A sentence and the posts that say it."""
+    """A sentence and the posts that say it, word for word in the first of them."""
 
     text: str
     posts: tuple[PostId, ...]
+    others_say: tuple[str, ...] = ()
+    """Numbers that other channels give instead."""
 
 
 @dataclass(frozen=True, slots=True)

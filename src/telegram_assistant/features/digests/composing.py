@@ -1,5 +1,6 @@
 """Composes a digest from the stories of a tenant: what is new, what has new facts, what was corrected; nothing twice."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,11 +12,12 @@ from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.visible import VisibleStory
 from telegram_assistant.features.interests import touched
 from telegram_assistant.features.stories.stories import ListedStory, recent_stories
-from telegram_assistant.features.stories.telling import CitedSentence, tell
+from telegram_assistant.features.stories.telling import summary_of
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.numbers import numbers_in
 from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.summaries.values import CitedSentence, StorySummary
 
 CONSIDERED = 150
 """Stories that are looked at, the weightiest first."""
@@ -31,6 +33,7 @@ async def compose(
     stores: TenantStores,
     now: datetime,
     length: DigestLength = DigestLength.NORMAL,
+    language: str | None = None,
     earlier: Sequence[Digest] = (),
     mutes: Mutes | None = None,
     interests: Sequence[Interest] = (),
@@ -38,46 +41,52 @@ async def compose(
     """Returns what happened since then, what interests most first. `earlier` are the digests of the last week: what they told is not told again."""
     muted = mutes or Mutes()
     without = [one.channel_id for one in muted.channels]
-    found = await recent_stories(since - LATE, stores=stores, now=now, seen_at=since, without=without, limit=CONSIDERED)
-    told: list[tuple[float, DigestStory]] = []
-    unchanged = silenced = 0
-    for one in found.stories:
-        if not (one.new or _was_corrected(one.story, since)):
-            continue
-        said = _said(one)
-        if any(word.casefold() in said.casefold() for word in muted.words):
-            silenced += 1
-        elif (story := _told(one, since=since, length=length, earlier=earlier)) is None:
+    found = await recent_stories(since - LATE, stores=stores, now=now, seen_at=since, without=without, limit=CONSIDERED, language=language)
+    changed = [one for one in found.stories if one.new or _was_corrected(one.story, since)]
+    heard = [one for one in changed if not any(word.casefold() in _said(one).casefold() for word in muted.words)]
+    ranked = sorted(heard, key=lambda one: (-touched(_said(one), interests).factor * weight_of(one.story, now=now, is_new=True), one.story.story_id))
+    told: list[DigestStory] = []
+    unchanged = beyond = 0
+    for one in ranked:
+        if len(told) == length.stories:
+            beyond += 1
+        elif (story := await asyncio.to_thread(_told, one, since=since, length=length, language=language, earlier=earlier)) is None:
             unchanged += 1
         else:
-            of = touched(said, interests)
-            told.append((-of.factor * weight_of(one.story, now=now, is_new=True), replace(story, interests=of.topics)))
-    told.sort(key=lambda one: (one[0], one[1].story_id))
-    stories = tuple(story for _, story in told[: length.stories])
-    return Digest(since, now, stories, unchanged=unchanged, beyond=len(told) - len(stories), muted=silenced)
+            told.append(replace(story, interests=touched(_said(one), interests).topics))
+    return Digest(since, now, tuple(told), unchanged=unchanged, beyond=beyond, muted=len(changed) - len(heard))
 
 
-def _told(one: ListedStory, *, since: datetime, length: DigestLength, earlier: Sequence[Digest]) -> DigestStory | None:
-    """None if an earlier digest told it and nothing has changed."""
+def _told(one: ListedStory, *, since: datetime, length: DigestLength, language: str | None, earlier: Sequence[Digest]) -> DigestStory | None:
+    """None if nobody can be quoted, or if an earlier digest told it and nothing has changed."""
+    summary = summary_of(one.story, language=language)
+    if summary is None:
+        return None
     before = told_before([post.post_id for post in one.story.posts], earlier)
     if not before:
-        return _entry(one.story, Novelty.NEW, one.telling.headline, one.telling.sentences[: length.sentences])
-    fresh = _new_facts(one, told="\n".join(story.text for story in before), most=length.sentences)
-    if fresh:
-        return _entry(one.story, Novelty.GROWN, one.telling.headline, fresh)
+        return _entry(one.story, Novelty.NEW, summary, _sentences(summary)[: length.sentences])
+    if fresh := _new_facts(one, told="\n".join(story.text for story in before), language=summary.language)[: length.sentences]:
+        return _entry(one.story, Novelty.GROWN, summary, fresh)
     if _was_corrected(one.story, since):
-        return _entry(one.story, Novelty.CORRECTED, one.telling.headline, one.telling.sentences[: length.sentences])
+        return _entry(one.story, Novelty.CORRECTED, summary, _sentences(summary)[: length.sentences])
     return None
 
 
-def _new_facts(one: ListedStory, *, told: str, most: int) -> tuple[CitedSentence, ...]:
+def _sentences(summary: StorySummary) -> tuple[CitedSentence, ...]:
+    """What several channels say first, then what one adds; a disputed number stands in the sentence of most channels."""
+    said = (*(one.sentence for one in summary.disputed), *summary.established, *(one.sentence for one in summary.added))
+    return tuple(one for place, one in enumerate(said) if one != summary.headline and one not in said[:place])
+
+
+def _new_facts(one: ListedStory, *, told: str, language: str) -> tuple[CitedSentence, ...]:
     """Sentences of the new posts with a number or a name that the earlier digests did not have."""
-    if not one.new:
-        return ()
-    said = tell(VisibleStory(one.new))
-    known = _facts(told)
-    candidates = (CitedSentence(said.headline, (one.new[0].post_id,)), *said.sentences)
-    return tuple(sentence for sentence in candidates if _facts(sentence.text) - known)[:most]
+    known, found = _facts(told), list[CitedSentence]()
+    alone = summary_of(VisibleStory(one.new), language=language) if one.new else None
+    for sentence in () if alone is None else (alone.headline, *_sentences(alone)):
+        if new := _facts(sentence.text) - known:
+            found.append(sentence)
+            known |= new
+    return tuple(found)
 
 
 def _facts(text: str) -> set[str]:
@@ -92,13 +101,13 @@ def _said(one: ListedStory) -> str:
     return "\n".join((one.telling.headline, *(sentence.text for sentence in one.telling.sentences)))
 
 
-def _entry(story: VisibleStory, novelty: Novelty, headline: str, sentences: Sequence[CitedSentence]) -> DigestStory:
-    firsts = story.first_of_channels
+def _entry(story: VisibleStory, novelty: Novelty, summary: StorySummary, sentences: Sequence[CitedSentence]) -> DigestStory:
+    others = {one.sentence.text: tuple(claim.number for claim in one.others) for one in summary.disputed}
     return DigestStory(
         novelty,
-        headline,
-        tuple(DigestSentence(one.text, one.posts) for one in sentences),
-        tuple(post.channel for post in firsts[:MAX_CHANNELS]),
+        summary.headline.text,
+        tuple(DigestSentence(one.text, one.posts, others.get(one.text, ())) for one in sentences),
+        tuple(post.channel for post in story.first_of_channels[:MAX_CHANNELS]),
         story.first.posted_at,
         tuple(post.post_id for post in story.posts),
     )

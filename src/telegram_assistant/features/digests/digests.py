@@ -21,7 +21,9 @@ MAX_REMEMBERED = 60
 NO_DIGEST = Reason("digest_unknown", "there is no such digest of yours")
 
 
-async def make_digest(tenant_id: TenantId, user_id: UserId, moment: datetime, *, stores: TenantStores, own: PersonStores, now: datetime) -> UUID:
+async def make_digest(
+    tenant_id: TenantId, user_id: UserId, moment: datetime, *, stores: TenantStores, own: PersonStores, now: datetime, language: str | None = None
+) -> UUID:
     """Makes the digest of this moment, once, however often it is asked for. Returns its id."""
     digest_id = digest_id_of(tenant_id, user_id, moment)
     recent = await own.digests.newest(limit=MAX_REMEMBERED, since=now - REMEMBERED)
@@ -32,6 +34,7 @@ async def make_digest(tenant_id: TenantId, user_id: UserId, moment: datetime, *,
         stores=stores,
         now=now,
         length=(await own.digests.plan()).length,
+        language=language,
         earlier=[one.digest for one in recent],
         mutes=await own.choices.mutes(),
         interests=await own.interests.all(),

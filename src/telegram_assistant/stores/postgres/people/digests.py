@@ -88,6 +88,8 @@ class PlannedPerson:
     plan: DigestPlan
     zone: str
     since: datetime
+    language: str | None
+    """None: as the browser asks."""
 
 
 class DigestPlans:
@@ -101,8 +103,9 @@ class DigestPlans:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 f"""
-                SELECT p.tenant_id, p.user_id, {PLAN_COLUMNS}, p.zone, greatest(p.changed_at, d.until) AS since
+                SELECT p.tenant_id, p.user_id, {PLAN_COLUMNS}, p.zone, greatest(p.changed_at, d.until) AS since, u.language
                 FROM digest_plans p
+                JOIN users u ON u.user_id = p.user_id
                 JOIN memberships m ON m.tenant_id = p.tenant_id AND m.user_id = p.user_id
                 JOIN tenants t ON t.tenant_id = p.tenant_id AND t.suspended_at IS NULL
                 LEFT JOIN LATERAL (
@@ -112,7 +115,9 @@ class DigestPlans:
                 ORDER BY p.tenant_id, p.user_id
                 """
             )
-        return tuple(PlannedPerson(TenantId(row["tenant_id"]), UserId(row["user_id"]), _plan(row), row["zone"], row["since"]) for row in rows)
+        return tuple(
+            PlannedPerson(TenantId(row["tenant_id"]), UserId(row["user_id"]), _plan(row), row["zone"], row["since"], row["language"]) for row in rows
+        )
 
 
 def _plan(row: asyncpg.Record) -> DigestPlan:

@@ -44,5 +44,5 @@ async def set_plan(view: TenantView) -> Response:
 
 async def make(view: TenantView) -> Response:
     tenant_id, user_id = view.membership.tenant_id, view.person.user_id
-    made = await digests.make_digest(tenant_id, user_id, view.now, stores=view.stores, own=view.own, now=view.now)
-    return go(view.url(f"/digest/{made}"))
+    await digests.make_digest(tenant_id, user_id, view.now, stores=view.stores, own=view.own, now=view.now, language=view.language)
+    return go(view.url("/digest"))

@@ -25,7 +25,7 @@ def digest_plans() -> None:
         CREATE TABLE digest_plans ({OWNED},
             times time[] NOT NULL,
             weekdays smallint[] NOT NULL,
-            length text NOT NULL CHECK (length IN ('short', 'normal', 'long')),
+            length text NOT NULL,
             zone text NOT NULL,
             changed_at timestamptz NOT NULL DEFAULT now(),
             PRIMARY KEY (tenant_id, user_id)
@@ -59,7 +59,7 @@ def interests() -> None:
         CREATE TABLE interests ({OWNED},
             topic text NOT NULL,
             weight real NOT NULL,
-            source text NOT NULL CHECK (source IN ('own', 'learnt')),
+            source text NOT NULL,
             why text NOT NULL,
             changed_at timestamptz NOT NULL DEFAULT now(),
             PRIMARY KEY (tenant_id, user_id, topic)

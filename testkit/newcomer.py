@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import httpx
 from playwright.async_api import expect
@@ -46,6 +47,7 @@ class Terminal:
         self._shell = subprocess.Popen(
             ["bash"], cwd=folder, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
         )
+        self._printed: list[str] = []
 
     def type(self, line: str) -> None:
         assert self._shell.stdin is not None
@@ -54,18 +56,20 @@ class Terminal:
     def until(self, pattern: re.Pattern[str]) -> str:
         """What the pattern finds in a line that is printed. Fails if the command ends before."""
         assert self._shell.stdout is not None
-        printed: list[str] = []
         for line in self._shell.stdout:
-            printed.append(line)
+            self._printed.append(line)
             if found := pattern.search(line.rstrip("\n")):
                 return found[1]
             if DONE.search(line.rstrip("\n")):
                 break
-        sys.exit(f"it ended too early:\n{''.join(printed[-30:])}")
+        return self.give_up("it ended too early")
 
     def finish(self) -> None:
         if (code := self.until(DONE)) != "0":
-            sys.exit(f"it ended with {code}")
+            self.give_up(f"it ended with {code}")
+
+    def give_up(self, why: str) -> NoReturn:
+        sys.exit(f"{why}:\n{''.join(self._printed[-30:])}")
 
     def interrupt(self) -> None:
         """Ctrl-C: for the program that runs in the shell."""
@@ -121,6 +125,14 @@ def follow(terminal: Terminal, line: str) -> str:
     return seen
 
 
+def take_along(part: Path, copy: Path) -> None:
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    if part.is_dir():
+        shutil.copytree(part, copy)
+    else:
+        shutil.copy(part, copy)
+
+
 @contextmanager
 def clone(*, offline: bool) -> Iterator[tuple[Path, dict[str, str]]]:
     """A clone of what is committed here, and the environment of a newcomer."""
@@ -133,9 +145,13 @@ def clone(*, offline: bool) -> Iterator[tuple[Path, dict[str, str]]]:
         if offline:
             environ["UV_OFFLINE"] = "1"
             subprocess.run([sys.executable, "-m", "venv", str(folder / ".venv")], check=True)
-            shutil.copy(CHECKOUT / ".venv/bin/uv", folder / ".venv/bin")
-            (folder / HTMX).parent.mkdir(parents=True)
-            shutil.copy(CHECKOUT / HTMX, folder / HTMX)
+            for part in (
+                *(CHECKOUT / ".venv").glob("lib/*/site-packages/uv"),
+                *(CHECKOUT / ".venv").glob("lib/*/site-packages/uv-*"),
+                CHECKOUT / ".venv/bin/uv",
+                CHECKOUT / HTMX,
+            ):
+                take_along(part, folder / part.relative_to(CHECKOUT))
         try:
             yield folder, environ
         finally:

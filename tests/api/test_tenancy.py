@@ -127,7 +127,7 @@ async def marks_of_b(admin: Admin, worlds: Worlds) -> set[str]:
 async def everything_of_b(admin: Admin, worlds: Worlds) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for table in await tables(admin):
-        key, value = ("tenant_id", [worlds.b]) if table.table_class in {"tenant", "person"} else ("channel_id", list(ONLY_B))
+        key, value = ("tenant_id", [worlds.b]) if "tenant_id" in table.columns else ("channel_id", list(ONLY_B))
         if key in table.columns:
             rows: list[Any] = await admin.fetch(f"SELECT * FROM {table.name} WHERE {key} = ANY($1)", value)
             found[table.name] = sorted(str(dict(row)) for row in rows)

@@ -72,6 +72,13 @@ def test_a_profile_adds_its_services_and_nothing_else() -> None:
     }
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_profile_is_complete_without_the_others(profile: str) -> None:
+    chosen = {name: service for name, service in services().items() if service.get("profiles", [profile]) == [profile]}
+    assert set(chosen) == DEFAULT | PROFILES[profile]
+    assert {needed for service in chosen.values() for needed in service.get("depends_on", ())} <= set(chosen)
+
+
 def test_every_image_has_a_pinned_tag_and_no_registry_address() -> None:
     dockerfile = (CHECKOUT / "Dockerfile").read_text(encoding="utf-8")
     images = [service["image"] for service in whole().values()] + re.findall(r"^ARG \w+_IMAGE=(\S+)$", dockerfile, re.MULTILINE)

@@ -38,7 +38,7 @@ CASES: dict[str, PageCase] = {
     "search.show": PageCase(lambda _: "/search?q=the+or+в", lambda _: f"/search?q=from:{ONLY_B[0]}", foreign_status=200),
     "search.suggest": PageCase(lambda _: "/search/suggest?q=from:"),
     "search.save": PageCase(lambda _: "/search/saved", status=303, form=lambda _: {"name": "snow", "query": "snow"}),
-    "search.delete": PageCase(lambda _: f"/search/saved/{NOBODY}/delete", status=404),
+    "search.delete": PageCase(lambda _: f"/search/saved/{NOBODY}/delete", lambda one: f"/search/saved/{one.ids_of_b['search']}/delete", status=404),
     "changes.show": PageCase(lambda one: f"/changes?days=30&channel={one.shared[0]}", lambda _: f"/changes?channel={ONLY_B[0]}"),
     "trends.show": PageCase(lambda _: "/trends?days=7"),
     "digests.show": PageCase(lambda _: "/digest"),
@@ -84,17 +84,28 @@ CASES: dict[str, PageCase] = {
     "adding.try_all_again": PageCase(lambda _: "/channels/requests/retry", status=303),
     "members.show": PageCase(lambda _: "/members"),
     "members.invite": PageCase(lambda _: "/members/invite", form=lambda _: {"role": "viewer"}),
-    "members.withdraw": PageCase(lambda _: f"/members/invitations/{NOBODY}/withdraw", status=404),
-    "members.set_role": PageCase(lambda _: f"/members/{NOBODY}/role", status=404, form=lambda _: {"role": "viewer"}),
-    "members.remove": PageCase(lambda _: f"/members/{NOBODY}/remove", status=404),
+    "members.withdraw": PageCase(
+        lambda _: f"/members/invitations/{NOBODY}/withdraw", lambda one: f"/members/invitations/{one.ids_of_b['invitation']}/withdraw", status=404
+    ),
+    "members.set_role": PageCase(
+        lambda _: f"/members/{NOBODY}/role", lambda one: f"/members/{one.ids_of_b['member']}/role", status=404, form=lambda _: {"role": "viewer"}
+    ),
+    "members.remove": PageCase(lambda _: f"/members/{NOBODY}/remove", lambda one: f"/members/{one.ids_of_b['member']}/remove", status=404),
     "setup.show": PageCase(lambda _: "/setup"),
     "setup.show_login": PageCase(lambda _: "/setup/login?seen=", status=204),
     "setup.enter_application": PageCase(lambda _: "/setup/application", form=lambda _: {"api_id": "x"}),
     "setup.enter_proxy": PageCase(lambda _: "/setup/proxy", form=lambda _: {"kind": "socks5"}),
     "setup.forget_proxy": PageCase(lambda _: "/setup/proxy/forget", status=303),
     "setup.begin_login": PageCase(lambda _: "/setup/login", status=303, form=lambda _: {"way": "qr"}),
-    "setup.answer_login": PageCase(lambda _: f"/setup/login/{NOBODY}/answer", status=404, form=lambda _: {"question": "1", "answer": "x"}),
-    "setup.give_up_login": PageCase(lambda _: f"/setup/login/{NOBODY}/give-up", status=303),
+    "setup.answer_login": PageCase(
+        lambda _: f"/setup/login/{NOBODY}/answer",
+        lambda one: f"/setup/login/{one.ids_of_b['login']}/answer",
+        status=404,
+        form=lambda _: {"question": "1", "answer": "x"},
+    ),
+    "setup.give_up_login": PageCase(
+        lambda _: f"/setup/login/{NOBODY}/give-up", lambda one: f"/setup/login/{one.ids_of_b['login']}/give-up", status=303, foreign_status=303
+    ),
     "overview.show": PageCase(lambda _: "/operations", status=404),
     "overview.refresh": PageCase(lambda _: "/operations/numbers", status=404),
     "dead_letters.show": PageCase(lambda _: "/operations/dead-letters", status=404),

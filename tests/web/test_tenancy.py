@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from telegram_assistant.assembly import App, assemble
+from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.web.page import Page
 from telegram_assistant.web.site import OF_TENANT, name_of
 from testkit.web_clients import Browser, member_browser
@@ -46,6 +47,12 @@ async def opened(worlds: Worlds, database: str) -> AsyncIterator[tuple[App, Brow
 def test_every_page_has_its_case() -> None:
     """A new page needs a line in tests/web/cases.py."""
     assert set(CASES) == set(NAMES) | {"live.listen"}
+
+
+def test_every_page_with_an_id_in_its_path_is_asked_with_a_foreign_one() -> None:
+    """Pages of the operator answer 404 to A, whatever the id; a tag is a word and belongs to nobody."""
+    of_tenants = [one for one in OF_TENANT if "{" in one.path and one.needs is not KeyScope.OPERATE and "{tag}" not in one.path]
+    assert [name_of(one) for one in of_tenants if CASES[name_of(one)].foreign is None] == []
 
 
 async def test_a_person_of_a_learns_and_changes_nothing_of_b(worlds: Worlds) -> None:

@@ -1,5 +1,6 @@
 """A post with all its details, and the versions of its text."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -54,10 +55,9 @@ class DescribedVersion:
 
 async def post_in_full(post_id: PostId, *, stores: TenantStores) -> FullPost:
     """Raises Missing if the post does not exist for the tenant."""
-    detail = await stores.post_details.of(post_id)
+    detail, understood = await asyncio.gather(stores.post_details.of(post_id), stores.enrichments.all_of(post_id))
     if detail is None:
         raise Missing(NO_POST)
-    understood = await stores.enrichments.all_of(post_id)
     return FullPost(
         detail,
         link_to(post_id, detail.username),

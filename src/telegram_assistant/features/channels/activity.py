@@ -1,5 +1,6 @@
 """One channel: its health, coverage and activity, and the tenant's own accounts that can open it."""
 
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -31,6 +32,9 @@ async def channel_with_activity(channel_id: ChannelId, *, stores: TenantStores, 
     channel = await get_followed(channel_id, followed=stores.followed)
     if not channel.active:
         return ActiveChannel(channel, health_of(channel, None, now), None, None, ())
-    coverage = await coverage_of(channel_id, stores=stores)
-    activity = await stores.activity.of(channel_id, zone=zone, promised=PROMISED[channel.priority], now=now)
-    return ActiveChannel(channel, health_of(channel, coverage.channel, now), coverage, activity, await stores.activity.accounts(channel_id))
+    coverage, activity, accounts = await asyncio.gather(
+        coverage_of(channel_id, stores=stores),
+        stores.activity.of(channel_id, zone=zone, promised=PROMISED[channel.priority], now=now),
+        stores.activity.accounts(channel_id),
+    )
+    return ActiveChannel(channel, health_of(channel, coverage.channel, now), coverage, activity, accounts)

@@ -1,5 +1,6 @@
 """Coverage of followed channels, and a sentence that describes it."""
 
+import asyncio
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -74,10 +75,10 @@ async def coverage_of_all(
 
 async def coverage_of(channel_id: ChannelId, *, stores: TenantStores) -> FullCoverage:
     """Raises Missing if the tenant does not follow the channel."""
-    known = await stores.coverage_overview.channels([channel_id])
+    known, ledger = await asyncio.gather(stores.coverage_overview.channels([channel_id]), stores.coverage.of(channel_id))
     if not known:
         raise Missing(Reason("channel_not_followed", "you do not follow this channel"))
-    return FullCoverage(known[0], await stores.coverage.of(channel_id))
+    return FullCoverage(known[0], ledger)
 
 
 def least_fill_time(missing_ids: int) -> timedelta:

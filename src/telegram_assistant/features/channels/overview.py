@@ -1,5 +1,6 @@
 """The list of followed channels with their health: sorted, filtered, page by page."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -67,8 +68,8 @@ class ChannelOverview:
 
 async def overview_of_channels(query: ChannelQuery, *, stores: TenantStores, now: datetime, limit: int, page: int = 1) -> ChannelOverview:
     """Returns a page of the list; a page that does not exist is the last one."""
-    followed = await stores.followed.channels()
-    coverage = {one.channel_id: one for one in await stores.coverage_overview.channels()}
+    followed, covered = await asyncio.gather(stores.followed.channels(), stores.coverage_overview.channels())
+    coverage = {one.channel_id: one for one in covered}
     matching = [_line(one, coverage.get(one.channel_id), now) for one in followed if _matches(one, query)]
     wanted = [one for one in matching if query.health is None or one.report.health is query.health]
     if query.order is ChannelOrder.POSTS:

@@ -53,6 +53,8 @@ async def open_pool(settings: DatabaseSettings, login: DatabaseLogin = DatabaseL
             max_size=settings.pool_size,
             timeout=CONNECT_TIMEOUT_SECONDS,
             command_timeout=STATEMENT_TIMEOUT_SECONDS,
+            # Plans stay good as long as the connection; asyncpg would have each statement planned again every five minutes.
+            max_cached_statement_lifetime=0,
             server_settings=SESSION,
             reset=_nothing_to_reset,
         )

@@ -1,5 +1,7 @@
 """One channel: health, coverage, hours, rhythm, freshness, changes, forwards, similar channels, newest posts, settings."""
 
+import asyncio
+
 from starlette.responses import Response
 
 from telegram_assistant.domain.ids import ChannelId
@@ -26,13 +28,16 @@ SIMILAR = 5
 async def show(view: TenantView) -> Content:
     channel_id = _channel_id(view)
     full = await channel_with_activity(channel_id, stores=view.stores, zone=view.zone, now=view.now)
-    folders = (await view.own.reading.surroundings()).folders
-    content = {**CHOICES, "full": full, "folders": folders, "asked": view.query("asked") == "yes", "changed": view.query("changed") == "yes"}
+    scope, newest = GraphScope(view.stores, view.app.graph, view.now), ReadingScope(channel_id=channel_id)
+    around, forwards, similar, page = await asyncio.gather(
+        view.own.reading.surroundings(),
+        who_forwards(scope, channel_id=channel_id, limit=FORWARDS),
+        _similar(scope, channel_id),
+        reading.read_feed(newest, order=FeedOrder.NEWEST, own=view.own, mutes=Mutes(), limit=NEWEST_POSTS),
+    )
+    content = {**CHOICES, "full": full, "folders": around.folders, "asked": view.query("asked") == "yes", "changed": view.query("changed") == "yes"}
     if full.activity is None:
         return content
-    scope = GraphScope(view.stores, view.app.graph, view.now)
-    forwards = await who_forwards(scope, channel_id=channel_id, limit=FORWARDS)
-    newest = ReadingScope(channel_id=channel_id)
     week, ledger = draw_week(full.activity.hours), full.coverage.ledger if full.coverage else None
     return {
         **content,
@@ -43,8 +48,8 @@ async def show(view: TenantView) -> Content:
         "busiest": busiest(week),
         "sources": [one for one in forwards.forwarded if one.channel.channel_id == channel_id],
         "forwarders": [one for one in forwards.forwarded if one.source.channel_id == channel_id and one.channel.channel_id != channel_id],
-        "similar": await _similar(scope, channel_id),
-        "posts": (await reading.read_feed(newest, order=FeedOrder.NEWEST, own=view.own, mutes=Mutes(), limit=NEWEST_POSTS)).entries,
+        "similar": similar,
+        "posts": page.entries,
     }
 
 

@@ -1,5 +1,6 @@
 """The feed: new posts, what is read, saved and muted."""
 
+import asyncio
 from dataclasses import replace
 
 from starlette.responses import Response
@@ -20,7 +21,7 @@ MAX_MARKED = 200
 async def show(view: TenantView) -> Content:
     scope, order = _scope(view), _order(view)
     after = read_cursor(view.query("after"))
-    visit = await view.own.choices.visit(view.now)
+    visit, around = await asyncio.gather(view.own.choices.visit(view.now), view.own.reading.surroundings())
     if order is FeedOrder.OLDEST:
         page = await reading.oldest_unread(scope, own=view.own, mutes=visit.mutes, floor=visit.floor_at, limit=PAGE, after=after)
     else:
@@ -30,7 +31,7 @@ async def show(view: TenantView) -> Content:
         "scope": scope,
         "order": order,
         "before_at": visit.before_at,
-        "around": await view.own.reading.surroundings(),
+        "around": around,
         "snapshot": view.now.isoformat(),
         "is_first": after is None,
         "next": write_cursor(page.next) if page.next else None,

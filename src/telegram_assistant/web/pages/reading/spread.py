@@ -1,5 +1,6 @@
 """A channel between its sources and those that forward it: a picture to walk from channel to channel."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -30,8 +31,7 @@ class Neighbour:
 async def show(view: TenantView) -> Content:
     channel_id = ChannelId(view.request.path_params["channel"])
     scope = GraphScope(view.stores, view.app.graph, view.now, days=DAYS)
-    found = await who_forwards(scope, channel_id=channel_id, limit=MAX_EDGES)
-    places = await scope.places()
+    found, places = await asyncio.gather(who_forwards(scope, channel_id=channel_id, limit=MAX_EDGES), scope.places([channel_id]))
     sources = [one for one in found.forwarded if one.channel.channel_id == channel_id]
     followers = [one for one in found.forwarded if one.source.channel_id == channel_id]
     rows = max(len(sources), len(followers), 1)

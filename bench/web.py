@@ -162,6 +162,10 @@ def pages(channels: list[ChannelId], hand: random.Random) -> tuple[dict[str, str
     }
     seldom = {
         "feed.show_mutes": "/mutes",
+        "digests.show": "/digest",
+        "digests.show_plan": "/digest/plan",
+        "interests.show": "/interests",
+        "trends.show": "/trends",
         "search.suggest": "/search/suggest?q=from:",
         "tags.show_posts": f"/tags/tag%20{hand.randrange(40)}",
         "destinations.show": "/go",

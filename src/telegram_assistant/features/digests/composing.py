@@ -105,7 +105,7 @@ def _entry(story: VisibleStory, novelty: Novelty, summary: StorySummary, sentenc
     others = {one.sentence.text: tuple(claim.number for claim in one.others) for one in summary.disputed}
     return DigestStory(
         novelty,
-        summary.headline.text,
+        summary.headline.text.removesuffix("."),
         tuple(DigestSentence(one.text, one.posts, others.get(one.text, ())) for one in sentences),
         tuple(post.channel for post in story.first_of_channels[:MAX_CHANNELS]),
         story.first.posted_at,

@@ -6,10 +6,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from telegram_assistant.assembly import App
-from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.posts.post import PostKind, TextEntity
+from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from testkit.factories import follow_long_ago, fresh_number, make_channel, make_page, make_post
+from testkit.stories import store_story
 from tests.conftest import Admin
 from tests.features.shelf import drawn
 
@@ -90,7 +92,17 @@ async def build_world(app: App, admin: Admin, tenant_id: TenantId, folder: Path)
         "INSERT INTO post_search SELECT channel_id, message_id, posted_at, to_tsvector('russian', text) FROM posts WHERE channel_id = ANY($1)",
         [city, ferries, copier],
     )
+    await _tell_story(admin, city, ferries, copier)
     return ReadingWorld(city, ferries, copier)
+
+
+async def _tell_story(admin: Admin, city: ChannelId, ferries: ChannelId, copier: ChannelId) -> None:
+    """The bridge: told, copied, with a post that was edited, one that was deleted, and an album."""
+    edited, told, deleted = (PostId(city, MessageId(number)) for number in (1, 2, 3))
+    copied, album = PostId(copier, MessageId(1)), [PostId(ferries, MessageId(number)) for number in range(3, 7)]
+    links = [(deleted, edited, LinkKind.REPLY, 20.0, False), (told, edited, LinkKind.REWRITE, 3.0, False), (copied, told, LinkKind.COPY, 9.0, False)]
+    links += [(album[0], edited, LinkKind.TRANSLATION, 2.5, False), *((one, album[0], LinkKind.ALBUM, 20.0, False) for one in album[1:])]
+    await store_story(admin, [edited, told, deleted, copied, *album], links)
 
 
 async def _land(app: App, channel_id: ChannelId, *posts: object) -> None:

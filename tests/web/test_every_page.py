@@ -24,6 +24,10 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
     async with open_tab(chromium, device, address) as page:
         base = await log_in(page, app_with_files, reader_tenant)
         paths = {
+            "today": "/today",
+            "today-week": "/today?window=week&folder=Город",
+            "today-none": "/today?folder=никогда",
+            "story": f"/story/{reading_world.city}/2",
             "feed": "/feed",
             "feed-oldest": "/feed?order=oldest",
             "post": f"/post/{reading_world.ferries}/1",

@@ -81,7 +81,7 @@ def entries_of(posts: Sequence[ReadingPost], mutes: Mutes) -> tuple[FeedEntry, .
             continue
         if key is not None:
             by_text[key] = len(entries)
-        entries.append(replace(entry, muted_word=_muted_word(entry.lead.stored.post.text, mutes.words)))
+        entries.append(replace(entry, muted_word=muted_word_in(entry.lead.stored.post.text, mutes.words)))
     return tuple(entries)
 
 
@@ -144,7 +144,8 @@ def _copy_key(entry: FeedEntry) -> str | None:
     return words if words.count(" ") >= MIN_WORDS - 1 else None
 
 
-def _muted_word(text: str, words: Sequence[str]) -> str | None:
+def muted_word_in(text: str, words: Sequence[str]) -> str | None:
+    """The first of these words or phrases that the text holds."""
     if not words:
         return None
     plain = text.casefold()

@@ -118,6 +118,7 @@ def environment(language: Language) -> Environment:
         "weekday": _weekday,
         "decimal": _decimal,
         "percent": _percent,
+        "language_name": _language_name,
         "telegram": _telegram,
         "say": _say,
         "sentence": _sentence,
@@ -251,6 +252,10 @@ def _weekday(day: int, *, short: bool = False) -> str:
 def _decimal(number: float) -> str:
     """At most one digit after the point."""
     return format_decimal(number, format="#,##0.#", locale=_locale())
+
+
+def _language_name(code: str) -> str:
+    return _locale().languages.get(code, code)
 
 
 def _percent(share: float) -> str:

@@ -26,7 +26,22 @@ from telegram_assistant.web.pages.following import adding, channel, channels
 from telegram_assistant.web.pages.managing import accounts, ai, audit, keys, members, setup
 from telegram_assistant.web.pages.operating import dead_letters, overview
 from telegram_assistant.web.pages.operating import tenants as operated_tenants
-from telegram_assistant.web.pages.reading import changes, destinations, digests, feed, interests, live, media, post, search, spread, tags, trends
+from telegram_assistant.web.pages.reading import (
+    changes,
+    destinations,
+    digests,
+    feed,
+    interests,
+    live,
+    media,
+    post,
+    search,
+    spread,
+    story,
+    tags,
+    today,
+    trends,
+)
 from telegram_assistant.web.rendering import STATIC
 from telegram_assistant.web.views import PersonView, TenantView, View
 
@@ -59,6 +74,9 @@ OF_PERSON: tuple[PersonRoute, ...] = (
 """For everybody who is logged in."""
 
 OF_TENANT: tuple[TenantRoute, ...] = (
+    Page("/today", today.show, "today.html", queries=4, needs=KeyScope.READ),
+    Action("/today/grouping", today.choose_grouping, needs=KeyScope.WRITE, audited="choose_story_grouping"),
+    Page("/story/{channel:int}/{message:int}", story.show, "story.html", queries=4, needs=KeyScope.READ),
     Page("/feed", feed.show, "feed.html", queries=4, needs=KeyScope.READ),
     Page("/saved", feed.show_saved, "saved.html", queries=3, needs=KeyScope.READ),
     Action("/read", feed.mark_read, "feed_posts.html", needs=KeyScope.READ),

@@ -69,6 +69,7 @@ class VisiblePost:
     is_ad: bool = False
     grouped_id: int | None = None
     pictures: tuple[StoryPicture, ...] = ()
+    """Without those that their author has covered."""
     earlier: tuple[EarlierText, ...] = ()
     """Oldest first; empty where only a list of stories was asked for."""
 

@@ -12,9 +12,11 @@ from telegram_assistant.web.views import Content, PersonView, go, uuid_of
 
 
 async def home(view: PersonView) -> Content | Response:
-    """Goes to the feed; who has several tenants chooses one."""
+    """Goes to the stories, or to the feed where there are none; who has several tenants chooses one."""
     if len(view.memberships) == 1:
-        return go(f"/t/{view.memberships[0].tenant}/feed")
+        only = view.memberships[0]
+        has_stories = await view.app.tenant(only.tenant_id).stories.has_any()
+        return go(f"/t/{only.tenant}/{'today' if has_stories else 'feed'}")
     return {"memberships": view.memberships}
 
 

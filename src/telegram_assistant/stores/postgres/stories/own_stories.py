@@ -84,6 +84,7 @@ SELECT t.story_grouping, m.story_id, p.*, c.title, c.username, c.is_private, s.f
 FROM tenants t LEFT JOIN (
     told m CROSS JOIN LATERAL (
         SELECT channel_id, message_id, posted_at, text, lang, grouped_id, deleted_at, (facts -> 'counts' ->> 'views')::bigint AS views,
+               coalesce((facts -> 'media' ->> 'spoiler')::boolean, false) AS is_covered,
                {OWN_STORED_AT}, {OWN_REVISION}
         FROM posts WHERE channel_id = m.channel_id AND message_id = m.message_id
     ) p JOIN channels c ON c.channel_id = m.channel_id JOIN subscriptions s ON s.channel_id = m.channel_id
@@ -160,7 +161,7 @@ def _post(row: asyncpg.Record) -> VisiblePost:
         views=row["views"],
         is_ad=row["is_ad"],
         grouped_id=row["grouped_id"],
-        pictures=tuple(StoryPicture(*one) for one in row["pictures"]),
+        pictures=() if row["is_covered"] else tuple(StoryPicture(*one) for one in row["pictures"]),
         earlier=tuple(EarlierText(*one) for one in row["earlier"] or ()),
     )
 

@@ -1,0 +1,105 @@
+"""Today and Story: what several channels tell, once."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from telegram_assistant.assembly import App
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.stories.story import LinkKind
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.stores import SystemStores
+from testkit.factories import follow_long_ago, make_channel, make_page, make_post
+from testkit.stories import StoryLink, store_story
+from testkit.web_clients import Browser, member_browser
+from tests.conftest import Admin
+from tests.web.reading_world import ReadingWorld
+
+BRIDGE = "Мост через Охту закрыли для грузовиков до 1 апреля. Осмотр опор у Охты нашёл 12 трещин."
+RETOLD = "Грузовикам закрыли мост через Охту до 1 апреля, пишет комитет. Объезд через Каменку длиннее на 38 км."
+ALONE = "Библиотека на Садовой открыла новый читальный зал на 40 мест."
+
+
+async def told(system: SystemStores, admin: Admin, tenant_id: TenantId, text: str, *, title: str, minutes: int = 10) -> PostId:
+    channel_id = await make_channel(system, title=title)
+    await follow_long_ago(system, admin, tenant_id, channel_id, folder="Город")
+    return await post(system, channel_id, text, minutes=minutes)
+
+
+async def post(system: SystemStores, channel_id: ChannelId, text: str, *, minutes: int, message_id: int = 1) -> PostId:
+    posted_at = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=minutes)
+    made = make_post(channel_id=channel_id, message_id=message_id, text=text, posted_at=posted_at, lang="ru")
+    await system.landing.land(make_page(made), Claim(channel_id, 0))
+    return made.id
+
+
+async def bridge(system: SystemStores, admin: Admin, tenant_id: TenantId, *, score: float = 3.0) -> tuple[PostId, PostId]:
+    first = await told(system, admin, tenant_id, BRIDGE, title="Городские новости", minutes=30)
+    second = await told(system, admin, tenant_id, RETOLD, title="Дороги края", minutes=20)
+    alone = await told(system, admin, tenant_id, ALONE, title="Библиотеки")
+    link: StoryLink = (second, first, LinkKind.REWRITE, score, False)
+    await store_story(admin, [first, second], [link])
+    await store_story(admin, [alone], [])
+    return first, second
+
+
+async def test_today_tells_an_event_once_and_leaves_single_posts_to_the_feed(
+    owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId
+) -> None:
+    first, second = await bridge(system, admin, tenant_id)
+    page = (await owner.open("./today")).text
+    assert page.count('<article class="card post story') == 1
+    assert "Мост через Охту закрыли для грузовиков до 1 апреля" in page
+    assert "2 channels" in page
+    assert "Библиотек" not in page
+    assert page.index("Городские новости") < page.index("Дороги края")
+    assert f"/story/{first}" in page
+    assert (await owner.open(f"./story/{second}")).status_code == 200, "any post of the story finds it"
+
+
+async def test_what_came_since_the_last_visit_is_marked_in_its_story(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+    first, _ = await bridge(system, admin, tenant_id)
+    await owner.open("./today")
+    await admin.execute("UPDATE visits SET seen_at = now() - interval '1 hour' WHERE tenant_id = $1", tenant_id)
+    await admin.execute("UPDATE posts SET stored_at = now() - interval '2 hours' WHERE channel_id = $1", first.channel_id)
+    page = (await owner.open("./today")).text
+    assert "1 story with something new since you were here" in page
+    assert '<span class="chip new">1 new post</span>' in page
+    assert re.search(r'<ul class="facts"><li>.*<b>Дороги края</b> Грузовикам закрыли мост', page)
+
+
+async def test_the_first_page_is_today_once_there_are_stories(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+    assert (await owner.open("/")).headers["location"].endswith("/feed")
+    await bridge(system, admin, tenant_id)
+    assert (await owner.open("/")).headers["location"].endswith("/today")
+
+
+async def test_a_tenant_chooses_how_strictly_posts_are_grouped(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+    first, _ = await bridge(system, admin, tenant_id, score=1.0)
+    assert f"/story/{first}" in (await owner.open("./today")).text
+    assert (await owner.submit("./today/grouping", grouping="strict")).status_code == 303
+    page = (await owner.open("./today")).text
+    assert "No stories in this time" in page
+    assert 'value="strict" checked' in page
+
+
+async def test_a_muted_channel_tells_no_story(owner: Browser, system: SystemStores, admin: Admin, tenant_id: TenantId) -> None:
+    _, second = await bridge(system, admin, tenant_id)
+    await owner.open("./today")
+    await owner.submit("./mutes", channel=str(second.channel_id))
+    assert '<article class="card post story' not in (await owner.open("./today")).text
+
+
+async def test_a_story_shows_who_was_first_what_changed_and_each_picture_once(
+    app_with_files: App, admin: Admin, reader_tenant: TenantId, reading_world: ReadingWorld
+) -> None:
+    equal = "(SELECT sha256 FROM post_media WHERE channel_id = $1 AND message_id = 3)"
+    await admin.execute(f"UPDATE post_media SET sha256 = {equal} WHERE channel_id = $1 AND message_id IN (4, 5)", reading_world.ferries)
+    async with member_browser(app_with_files, reader_tenant) as reader:
+        page = (await reader.open(f"./story/{reading_world.copier}/1")).text
+    assert 'id="s1"' in page
+    assert "The first that we have seen among your channels" in page
+    assert re.search(r"<del>.*марте</del>", page)
+    assert "Пост, который исчезнет" in page
+    assert page.count("<figure>") == 2, "of four pictures three are equal"
+    assert "3 channels" in page
+    assert f"/post/{PostId(reading_world.city, MessageId(2))}" in page

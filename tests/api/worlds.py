@@ -45,6 +45,7 @@ DEEPEST = MessageId(1)
 """The oldest post that is stored where B has followed."""
 ON_PAGES = {
     "search": "SELECT search_id FROM saved_searches WHERE tenant_id = $1",
+    "digest": "SELECT digest_id FROM digests WHERE tenant_id = $1 LIMIT 1",
     "login": "SELECT attempt_id FROM login_attempts WHERE tenant_id = $1",
     "member": "SELECT u.public_id FROM memberships m JOIN users u USING (user_id) WHERE m.tenant_id = $1 LIMIT 1",
     "invitation": "SELECT public_id FROM one_time_links WHERE tenant_id = $1 AND kind = 'invitation' LIMIT 1",
@@ -72,7 +73,7 @@ class Worlds:
     account_of_a: UUID | None = None
     account_of_b: UUID | None = None
     ids_of_b: Mapping[str, UUID] = field(default_factory=dict)
-    """What B's people have on pages: a saved search, a login, a member, an invitation."""
+    """What B's people have on pages: a saved search, a digest, a login, a member, an invitation."""
 
     def environ_of(self, database: str, *, with_graph: bool = False) -> dict[str, str]:
         graph = {} if with_graph else {"NEO4J_URI": ""}

@@ -47,7 +47,7 @@ CASES: dict[str, PageCase] = {
     "digests.show": PageCase(lambda _: "/digest"),
     "digests.show_plan": PageCase(lambda _: "/digest/plan"),
     "digests.set_plan": PageCase(lambda _: "/digest/plan", status=303, form=lambda _: {"time": "08:00", "length": "long"}),
-    "digests.show_one": PageCase(lambda _: f"/digest/{NOBODY}", status=404),
+    "digests.show_one": PageCase(lambda _: f"/digest/{NOBODY}", lambda one: f"/digest/{one.ids_of_b['digest']}", status=404),
     "digests.make": PageCase(lambda _: "/digest/make", status=303),
     "interests.show": PageCase(lambda _: "/interests"),
     "interests.write_down": PageCase(lambda _: "/interests", status=303, form=lambda _: {"topic": "snow"}),

@@ -46,8 +46,10 @@ OPEN: tuple[OpenRoute, ...] = (
 )
 """Everybody may open them."""
 
+FEED: Page[TenantView] = Page("/feed", feed.show, "feed.html", queries=4, needs=KeyScope.READ)
+
 OF_PERSON: tuple[PersonRoute, ...] = (
-    Page("/", person.home, "tenants.html", queries=2),
+    Page("/", partial(person.home, FEED), "tenants.html", queries=4),
     Page("/me", person.show, "me.html", queries=3),
     Action("/me/preferences", person.set_preferences, "me.html"),
     Action("/me/password", person.change_password, "me.html"),
@@ -59,7 +61,7 @@ OF_PERSON: tuple[PersonRoute, ...] = (
 """For everybody who is logged in."""
 
 OF_TENANT: tuple[TenantRoute, ...] = (
-    Page("/feed", feed.show, "feed.html", queries=4, needs=KeyScope.READ),
+    FEED,
     Page("/saved", feed.show_saved, "saved.html", queries=3, needs=KeyScope.READ),
     Action("/read", feed.mark_read, "feed_posts.html", needs=KeyScope.READ),
     Action("/read/all", feed.mark_all_read, needs=KeyScope.READ),

@@ -33,7 +33,7 @@ from telegram_assistant.translation import accepted_language
 from telegram_assistant.web.client import Client, Clients
 from telegram_assistant.web.cookies import SESSION, VISITOR, ZONE, set_cookie
 from telegram_assistant.web.forgery import FIELD, HEADER, is_own_token, is_same_site, new_form_token
-from telegram_assistant.web.page import Action, AnyRoute, FormLimits, Page
+from telegram_assistant.web.page import Action, AnyRoute, FormLimits, Page, PageInTenant
 from telegram_assistant.web.rendering import Reader, render
 from telegram_assistant.web.views import NOTHING_HERE, Content, PersonView, TenantView, View, uuid_of
 
@@ -110,7 +110,7 @@ class PageHandler:
         found = await self._app.api.people.session(token) if token else None
         return _PageRequest(request, request.scope["tga.client"], token if found else "", request.cookies.get(VISITOR, ""), found)
 
-    async def _view(self, asked: _PageRequest, kind: type[View], route: AnyRoute) -> View:
+    async def _view(self, asked: _PageRequest, kind: type[View], route: AnyRoute, tenant: UUID | None = None) -> View:
         form = FormData()
         if isinstance(route, Action):
             form = await self._own_form(asked, route.limits)
@@ -131,7 +131,7 @@ class PageHandler:
         common |= {"person": person, "session_id": asked.found.session_id, "memberships": asked.found.memberships}
         if kind is PersonView:
             return PersonView(**common)
-        membership = _membership(asked.found.memberships, uuid_of(asked.request.path_params["tenant"]), route.needs)
+        membership = _membership(asked.found.memberships, tenant or uuid_of(asked.request.path_params["tenant"]), route.needs)
         stores, own = self._app.tenant(membership.tenant_id), self._app.person(membership.tenant_id, person.user_id)
         return TenantView(**common, membership=membership, stores=stores, own=own)
 
@@ -157,6 +157,8 @@ class PageHandler:
             answer = await _perform_once(route, route.audited, view)
         else:
             answer = await route.perform(view)
+        if isinstance(answer, PageInTenant):
+            return await self._respond(answer.page, await self._view(asked, TenantView, answer.page, answer.tenant), asked)
         return answer if isinstance(answer, Response) else self._render(route.template, answer, asked=asked, view=view)
 
     def _refuse(self, error: Rejected | Busy, view: View | None, asked: _PageRequest) -> Response:
@@ -190,7 +192,7 @@ class PageHandler:
         return response
 
 
-async def _perform_once(route: Action[Any], audited: str, view: TenantView) -> Content | Response:
+async def _perform_once(route: Action[Any], audited: str, view: TenantView) -> Content | Response | PageInTenant:
     """Performs an audited change once per form, however often its button was pressed."""
     key, idempotency = view.text(IDEMPOTENCY), view.stores.idempotency
     fields = sorted((name, str(value)) for name, value in view.form.multi_items() if name != FIELD)

@@ -3,13 +3,14 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from starlette.responses import Response
 
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.web.views import Content, PersonView, TenantView, View
 
-type Handler[V: View] = Callable[[V], Awaitable[Content | Response]]
+type Handler[V: View] = Callable[[V], Awaitable[Content | Response | "PageInTenant"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,14 @@ class Page[V: View]:
     template: str
     queries: int
     needs: KeyScope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageInTenant:
+    """A page of a tenant, to be shown at an address outside of it."""
+
+    page: Page[TenantView]
+    tenant: UUID
 
 
 @dataclass(frozen=True, slots=True)

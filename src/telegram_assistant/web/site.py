@@ -61,8 +61,11 @@ OPEN: tuple[OpenRoute, ...] = (
 )
 """Everybody may open them."""
 
+TODAY: Page[TenantView] = Page("/today", today.show, "today.html", queries=4, needs=KeyScope.READ)
+FEED: Page[TenantView] = Page("/feed", feed.show, "feed.html", queries=4, needs=KeyScope.READ)
+
 OF_PERSON: tuple[PersonRoute, ...] = (
-    Page("/", person.home, "tenants.html", queries=2),
+    Page("/", partial(person.home, TODAY, FEED), "tenants.html", queries=5),
     Page("/me", person.show, "me.html", queries=3),
     Action("/me/preferences", person.set_preferences, "me.html"),
     Action("/me/password", person.change_password, "me.html"),
@@ -74,10 +77,10 @@ OF_PERSON: tuple[PersonRoute, ...] = (
 """For everybody who is logged in."""
 
 OF_TENANT: tuple[TenantRoute, ...] = (
-    Page("/today", today.show, "today.html", queries=4, needs=KeyScope.READ),
+    TODAY,
     Action("/today/grouping", today.choose_grouping, needs=KeyScope.WRITE, audited="choose_story_grouping"),
     Page("/story/{channel:int}/{message:int}", story.show, "story.html", queries=4, needs=KeyScope.READ),
-    Page("/feed", feed.show, "feed.html", queries=4, needs=KeyScope.READ),
+    FEED,
     Page("/saved", feed.show_saved, "saved.html", queries=3, needs=KeyScope.READ),
     Action("/read", feed.mark_read, "feed_posts.html", needs=KeyScope.READ),
     Action("/read/all", feed.mark_all_read, needs=KeyScope.READ),

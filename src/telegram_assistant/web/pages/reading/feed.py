@@ -14,7 +14,7 @@ from telegram_assistant.stores.postgres.people.reading import ReadingScope
 from telegram_assistant.web.cursors import read_cursor, write_cursor
 from telegram_assistant.web.views import DAMAGED, Content, TenantView, channel_id_of, go, moment_of, own_path
 
-PAGE = 30
+PAGE = 20
 MAX_MARKED = 200
 
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from telegram_assistant.domain.accounts.login import LoginState, LoginWay
+from telegram_assistant.domain.accounts.login import INTERRUPTED, LoginState, LoginWay
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.features.logins import answer_login, begin_login, get_login, give_up_login, newest_login
@@ -58,6 +58,21 @@ async def test_an_answer_given_before_a_process_dies_is_there_afterwards(logins:
     sealed = await ingest.logins.take_answer(attempt_id)
     assert sealed is not None
     assert receiver.open(sealed, question=f"{attempt_id}/1") == "+79995550401"
+
+
+async def test_a_login_whose_process_has_died_leaves_no_account_without_a_number(
+    logins: OwnLogins, ingest: IngestStores, admin: Admin, tenant_id: TenantId
+) -> None:
+    attempt_id = await begin_login(LoginWay.QR, logins=logins, secret=SHARED)
+    await ingest.logins.take("killed#1")
+    await ingest.logins.account_for_stranger(attempt_id)
+    for seconds, left in ((1, 1), (61, 0)):
+        await admin.execute("UPDATE login_attempts SET served_until = now() - make_interval(secs => $1)", seconds)
+        await ingest.logins.take("reader#2")
+        assert await admin.fetchval("SELECT count(*) FROM telegram_accounts WHERE tenant_id = $1", tenant_id) == left
+    interrupted = await newest_login(logins=logins, secret=SHARED)
+    assert interrupted is not None
+    assert interrupted.attempt.error == INTERRUPTED
 
 
 async def test_a_question_is_answered_once(logins: OwnLogins, ingest: IngestStores) -> None:

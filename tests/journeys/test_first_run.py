@@ -168,7 +168,8 @@ async def pause_and_reset_the_account(page: Page, base: str) -> None:
     for action in ("pause", "resume", "pause", "reset"):
         await page.locator(f"form[action$='/{action}'] button").click()
         await expect(page.locator(".notice.ok")).to_be_visible()
-    await expect(page.locator("article a.btn.main[href$='/setup']")).to_be_visible()
+    await open_until(page, f"{base}/accounts", "article a.btn.main[href$='/setup']")
+    await expect(page.locator("article")).to_have_count(1)
 
 
 async def replay_a_dead_letter(page: Page, base: str, made: Installation) -> None:

@@ -26,6 +26,16 @@ WHERE state = 'new' AND user_id IS NULL AND session IS NULL AND created_at < now
   AND NOT EXISTS (SELECT 1 FROM account_limits l WHERE l.account_id = a.account_id AND l.blocked_until > now())
 """
 """Not sooner, because the number of codes sent to a phone number is stored with its account."""
+FORGET_STRANGERS = f"""
+WITH strangers AS (
+    UPDATE login_attempts l SET account_id = NULL FROM telegram_accounts a
+    WHERE a.account_id = l.account_id AND NOT (l.{OPEN}) AND l.served_until < now() - interval '1 minute'
+      AND a.state = 'new' AND a.user_id IS NULL AND a.session IS NULL AND a.phone_print IS NULL
+    RETURNING a.account_id
+)
+DELETE FROM telegram_accounts WHERE account_id IN (SELECT account_id FROM strangers)
+"""
+"""Accounts without a number, of logins whose process has died. A process that was only held up has a minute to finish."""
 NOT_FINISHED = Reason("login_not_finished", "the login is not finished")
 FREE = frozenset({AccountState.NEW, AccountState.LOGGED_OUT})
 
@@ -80,6 +90,7 @@ class Logins:
             await connection.execute(f"UPDATE login_attempts SET state = 'expired', answer = NULL, shown = NULL WHERE expires_at < now() AND {OPEN}")
             await connection.execute("DELETE FROM login_attempts WHERE expires_at < now() - interval '30 days'")
             await connection.execute(FORGET_UNFINISHED)
+            await connection.execute(FORGET_STRANGERS)
             rows = await connection.fetch(
                 """
                 UPDATE login_attempts SET taken_by = $1, served_until = now() + make_interval(secs => $2) WHERE attempt_id IN (

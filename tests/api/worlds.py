@@ -43,6 +43,7 @@ FOLLOWED_BEFORE = timedelta(days=3)
 """So long ago A began to follow its channels, with a day of their past."""
 DEEPEST = MessageId(1)
 """The oldest post that is stored where B has followed."""
+ACCOUNT = "SELECT public_id FROM telegram_accounts WHERE tenant_id = $1 ORDER BY account_id LIMIT 1"
 ON_PAGES = {
     "search": "SELECT search_id FROM saved_searches WHERE tenant_id = $1",
     "digest": "SELECT digest_id FROM digests WHERE tenant_id = $1 LIMIT 1",
@@ -131,11 +132,9 @@ async def made_worlds(environ: dict[str, str], worker: str) -> AsyncIterator[Wor
         a, only_a, shared, key, key_id = await _make_a(known)
         async with database_of(environ, both, template=alone):
             b, key_of_b, keys_of_b = await _make_b(known, shared, only_a)
-            accounts = [
-                await _id_of(known, "SELECT public_id FROM telegram_accounts WHERE tenant_id = $1 LIMIT 1", tenant_id) for tenant_id in (a, b)
-            ]
             ids_of_b = {name: await _id_of(known, query, b) for name, query in ON_PAGES.items()}
-            yield Worlds(environ, alone, both, a, b, only_a, shared, key, key_id, key_of_b, keys_of_b, datetime.now(UTC), *accounts, ids_of_b)
+            of_a, of_b = [await _id_of(known, ACCOUNT, tenant_id) for tenant_id in (a, b)]
+            yield Worlds(environ, alone, both, a, b, only_a, shared, key, key_id, key_of_b, keys_of_b, datetime.now(UTC), of_a, of_b, ids_of_b)
 
 
 async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple[ChannelId, ...], dict[str, str], UUID]:

@@ -54,10 +54,10 @@ OWN_LEDGER = """(
         ORDER BY p.posted_at, p.message_id LIMIT 1) oldest ON true
     CROSS JOIN LATERAL (
         SELECT greatest(v.floor_id, coalesce(oldest.message_id, greatest(c.newest_message_id, upper(v.verified) - 1) + 1)) AS floor_id) f
-    WHERE s.active)"""
+    WHERE s.active AND {only})"""
 # Every landing updates `verified_at`, also for history that only other tenants want, so a tenant sees the time of the last poll.
 _LAST_POLL = "coalesce((SELECT r.last_polled_at FROM reading_of_channels(ARRAY[v.channel_id]) r), v.followed_at)"
-OWN_COVERAGE = _COVERAGE.format(ledger=OWN_LEDGER, verified_at=_LAST_POLL)
+OWN_COVERAGE = _COVERAGE.format(ledger=OWN_LEDGER.format(only="s.channel_id = $1"), verified_at=_LAST_POLL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ SELECT c.channel_id, c.title, c.username, nullif(s.visible_from, '-infinity') AS
 FROM reading_of_channels($1) r
 JOIN channels c ON c.channel_id = r.channel_id
 JOIN subscriptions s ON s.channel_id = r.channel_id
-LEFT JOIN {OWN_LEDGER} v ON v.channel_id = r.channel_id
+LEFT JOIN {OWN_LEDGER.format(only="($1::bigint[] IS NULL OR s.channel_id = ANY($1))")} v ON v.channel_id = r.channel_id
 LEFT JOIN preview_coverage w ON w.channel_id = r.channel_id
 {NEWEST}
 """

@@ -85,5 +85,5 @@ async def test_the_last_run_of_every_job_is_known_to_the_operator(api: ApiStores
     for hours in (1, 0):
         period = MINUTE - timedelta(hours=hours)
         await system.job_runs.claim(job, period, instance="a", lease=timedelta(minutes=1))
-        await system.job_runs.finish(job, period, error="no money" if hours else None)
+        await system.job_runs.finish(job, period, instance="a", error="no money" if hours else None)
     assert (await api.backlog.job_runs())[job] == await system.job_runs.last(job)

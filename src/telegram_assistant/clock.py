@@ -17,7 +17,7 @@ from telegram_assistant.domain.graph.graph_facts import oldest_day
 from telegram_assistant.domain.people.interests import Feedback
 from telegram_assistant.errors import Rejected
 from telegram_assistant.features.digests.digests import due_moment, make_digest
-from telegram_assistant.features.interests import learn
+from telegram_assistant.features.digests.interests import learn
 from telegram_assistant.features.operations import media
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings

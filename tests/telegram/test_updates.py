@@ -177,7 +177,7 @@ def test_t7_of_twenty_thousand_events_no_more_than_two_thousand_ever_wait(receiv
     assert max(waited) == MAX_WAITING == 2000
 
 
-def test_what_was_told_before_or_comes_late_is_nothing_new(receiver: UpdateBuffer) -> None:
+def test_what_was_covered_before_or_comes_late_is_nothing_new(receiver: UpdateBuffer) -> None:
     for message_id in (41, 43, 42, 43):
         receiver.receive(told(message_id, pts=message_id))
     (heard,) = receiver.take()

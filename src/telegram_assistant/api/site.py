@@ -22,7 +22,6 @@ from telegram_assistant.api.endpoints import (
     channel_requests,
     channels,
     coverage,
-    digest,
     feed,
     graph,
     keys,
@@ -31,13 +30,12 @@ from telegram_assistant.api.endpoints import (
     posts,
     search,
     spending,
-    stories,
     tags,
     tenants,
-    trends,
     understanding,
 )
 from telegram_assistant.api.endpoints.operations import dead_letters, processes
+from telegram_assistant.api.endpoints.stories import digest, stories, trends
 from telegram_assistant.api.problems import Problem, problem_from
 from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.response_middleware import DOCS, ResponseMiddleware

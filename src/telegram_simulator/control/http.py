@@ -128,8 +128,8 @@ def _questions(simulator: Simulator) -> list[Route]:
         Route("/trace", asked(lambda request: JSONResponse(seeing.trace(simulator, int(request.query_params.get("limit", "100")))))),
         Route("/channels", asked(lambda _: JSONResponse(seeing.channels(simulator.world)))),
         Route("/truth", asked(truth)),
-        Route("/truth/stories", asked(lambda _: _told(simulator.world.stories()))),
-        Route("/truth/pages", asked(lambda _: _told(simulator.world.press.told()))),
+        Route("/truth/stories", asked(lambda _: _chosen(simulator.world.stories()))),
+        Route("/truth/pages", asked(lambda _: _chosen(simulator.world.press.told()))),
         Route("/key", asked(lambda _: PlainTextResponse(simulator.rsa_key.public_pem))),
         Route("/where", asked(lambda _: JSONResponse({"host": simulator.host, "ports": simulator.ports, "web": simulator.web_url}))),
     ]
@@ -233,7 +233,7 @@ def shown(post: Post) -> dict[str, Any]:
     return {"message_id": post.message_id, "date": post.date, "text": post.text, "grouped_id": post.grouped_id}
 
 
-def _told(lines: Iterator[dict[str, Any]]) -> Response:
+def _chosen(lines: Iterator[dict[str, Any]]) -> Response:
     return StreamingResponse(_json_lines(lines), media_type="application/jsonl")
 
 

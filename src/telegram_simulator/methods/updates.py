@@ -41,10 +41,10 @@ def get_channel_difference(request: Any, caller: Caller) -> bytes:
     if request.pts >= channel.pts:
         return bytes(types.updates.ChannelDifferenceEmpty(channel.pts, final=True, timeout=ASK_AGAIN_SECONDS))
     events = None if channel.pts - request.pts > TOO_MANY else channel.events_after(request.pts, max(FEWEST, min(request.limit, MOST)))
-    return _too_long(caller, channel) if events is None else _told(caller, channel, events)
+    return _too_long(caller, channel) if events is None else _chosen(caller, channel, events)
 
 
-def _told(caller: Caller, channel: Channel, events: list[Event]) -> bytes:
+def _chosen(caller: Caller, channel: Channel, events: list[Event]) -> bytes:
     new: list[Any] = []
     others: list[Any] = []
     posts = []

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from telegram_assistant.domain.digests.digest import Digest, DigestSentence, DigestStory, Novelty, told_before
-from telegram_assistant.domain.digests.plan import DigestLength
+from telegram_assistant.domain.people.digest import Digest, DigestSentence, DigestStory, Novelty, covered_before
+from telegram_assistant.domain.people.digest_plan import DigestLength
 from telegram_assistant.domain.people.interests import Interest
 from telegram_assistant.domain.stories.ranking import weight_of
 from telegram_assistant.domain.stories.visible import VisibleStory
-from telegram_assistant.features.interests import touched
+from telegram_assistant.features.digests.interests import touched
 from telegram_assistant.features.stories.stories import ListedStory, recent_stories
 from telegram_assistant.features.stories.telling import summary_of
 from telegram_assistant.language.names import names_in
@@ -50,19 +50,19 @@ async def compose(
     for one in ranked:
         if len(told) == length.stories:
             beyond += 1
-        elif (story := await asyncio.to_thread(_told, one, since=since, length=length, language=language, earlier=earlier)) is None:
+        elif (story := await asyncio.to_thread(_chosen, one, since=since, length=length, language=language, earlier=earlier)) is None:
             unchanged += 1
         else:
             told.append(replace(story, interests=touched(_said(one), interests).topics))
     return Digest(since, now, tuple(told), unchanged=unchanged, beyond=beyond, muted=len(changed) - len(heard))
 
 
-def _told(one: ListedStory, *, since: datetime, length: DigestLength, language: str | None, earlier: Sequence[Digest]) -> DigestStory | None:
+def _chosen(one: ListedStory, *, since: datetime, length: DigestLength, language: str | None, earlier: Sequence[Digest]) -> DigestStory | None:
     """None if nobody can be quoted, or if an earlier digest told it and nothing has changed."""
     summary = summary_of(one.story, language=language)
     if summary is None:
         return None
-    before = told_before([post.post_id for post in one.story.posts], earlier)
+    before = covered_before([post.post_id for post in one.story.posts], earlier)
     if not before:
         return _entry(one.story, Novelty.NEW, summary, _sentences(summary)[: length.sentences])
     if fresh := _new_facts(one, told="\n".join(story.text for story in before), language=summary.language)[: length.sentences]:

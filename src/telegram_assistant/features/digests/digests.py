@@ -5,9 +5,9 @@ from datetime import datetime, time, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from telegram_assistant.domain.digests.digest import KeptDigest, digest_id_of
-from telegram_assistant.domain.digests.plan import EVERY_DAY, MAX_TIMES, DigestLength, DigestPlan, latest_moment
 from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.domain.people.digest import StoredDigest, digest_id_of
+from telegram_assistant.domain.people.digest_plan import EVERY_DAY, MAX_TIMES, DigestLength, DigestPlan, latest_moment
 from telegram_assistant.errors import Missing, Rejected
 from telegram_assistant.features.digests.composing import compose
 from telegram_assistant.reasons import Reason
@@ -49,7 +49,7 @@ def due_moment(one: PlannedPerson, *, now: datetime) -> datetime | None:
     return moment if moment is not None and moment > one.since else None
 
 
-async def open_digest(digest_id: UUID, *, digests: PersonDigests) -> KeptDigest:
+async def open_digest(digest_id: UUID, *, digests: PersonDigests) -> StoredDigest:
     """Returns the digest and marks it as seen. Raises Missing if the person has none with this id."""
     found = await digests.open(digest_id)
     if found is None:

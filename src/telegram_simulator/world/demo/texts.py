@@ -65,7 +65,7 @@ def text_of(post: Planned, version: int, *, site: str) -> Text:
         return _filler(post)
     if post.story is None:
         return Text("")
-    return _told(post, version, site)
+    return _chosen(post, version, site)
 
 
 def core_of(post: Planned, version: int) -> Core:
@@ -96,7 +96,7 @@ def _core(post: Planned, version: int) -> Core:
     return Core(head, tuple(said(template, values, language, hand) for template in templates))
 
 
-def _told(post: Planned, version: int, site: str) -> Text:
+def _chosen(post: Planned, version: int, site: str) -> Text:
     core, channel = core_of(post, version), post.channel
     hand, language, marks = random.Random(post.key + 1), channel.language, packs().marks[channel.language]
     before, after = (hand.choice(side[language]) for side in (channel.voice.before, channel.voice.after))

@@ -7,9 +7,9 @@ from uuid import UUID
 import asyncpg
 from pydantic import TypeAdapter
 
-from telegram_assistant.domain.digests.digest import Digest, KeptDigest
-from telegram_assistant.domain.digests.plan import DigestLength, DigestPlan
 from telegram_assistant.domain.ids import TenantId, UserId
+from telegram_assistant.domain.people.digest import Digest, StoredDigest
+from telegram_assistant.domain.people.digest_plan import DigestLength, DigestPlan
 from telegram_assistant.stores.postgres.database import PersonTransactions, SystemTransactions
 
 CONTENT = TypeAdapter(Digest)
@@ -54,7 +54,7 @@ class PersonDigests:
             )
         return done == "INSERT 0 1"
 
-    async def newest(self, *, limit: int, since: datetime | None = None) -> tuple[KeptDigest, ...]:
+    async def newest(self, *, limit: int, since: datetime | None = None) -> tuple[StoredDigest, ...]:
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
                 """
@@ -64,9 +64,9 @@ class PersonDigests:
                 limit,
                 since,
             )
-        return tuple(_kept(row) for row in rows)
+        return tuple(_stored(row) for row in rows)
 
-    async def open(self, digest_id: UUID) -> KeptDigest | None:
+    async def open(self, digest_id: UUID) -> StoredDigest | None:
         """The digest, which is seen from now on."""
         async with self._transactions.begin() as connection:
             row = await connection.fetchrow(
@@ -76,7 +76,7 @@ class PersonDigests:
                 """,
                 digest_id,
             )
-        return _kept(row) if row else None
+        return _stored(row) if row else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,5 +124,5 @@ def _plan(row: asyncpg.Record) -> DigestPlan:
     return DigestPlan(tuple(sorted(row["times"])), frozenset(row["weekdays"]), DigestLength(row["length"]))
 
 
-def _kept(row: asyncpg.Record) -> KeptDigest:
-    return KeptDigest(row["digest_id"], row["made_at"], row["seen_at"], CONTENT.validate_json(row["content"]))
+def _stored(row: asyncpg.Record) -> StoredDigest:
+    return StoredDigest(row["digest_id"], row["made_at"], row["seen_at"], CONTENT.validate_json(row["content"]))

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from telegram_assistant.domain.digests.plan import EVERY_DAY, DigestLength
+from telegram_assistant.domain.people.digest_plan import EVERY_DAY, DigestLength
 from telegram_assistant.features.digests import digests
 from telegram_assistant.web.views import Content, TenantView, go, uuid_of
 

@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from telegram_assistant.domain.people.interests import MAX_WEIGHT, OWN_WEIGHT, Feedback
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features import interests
+from telegram_assistant.features.digests import interests
 from telegram_assistant.reasons import Reason
 from telegram_assistant.web.views import Content, TenantView, go, own_path
 

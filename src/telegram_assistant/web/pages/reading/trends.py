@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from telegram_assistant.features.trends import trends_since
+from telegram_assistant.features.stories.trends import trends_since
 from telegram_assistant.web.views import Content, TenantView
 
 PERIODS = (1, 3, 7)

@@ -8,13 +8,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.trends import list_trends
+from telegram_assistant.api.endpoints.stories.trends import list_trends
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.features.trends import Trend, trends_since
+from telegram_assistant.features.stories.trends import Trend, trends_since
 
 
 def trends(

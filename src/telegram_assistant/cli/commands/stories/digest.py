@@ -7,14 +7,14 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.digest import get_digest
+from telegram_assistant.api.endpoints.stories.digest import get_digest
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
-from telegram_assistant.domain.digests.digest import Digest
-from telegram_assistant.domain.digests.plan import DigestLength
+from telegram_assistant.domain.people.digest import Digest
+from telegram_assistant.domain.people.digest_plan import DigestLength
 from telegram_assistant.features.digests.composing import compose
 
 

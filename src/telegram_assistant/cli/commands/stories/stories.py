@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import typer
 from rich.text import Text
 
-from telegram_assistant.api.endpoints.stories import FullStoryResponse, StoriesResponse, get_story, list_stories
+from telegram_assistant.api.endpoints.stories.stories import FullStoryResponse, StoriesResponse, get_story, list_stories
 from telegram_assistant.api.request_context import RequestContext
 from telegram_assistant.assembly import App
 from telegram_assistant.cli.connected import tenant_named, with_app

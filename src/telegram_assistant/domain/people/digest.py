@@ -69,7 +69,7 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptDigest:
+class StoredDigest:
     """A digest that was made for a person."""
 
     digest_id: UUID
@@ -83,7 +83,7 @@ def digest_id_of(tenant_id: TenantId, user_id: UserId, moment: datetime) -> UUID
     return uuid5(NAMESPACE, f"{tenant_id}/{user_id}/{moment.isoformat()}")
 
 
-def told_before(posts: Sequence[PostId], earlier: Sequence[Digest]) -> tuple[DigestStory, ...]:
+def covered_before(posts: Sequence[PostId], earlier: Sequence[Digest]) -> tuple[DigestStory, ...]:
     """What earlier digests told of a story that has one of these posts."""
     known = set(posts)
     return tuple(story for digest in earlier for story in digest.stories if known & set(story.posts))

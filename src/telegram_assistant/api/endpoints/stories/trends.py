@@ -9,7 +9,7 @@ from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ResponseModel
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.trends import Trend, trends_since
+from telegram_assistant.features.stories.trends import Trend, trends_since
 
 area = Area("Trends", "Stories that five or more channels of a tenant told within a quarter of an hour.")
 

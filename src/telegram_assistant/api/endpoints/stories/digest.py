@@ -8,8 +8,8 @@ from fastapi import Query
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import ResponseModel
-from telegram_assistant.domain.digests.digest import DigestStory, Novelty
-from telegram_assistant.domain.digests.plan import DigestLength
+from telegram_assistant.domain.people.digest import DigestStory, Novelty
+from telegram_assistant.domain.people.digest_plan import DigestLength
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.digests.composing import compose
 

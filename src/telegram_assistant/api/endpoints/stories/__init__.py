@@ -1,0 +1,1 @@
+"""Stories, digests and trends over HTTP."""

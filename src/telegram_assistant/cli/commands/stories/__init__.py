@@ -1,0 +1,1 @@
+"""Commands about stories, digests and trends."""

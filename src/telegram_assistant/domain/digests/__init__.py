@@ -1,1 +1,0 @@
-"""Digests: when a person gets one, and what it says."""

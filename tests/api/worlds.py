@@ -8,17 +8,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import asyncpg
 import httpx
 
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.accounts.login import LoginWay
 from telegram_assistant.domain.channels.priority import Priority
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
 from telegram_assistant.domain.posts.post import Origin, TextEntity
-from telegram_assistant.domain.tenants.access import MemberRole
 from telegram_assistant.domain.understanding.policy import AiPolicy
 from telegram_assistant.settings import Settings, read_settings
 from telegram_assistant.stores.postgres.channels.channels import Subscription
@@ -43,15 +41,6 @@ FOLLOWED_BEFORE = timedelta(days=3)
 """So long ago A began to follow its channels, with a day of their past."""
 DEEPEST = MessageId(1)
 """The oldest post that is stored where B has followed."""
-ACCOUNT = "SELECT public_id FROM telegram_accounts WHERE tenant_id = $1 ORDER BY account_id LIMIT 1"
-ON_PAGES = {
-    "search": "SELECT search_id FROM saved_searches WHERE tenant_id = $1",
-    "digest": "SELECT digest_id FROM digests WHERE tenant_id = $1 LIMIT 1",
-    "login": "SELECT attempt_id FROM login_attempts WHERE tenant_id = $1",
-    "member": "SELECT u.public_id FROM memberships m JOIN users u USING (user_id) WHERE m.tenant_id = $1 LIMIT 1",
-    "invitation": "SELECT public_id FROM one_time_links WHERE tenant_id = $1 AND kind = 'invitation' LIMIT 1",
-}
-"""How to find what B's people have on pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +121,8 @@ async def made_worlds(environ: dict[str, str], worker: str) -> AsyncIterator[Wor
         a, only_a, shared, key, key_id = await _make_a(known)
         async with database_of(environ, both, template=alone):
             b, key_of_b, keys_of_b = await _make_b(known, shared, only_a)
-            ids_of_b = {name: await _id_of(known, query, b) for name, query in ON_PAGES.items()}
-            of_a, of_b = [await _id_of(known, ACCOUNT, tenant_id) for tenant_id in (a, b)]
-            yield Worlds(environ, alone, both, a, b, only_a, shared, key, key_id, key_of_b, keys_of_b, datetime.now(UTC), of_a, of_b, ids_of_b)
+            accounts = [await _account_of(known, tenant_id) for tenant_id in (a, b)]
+            yield Worlds(environ, alone, both, a, b, only_a, shared, key, key_id, key_of_b, keys_of_b, datetime.now(UTC), accounts[0], accounts[1])
 
 
 async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple[ChannelId, ...], dict[str, str], UUID]:
@@ -180,9 +168,6 @@ async def _make_b(known: Worlds, shared: tuple[ChannelId, ...], only_a: tuple[Ch
         await join_story(admin, shared, ONLY_B, MessageId(FIRST + 1))
         for table in await tables(admin):
             await _one_row(admin, table.name, table.table_class, b)
-        await app.system.users.join(b, f"{MARK}, too", role=MemberRole.OWNER)
-        await app.tenant(b).members.invite(MARK, MemberRole.EDITOR, created_by=MARK, lasts=timedelta(days=1))
-        await app.tenant(b).logins.begin(uuid4(), way=LoginWay.PHONE, door_key=b"")
         await app.system.planning.give_accounts()
         await admin.close()
     return b, key, keys
@@ -267,10 +252,10 @@ async def _make_past(app: App, admin: Admin, b: TenantId, channel_id: ChannelId)
     await insert_row(admin, "backfills", channel_id=channel_id, requested_by=b, kind="history", error=MARK, since=now - timedelta(days=100))
 
 
-async def _id_of(known: Worlds, query: str, tenant_id: TenantId) -> UUID:
+async def _account_of(known: Worlds, tenant_id: TenantId) -> UUID:
     admin = await asyncpg.connect(known.environ_of(known.both)["DATABASE_ADMIN_URL"])
     try:
-        return UUID(str(await admin.fetchval(query, tenant_id)))
+        return UUID(str(await admin.fetchval("SELECT public_id FROM telegram_accounts WHERE tenant_id = $1 ORDER BY account_id LIMIT 1", tenant_id)))
     finally:
         await admin.close()
 

@@ -6,6 +6,14 @@ from uuid import UUID
 
 from tests.api.worlds import MARK, ONLY_B, Worlds
 
+ON_PAGES = {
+    "search": "SELECT search_id FROM saved_searches WHERE tenant_id = $1",
+    "digest": "SELECT digest_id FROM digests WHERE tenant_id = $1 LIMIT 1",
+    "login": "SELECT attempt_id FROM login_attempts WHERE tenant_id = $1",
+    "member": "SELECT u.public_id FROM memberships m JOIN users u USING (user_id) WHERE m.tenant_id = $1 LIMIT 1",
+    "invitation": "SELECT public_id FROM one_time_links WHERE tenant_id = $1 AND kind = 'invitation' LIMIT 1",
+}
+"""How to find what B's people have on pages."""
 NOBODY = UUID(int=0x4000_8000_0000_0000_0000)
 
 

@@ -3,20 +3,24 @@
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from uuid import uuid4
 
 import asyncpg
 import httpx
 import pytest
 
 from telegram_assistant.assembly import App, assemble
-from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.domain.accounts.login import LoginWay
+from telegram_assistant.domain.tenants.access import KeyScope, MemberRole
 from telegram_assistant.web.page import Page
 from telegram_assistant.web.site import OF_TENANT, name_of
 from testkit.web_clients import Browser, member_browser
 from tests.api.test_tenancy import everything_of_b, marks_of_b
-from tests.api.worlds import Worlds, database_of, made_worlds
+from tests.api.worlds import MARK, Worlds, database_of, made_worlds
 from tests.conftest import Admin
-from tests.web.cases import CASES, PageCase
+from tests.web.cases import CASES, ON_PAGES, PageCase
 
 NAMES = {name_of(one): one for one in OF_TENANT}
 CHANGING = re.compile(
@@ -28,7 +32,15 @@ CHANGING = re.compile(
 @pytest.fixture(scope="module")
 async def worlds(environ: dict[str, str], database: dict[str, str], worker: str) -> AsyncIterator[Worlds]:
     async with made_worlds({**environ, "REDIS_URL": database["REDIS_URL"]}, f"{worker}_web") as made:
-        yield made
+        async with assemble(made.settings_of(made.both)) as app:
+            await app.system.users.join(made.b, f"{MARK}, too", role=MemberRole.OWNER)
+            await app.tenant(made.b).members.invite(MARK, MemberRole.EDITOR, created_by=MARK, lasts=timedelta(days=1))
+            await app.tenant(made.b).logins.begin(uuid4(), way=LoginWay.PHONE, door_key=b"")
+        admin = await asyncpg.connect(made.environ_of(made.both)["DATABASE_ADMIN_URL"])
+        ids_of_b = {name: await admin.fetchval(query, made.b) for name, query in ON_PAGES.items()}
+        await admin.close()
+        assert None not in ids_of_b.values()
+        yield replace(made, ids_of_b=ids_of_b)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from telegram_assistant.api.authentication import Authenticator
 from telegram_assistant.api.docs_page import render_docs
 from telegram_assistant.api.endpoints import (
     accounts,
+    ask,
     audit,
     changes,
     channel_health,
@@ -52,6 +53,7 @@ AREAS = (
     feed.area,
     posts.area,
     search.area,
+    ask.area,
     graph.area,
     changes.area,
     tags.area,

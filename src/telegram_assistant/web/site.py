@@ -26,7 +26,7 @@ from telegram_assistant.web.pages.following import adding, channel, channels
 from telegram_assistant.web.pages.managing import accounts, ai, audit, keys, members, setup
 from telegram_assistant.web.pages.operating import dead_letters, overview
 from telegram_assistant.web.pages.operating import tenants as operated_tenants
-from telegram_assistant.web.pages.reading import changes, destinations, feed, live, media, post, search, spread, tags
+from telegram_assistant.web.pages.reading import ask, changes, destinations, feed, live, media, post, search, spread, tags
 from telegram_assistant.web.rendering import STATIC
 from telegram_assistant.web.views import PersonView, TenantView, View
 
@@ -68,6 +68,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Page("/search/suggest", search.suggest, "suggestions.html", queries=3, needs=KeyScope.READ),
     Action("/search/saved", search.save, needs=KeyScope.WRITE, audited="save_search"),
     Action("/search/saved/{search}/delete", search.delete, needs=KeyScope.WRITE, audited="delete_saved_search"),
+    Page("/ask", ask.show, "ask.html", queries=16, needs=KeyScope.READ),
     Page("/changes", changes.show, "changes.html", queries=5, needs=KeyScope.READ),
     Page("/tags", tags.show, "tags.html", queries=4, needs=KeyScope.READ),
     Page("/tags/{tag}", tags.show_posts, "tag.html", queries=6, needs=KeyScope.READ),

@@ -33,7 +33,7 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "found": "/search?q=мост",
             "nothing-found": "/search?q=никогда",
             "ask": "/ask",
-            "answered": "/ask?q=Какой+мост+закрыли%3F",
+            "answered": "/ask?q=Для+кого+закрыли+мост+через+реку%3F",
             "wrong-query": "/search?q=has:nothing",
             "changes": "/changes",
             "tags": "/tags",

@@ -1,7 +1,7 @@
 """Ask: a question, answered with the posts that say it."""
 
 from telegram_assistant.errors import Rejected
-from telegram_assistant.features.ask.ask import Answer, Outcome, ask
+from telegram_assistant.features.ask.ask import Answer, ask
 from telegram_assistant.web.views import Content, TenantView
 
 
@@ -22,7 +22,7 @@ async def show(view: TenantView) -> Content:
         )
     except Rejected as error:
         return {**content, "problem": error.reason}
-    return {**content, "answer": answer, "cited": _cited(answer), "is_answered": answer.outcome is Outcome.ANSWERED}
+    return {**content, "answer": answer, "cited": _cited(answer)}
 
 
 def _cited(answer: Answer) -> frozenset[int]:

@@ -130,6 +130,7 @@ bench: gate  ## all benchmarks at their small size, and the streams on Valkey
 	$(SERVERS_ENV) && scripts/suite soak-ingest $(BIN)/python -m bench.soak_ingest --seconds 120 --channels 150 --json
 	$(SERVERS_ENV) && scripts/suite bench-pipeline $(BIN)/python -m bench.pipeline --posts 4000 --json
 	$(SERVERS_ENV) && scripts/suite bench-tagging $(BIN)/python -m bench.tagging --json
+	$(SERVERS_ENV) && scripts/suite bench-ask $(BIN)/python -m bench.ask --json
 	scripts/suite bench-citations $(BIN)/python -m bench.citations --json
 	$(SERVERS_ENV) && scripts/suite outage $(BIN)/python -m bench.outage --seconds 60 --json
 	scripts/suite bench-demo-page $(BIN)/python -m bench.demo_page --json

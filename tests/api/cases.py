@@ -106,6 +106,7 @@ CASES: dict[str, Case] = {
     "list_saved_searches": Case(may_be_empty=True),
     "get_post": Case(path=own_post, foreign=post_of_b),
     "get_post_versions": Case(path=own_post, foreign=post_of_b),
+    "ask_question": Case(body={"question": "What is new about snow in the city?"}, may_be_empty=True),
     "search_posts": Case(query={"q": "since:2020-01-01"}),
     "list_forwards": Case(with_graph=True),
     "get_spread": Case(path=forwarding_post, foreign=post_of_b, with_graph=True),

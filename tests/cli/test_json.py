@@ -22,6 +22,7 @@ from testkit.factories import fresh_number, make_channel, make_deleted, make_pag
 ENDPOINTS = {
     "accounts list": "list_all_accounts",
     "accounts risk": "list_accounts",
+    "ask": "ask_question",
     "ai budget": "list_tenants",
     "ai policy": "list_policies",
     "ai usage": "get_usage",
@@ -162,6 +163,7 @@ def words_of(command: str, tenant: str, channel_id: int) -> list[str]:
         "keys create": ["a key", "--tenant", tenant],
         "processes": [],
         "search": ["снег", "since:2020-01-01", "--tenant", tenant],
+        "ask": ["Какой", "снег?", "--tenant", tenant],
         "tenants budget": [tenant],
         "tenants create": [f"new {fresh_number()}"],
         "tenants list": [],

@@ -50,6 +50,7 @@ CASES: dict[str, PageCase] = {
     "search.suggest": PageCase(lambda _: "/search/suggest?q=from:"),
     "search.save": PageCase(lambda _: "/search/saved", status=303, form=lambda _: {"name": "snow", "query": "snow"}),
     "search.delete": PageCase(lambda _: f"/search/saved/{NOBODY}/delete", lambda one: f"/search/saved/{one.ids_of_b['search']}/delete", status=404),
+    "ask.show": PageCase(lambda _: "/ask?q=What+is+new+about+snow%3F", lambda _: f"/ask?q={MARK}+snow%3F", foreign_status=200),
     "changes.show": PageCase(lambda one: f"/changes?days=30&channel={one.shared[0]}", lambda _: f"/changes?channel={ONLY_B[0]}"),
     "trends.show": PageCase(lambda _: "/trends?days=7"),
     "digests.show": PageCase(lambda _: "/digest"),

@@ -36,6 +36,8 @@ async def test_every_page_fits_is_accessible_and_speaks_its_language(
             "search": "/search",
             "found": "/search?q=мост",
             "nothing-found": "/search?q=никогда",
+            "ask": "/ask",
+            "answered": "/ask?q=Для+кого+закрыли+мост+через+реку%3F",
             "wrong-query": "/search?q=has:nothing",
             "changes": "/changes",
             "digest-none": "/digest",

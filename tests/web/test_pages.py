@@ -29,6 +29,8 @@ READING = [
     "/search",
     "/search?q=мост",
     "/search/suggest?q=fr",
+    "/ask",
+    "/ask?q=мост",
     "/changes",
     "/channels",
     "/channels?order=posts",

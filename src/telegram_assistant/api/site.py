@@ -16,6 +16,7 @@ from telegram_assistant.api.authentication import Authenticator
 from telegram_assistant.api.docs_page import render_docs
 from telegram_assistant.api.endpoints import (
     accounts,
+    ask,
     audit,
     changes,
     channel_health,
@@ -54,6 +55,7 @@ AREAS = (
     stories.area,
     posts.area,
     search.area,
+    ask.area,
     graph.area,
     digest.area,
     trends.area,

@@ -50,6 +50,7 @@ COMMANDS = {
     "channels": Lazy("commands.channels:app", "Followed channels: add, list, import, coverage, poll, verify."),
     "folders": Lazy("commands.folders:app", "Followed Telegram folders: add, list, remove."),
     "scheduler": Lazy("operations.scheduler:app", "The scheduler: show its status, reset it."),
+    "ask": Lazy("commands.ask:ask", "Answer a question from the posts of a tenant's channels."),
     "search": Lazy("commands.search:search", "Search the posts of a tenant by words and meaning.", words_may_begin_with_minus=True),
     "stories": Lazy("commands.stories.stories:stories", "List what several channels tell of the same event, or show one story."),
     "changes": Lazy("commands.changes:changes", "List posts that channels edited or deleted after publishing them."),

@@ -27,6 +27,7 @@ from telegram_assistant.web.pages.managing import accounts, ai, audit, keys, mem
 from telegram_assistant.web.pages.operating import dead_letters, overview
 from telegram_assistant.web.pages.operating import tenants as operated_tenants
 from telegram_assistant.web.pages.reading import (
+    ask,
     changes,
     destinations,
     digests,
@@ -103,6 +104,7 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/interests/remove", interests.remove, needs=KeyScope.READ),
     Action("/interests/reset", interests.reset, needs=KeyScope.READ),
     Action("/interests/say", interests.say, needs=KeyScope.READ),
+    Page("/ask", ask.show, "ask.html", queries=16, needs=KeyScope.READ),
     Page("/changes", changes.show, "changes.html", queries=5, needs=KeyScope.READ),
     Page("/tags", tags.show, "tags.html", queries=4, needs=KeyScope.READ),
     Page("/tags/{tag}", tags.show_posts, "tag.html", queries=6, needs=KeyScope.READ),

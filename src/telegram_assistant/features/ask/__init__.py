@@ -1,0 +1,1 @@
+"""Ask: a question becomes sentences of posts that answer it."""

@@ -216,6 +216,7 @@ async def assemble(
                 "index": index,
                 "graph_index": graph_index,
                 "rebuilds": system.rebuilds,
+                "watch_matching": system.watch_matching,
             },
         )
 

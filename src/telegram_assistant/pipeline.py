@@ -5,11 +5,13 @@ landing -> outbox -> posts.parsed -> post_persistence
             posts.vision.analyzed -> retagging ----^         -> crawl_trigger -> posts.crawl -> enrichment -> posts.enriched
 files   -> notices -> posts.vision.uploaded -> vision_analysis -> posts.vision.analyzed
 albums  -> notices -> albums.parsed, posts.vision.analyzed -> album_assembler -> album.assembled
-posts.enriched, album.assembled -> indexing -> posts.indexed -> graph_indexing, if there is a graph
+posts.enriched, album.assembled -> indexing -> posts.indexed -> alerts
+                                                             -> graph_indexing, if there is a graph
 """
 
 from telegram_assistant.settings import Settings
 from telegram_assistant.stages.album_assembler import album_assembler
+from telegram_assistant.stages.alerts import alerts
 from telegram_assistant.stages.crawl_trigger import crawl_trigger
 from telegram_assistant.stages.enrichment import enrichment
 from telegram_assistant.stages.graph_indexing import graph_indexing
@@ -31,11 +33,12 @@ PIPELINE: tuple[AnyStage, ...] = (
     enrichment,
     album_assembler,
     indexing,
+    alerts,
 )
 
 WITH_GRAPH: tuple[AnyStage, ...] = (*PIPELINE, graph_indexing)
 
-ENDS: tuple[AnyStage, ...] = (post_persistence, indexing)
+ENDS: tuple[AnyStage, ...] = (post_persistence, indexing, alerts)
 """Where the branches of the flow end. A post's row leaves the outbox when it has passed all of these."""
 
 

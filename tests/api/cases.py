@@ -71,6 +71,14 @@ def account_of_b(worlds: Worlds) -> Mapping[str, object]:
     return {"account_id": worlds.account_of_b}
 
 
+def own_watch(worlds: Worlds) -> Mapping[str, object]:
+    return {"watch_id": UUID(int=worlds.a)}
+
+
+def watch_of_b(worlds: Worlds) -> Mapping[str, object]:
+    return {"watch_id": UUID(int=worlds.b)}
+
+
 def some_tenant(_worlds: Worlds) -> Mapping[str, object]:
     return {"tenant_id": UUID(int=1)}
 
@@ -111,6 +119,16 @@ CASES: dict[str, Case] = {
     "get_channel_coverage": Case(path=shared_channel, foreign=channel_of_b),
     "get_channel_activity": Case(path=shared_channel, foreign=channel_of_b),
     "list_changes": Case(),
+    "list_watches": Case(),
+    "create_watch": Case(body={"name": "snow", "query": "снег"}, status=201),
+    "preview_watch": Case(query={"kind": "changes"}),
+    "get_watch": Case(path=own_watch, foreign=watch_of_b),
+    "change_watch": Case(path=own_watch, foreign=watch_of_b, body={"name": "rain", "kind": "changes"}),
+    "pause_watch": Case(path=own_watch, foreign=watch_of_b),
+    "resume_watch": Case(path=own_watch, foreign=watch_of_b),
+    "delete_watch": Case(path=own_watch, foreign=watch_of_b, status=204),
+    "list_alerts": Case(),
+    "see_alerts_of_tenant": Case(body={}),
     "list_tags": Case(),
     "list_most_used_tags": Case(),
     "choose_tag_name": Case(path=lambda _: {"tag": "спорт"}, foreign=lambda _: {"tag": MARK}, body={"hidden": True}),

@@ -8,6 +8,7 @@ from redis.asyncio import Redis
 from telegram_assistant.domain.ids import MessageId, PostId
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.pipeline import ENDS, PIPELINE
+from telegram_assistant.stages.alerts import alerts
 from telegram_assistant.stages.graph_indexing import graph_indexing
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stages.post_persistence import post_persistence
@@ -36,6 +37,7 @@ async def test_a_post_stays_in_the_outbox_until_every_branch_has_ended(redis: Re
     assert await relay.step() == 1
     await system.outbox.done([(post_id, 1)], branch=BRANCHES[indexing.name])
     await system.outbox.done([(post_id, 1)], branch=BRANCHES[post_persistence.name])
+    await system.outbox.done([(post_id, 1)], branch=BRANCHES[alerts.name])
     assert await system.outbox.waiting() == 0
 
 

@@ -35,6 +35,7 @@ from telegram_assistant.api.endpoints import (
     understanding,
 )
 from telegram_assistant.api.endpoints.operations import dead_letters, processes
+from telegram_assistant.api.endpoints.watching import alerts, watches
 from telegram_assistant.api.problems import Problem, problem_from
 from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.response_middleware import DOCS, ResponseMiddleware
@@ -54,6 +55,8 @@ AREAS = (
     search.area,
     graph.area,
     changes.area,
+    watches.area,
+    alerts.area,
     tags.area,
     understanding.area,
     spending.area,

@@ -40,6 +40,7 @@ COMMANDS = {
     "scheduler": Lazy("operations.scheduler:app", "The scheduler: show its status, reset it."),
     "search": Lazy("commands.search:search", "Search the posts of a tenant by words and meaning.", words_may_begin_with_minus=True),
     "changes": Lazy("commands.changes:changes", "List posts that channels edited or deleted after publishing them."),
+    "watches": Lazy("commands.watches:app", "Watches: add, list, preview, pause, and their alerts."),
     "graph": Lazy("commands.graph:app", "Who forwards whom, how a post spread, similar channels, links to a page."),
     "media": Lazy("operations.media:app", "Media files of posts: show status and errors, clean up the store."),
     "processes": Lazy("operations.processes:processes", "Running processes: roles, version, health, when each was last heard."),

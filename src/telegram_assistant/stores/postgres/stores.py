@@ -89,6 +89,13 @@ from telegram_assistant.stores.postgres.understanding.spending import QuestionLe
 from telegram_assistant.stores.postgres.understanding.tag_use import TagUse
 from telegram_assistant.stores.postgres.understanding.tenant_tags import TenantTags
 from telegram_assistant.stores.postgres.understanding.vocabularies import Vocabularies
+from telegram_assistant.stores.postgres.watches.alerts import Alerts
+from telegram_assistant.stores.postgres.watches.deliveries import Deliveries
+from telegram_assistant.stores.postgres.watches.feed_addresses import FeedAddresses, FeedDirectory
+from telegram_assistant.stores.postgres.watches.matching import WatchMatching
+from telegram_assistant.stores.postgres.watches.previews import WatchPreviews
+from telegram_assistant.stores.postgres.watches.receivers import Receivers
+from telegram_assistant.stores.postgres.watches.watches import Watches
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +110,7 @@ class ApiStores:
     processes: Processes
     throughput: Throughput
     backlog: OperatorBacklog
+    feed_directory: FeedDirectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +174,8 @@ class SystemStores:
     provider_wanted: ProviderWanted
     replays: Replays
     spending: Spending
+    watch_matching: WatchMatching
+    deliveries: Deliveries
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +210,11 @@ class TenantStores:
     audit: AuditLog
     idempotency: Idempotency
     forwards: Forwards
+    watches: Watches
+    watch_previews: WatchPreviews
+    alerts: Alerts
+    receivers: Receivers
+    feed_addresses: FeedAddresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +237,7 @@ def api_stores(pool: Pool) -> ApiStores:
         processes=Processes(transactions),
         throughput=Throughput(transactions),
         backlog=OperatorBacklog(transactions),
+        feed_directory=FeedDirectory(transactions),
     )
 
 
@@ -282,6 +298,8 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
         provider_wanted=ProviderWanted(transactions),
         replays=Replays(transactions),
         spending=Spending(transactions),
+        watch_matching=WatchMatching(transactions),
+        deliveries=Deliveries(transactions),
     )
 
 
@@ -316,6 +334,11 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         audit=AuditLog(transactions),
         idempotency=Idempotency(transactions),
         forwards=Forwards(transactions),
+        watches=Watches(transactions),
+        watch_previews=WatchPreviews(transactions),
+        alerts=Alerts(transactions),
+        receivers=Receivers(transactions),
+        feed_addresses=FeedAddresses(transactions),
     )
 
 

@@ -16,6 +16,7 @@ from telegram_assistant.assembly import App
 from telegram_assistant.domain.graph.graph_facts import oldest_day
 from telegram_assistant.errors import Busy
 from telegram_assistant.features.operations import media
+from telegram_assistant.features.watches.meaning import raise_meanings
 from telegram_assistant.supervision import Loop
 from telegram_assistant.telemetry.health import Health, State, iso
 from telegram_assistant.telemetry.logging import get_logger
@@ -100,6 +101,21 @@ async def forget_in_graph(app: App, now: datetime) -> str:
     return f"forgot {await app.graph_index.graph.forget(oldest_day(now))} days and posts"
 
 
+async def watch_silences(app: App, now: datetime) -> str:
+    """Raise the alerts of channels that are silent for as long as a watch says."""
+    return f"raised {await app.system.watch_matching.raise_silences(now)} alerts"
+
+
+async def watch_meanings(app: App, now: datetime) -> str:
+    """Raise the alerts of posts that mean what a watch says."""
+    return f"raised {await raise_meanings(matching=app.system.watch_matching, tenant=app.tenant, index=app.meaning_search, now=now)} alerts"
+
+
+async def forget_alerts(app: App, now: datetime) -> str:
+    """Delete alerts that are older than three months."""
+    return f"forgot {await app.system.watch_matching.forget(now - timedelta(days=90))}"
+
+
 PERIODIC = (
     Job("make_partitions", timedelta(hours=1), make_partitions),
     Job("forget_notices", timedelta(hours=1), forget_notices),
@@ -111,6 +127,9 @@ PERIODIC = (
     Job("forget_requests", timedelta(days=1), forget_requests),
     Job("forget_operations", timedelta(hours=1), forget_operations),
     Job("forget_in_graph", timedelta(days=1), forget_in_graph, lease=timedelta(hours=1)),
+    Job("watch_silences", timedelta(minutes=10), watch_silences),
+    Job("watch_meanings", timedelta(minutes=1), watch_meanings),
+    Job("forget_alerts", timedelta(days=1), forget_alerts),
     Job("settle_lost_calls", timedelta(minutes=10), settle_lost_calls),
 )
 

@@ -12,9 +12,9 @@ from telegram_assistant.events import PostIndexed
 from telegram_assistant.features.watches.previews import preview_watch
 from telegram_assistant.features.watches.watches import create_watch, delete_watch, pause_watch
 from telegram_assistant.stages.alerts import alerts
-from telegram_assistant.stages.post_persistence import derived_of
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
 from testkit.factories import fresh_number, make_channel, make_deleted, make_page, make_post, make_subscription, make_tenant
 

@@ -35,7 +35,7 @@ from telegram_assistant.api.endpoints import (
     understanding,
 )
 from telegram_assistant.api.endpoints.operations import dead_letters, processes
-from telegram_assistant.api.endpoints.watching import alerts, watches
+from telegram_assistant.api.endpoints.watching import alerts, receivers, watches
 from telegram_assistant.api.problems import Problem, problem_from
 from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.response_middleware import DOCS, ResponseMiddleware
@@ -57,6 +57,7 @@ AREAS = (
     changes.area,
     watches.area,
     alerts.area,
+    receivers.area,
     tags.area,
     understanding.area,
     spending.area,

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,6 +12,8 @@ from uuid import UUID
 from telegram_assistant.reasons import Reason
 
 SECRET_BEGINS = "whsec_"  # noqa: S105 -- how every secret begins
+MAX_MAIL_LETTERS = 254
+_MAIL = re.compile(r"[^\s@<>,;:\"()\[\]\\]+@(?:[\w-]+\.)+[\w-]{2,}")
 FIRST_RETRY = timedelta(seconds=5)
 MAX_RETRY = timedelta(minutes=15)
 PAUSED_AFTER = timedelta(days=1)
@@ -44,6 +47,11 @@ class AlertReceiver:
     """The last success."""
     waiting: int
     """Alerts that are still to be delivered."""
+
+
+def is_mail_address(text: str) -> bool:
+    """Whether this looks like one plain e-mail address; only its mail server knows whether it exists."""
+    return len(text) <= MAX_MAIL_LETTERS and _MAIL.fullmatch(text) is not None
 
 
 def new_secret() -> str:

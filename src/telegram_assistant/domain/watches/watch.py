@@ -117,6 +117,10 @@ class WatchConditions:
         """The words of each alternative that a post must contain."""
         return [" ".join(term.text for term in terms if not term.is_excluded) for terms in self.query.alternatives]
 
+    def is_too_wide(self, kind: WatchKind) -> bool:
+        """Whether neither words nor channels nor tags limit it. Words that PostgreSQL ignores (`and`) are found out when it is indexed."""
+        return kind in {WatchKind.WORDS, WatchKind.MENTION} and not self.other_terms(kind) and not (self.positives and all(self.positives))
+
     def other_terms(self, kind: WatchKind) -> list[str]:
         """The terms by which the watch is found where no word can be required of a post."""
         if self.channel_ids is not None:

@@ -5,8 +5,7 @@ from datetime import datetime, timedelta, tzinfo
 
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.posts.links import link_to
-from telegram_assistant.domain.watches.watch import TOO_WIDE, AlertKind, WatchConditions, WatchKind, WatchTarget
-from telegram_assistant.errors import Rejected
+from telegram_assistant.domain.watches.watch import AlertKind, WatchConditions, WatchKind, WatchTarget
 from telegram_assistant.features.watches.meaning import nearest_since
 from telegram_assistant.features.watches.watches import read_conditions
 from telegram_assistant.reasons import Reason
@@ -88,8 +87,6 @@ async def _find(
     now: datetime,
 ) -> PreviewedAlerts | Reason:
     previews = stores.watch_previews
-    if target.kind in {WatchKind.WORDS, WatchKind.MENTION} and not conditions.query.words and not conditions.other_terms(target.kind):
-        raise Rejected(TOO_WIDE)
     match target.kind:
         case WatchKind.WORDS:
             found: PreviewedAlerts | Reason = await previews.posts(conditions, since=since)

@@ -4,7 +4,16 @@ from datetime import datetime, time, tzinfo
 from uuid import UUID
 
 from telegram_assistant.domain.search.query import parse_query
-from telegram_assistant.domain.watches.watch import MAX_NAME_LETTERS, QuietHours, Watch, WatchConditions, WatchOptions, WatchTarget, check_target
+from telegram_assistant.domain.watches.watch import (
+    MAX_NAME_LETTERS,
+    TOO_WIDE,
+    QuietHours,
+    Watch,
+    WatchConditions,
+    WatchOptions,
+    WatchTarget,
+    check_target,
+)
 from telegram_assistant.errors import Conflicting, Missing, Rejected
 from telegram_assistant.features.channels.channels import pick
 from telegram_assistant.reasons import Reason
@@ -25,7 +34,10 @@ async def read_conditions(target: WatchTarget, *, stores: TenantStores, now: dat
     tags: tuple[str, ...] = ()
     if query.tags:
         tags = (await stores.words.scope()).meant(query.tags) or (NO_SUCH_TAG,)
-    return WatchConditions(query=query, channel_ids=channel_ids, tags=tags)
+    conditions = WatchConditions(query=query, channel_ids=channel_ids, tags=tags)
+    if conditions.is_too_wide(target.kind):
+        raise Rejected(TOO_WIDE)
+    return conditions
 
 
 async def create_watch(
@@ -79,6 +91,7 @@ def quiet_hours(begins: time | None, ends: time | None) -> QuietHours | None:
 
 
 NO_WATCH = Reason("watch_unknown", "there is no such watch")
+NO_RECEIVER = Reason("receiver_unknown", "there is no such receiver")
 NAME_TAKEN = Reason("watch_name_taken", "a watch has this name already, or there are too many; choose another name or delete one")
 
 
@@ -94,5 +107,5 @@ async def _known(options: WatchOptions, stores: TenantStores) -> WatchOptions:
     if options.receivers:
         known = {one.receiver_id for one in await stores.receivers.all()}
         if not known.issuperset(options.receivers):
-            raise Missing(Reason("receiver_unknown", "there is no such receiver"))
+            raise Missing(NO_RECEIVER)
     return options

@@ -6,11 +6,25 @@ No statement reads all watches: the cost of a post grows with the number of watc
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
+from telegram_assistant.domain.ids import PostId, TenantId
 from telegram_assistant.domain.search.query import bits_of
+from telegram_assistant.domain.watches.watch import WatchKind, WatchTarget
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.posts.posts import Derived
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningWatch:
+    """A watch whose posts the vector store finds."""
+
+    tenant_id: TenantId
+    watch_id: UUID
+    target: WatchTarget
+    begins_at: datetime
 
 
 class WatchMatching:
@@ -44,6 +58,21 @@ class WatchMatching:
             raised: int = await connection.fetchval(SILENCES, now)
         return raised
 
+    async def meanings(self) -> tuple[MeaningWatch, ...]:
+        """The watches by meaning that are not paused."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch("SELECT * FROM watches WHERE kind = 'meaning' AND paused_at IS NULL ORDER BY tenant_id, watch_id")
+        return tuple(
+            MeaningWatch(row["tenant_id"], row["watch_id"], WatchTarget(kind=WatchKind.MEANING, query=row["query"]), row["begins_at"]) for row in rows
+        )
+
+    async def raise_found(self, watch: MeaningWatch, post_ids: Sequence[PostId]) -> int:
+        """Raises the alerts of posts that were found for a watch. Returns how many are new."""
+        posts = [one.channel_id for one in post_ids], [one.message_id for one in post_ids]
+        async with self._transactions.begin() as connection:
+            raised: int = await connection.fetchval(FOUND, watch.tenant_id, watch.watch_id, *posts)
+        return raised
+
     async def forget(self, before: datetime) -> int:
         """Deletes alerts from before this moment that are delivered everywhere, with their deliveries. Returns how many."""
         async with self._transactions.begin() as connection:
@@ -70,7 +99,8 @@ queued AS (
 SELECT count(*) FROM raised
 """
 
-# `terms` are looked up one by one: a join that reads all of watch_terms would cost more the more watches there are.
+# `terms` are looked up one by one: a join that reads all of watch_terms would cost more the more watches there are. The followers of a channel
+# are an array: asking subscriptions about every watch of a term took twice as long. `+ 0` keeps one descent of the index for each term.
 MATCH = f"""
 -- arrays, one element per post: $1 channel, $2 message, $3 revision, $4 language, $5 bits of `Has`
 WITH seen AS MATERIALIZED (
@@ -94,9 +124,14 @@ terms AS (
     UNION ALL SELECT s.channel_id, s.message_id, s.what, 't:' || jsonb_array_elements_text(e.data -> 'tags') FROM seen s
     JOIN post_enrichment e ON e.channel_id = s.channel_id AND e.message_id = s.message_id AND e.kind = 'tags'
 ),
+followers AS MATERIALIZED (
+    SELECT s.channel_id, array_agg(u.tenant_id) AS tenants FROM (SELECT DISTINCT channel_id FROM seen) s
+    CROSS JOIN LATERAL (SELECT u.tenant_id FROM subscriptions u WHERE u.channel_id = s.channel_id AND u.active OFFSET 0) u GROUP BY s.channel_id
+),
 candidates AS MATERIALIZED (
-    SELECT DISTINCT t.channel_id, t.message_id, t.what, i.tenant_id, i.watch_id FROM terms t
-    CROSS JOIN LATERAL (SELECT i.tenant_id, i.watch_id FROM watch_terms i WHERE i.term = t.term OFFSET 0) i
+    SELECT DISTINCT t.channel_id, t.message_id, t.what, i.tenant_id, i.watch_id
+    FROM terms t JOIN followers f ON f.channel_id = t.channel_id
+    CROSS JOIN LATERAL (SELECT i.tenant_id, i.watch_id FROM watch_terms i WHERE i.term = t.term AND i.tenant_id + 0 = ANY (f.tenants) OFFSET 0) i
 ),
 found AS (
     SELECT w.tenant_id, w.watch_id, s.channel_id, s.message_id, s.at, w.severity,
@@ -139,6 +174,19 @@ WITH found AS (
     JOIN poll_schedule p ON p.channel_id = u.channel_id
     WHERE w.kind = 'silence' AND w.paused_at IS NULL AND c.newest_posted_at + make_interval(hours => w.hours) >= w.begins_at
       AND $1 > c.newest_posted_at + make_interval(hours => w.hours) AND p.last_polled_at > c.newest_posted_at + make_interval(hours => w.hours)
+),
+{WRITE}
+"""
+
+FOUND = f"""
+-- $1 tenant, $2 watch, arrays, one element per post: $3 channel, $4 message
+WITH found AS (
+    SELECT w.tenant_id, w.watch_id, p.channel_id, p.message_id, p.posted_at AS at, w.severity, 'posted' AS kind,
+           subject_of(to_tsvector('russian', p.text), p.channel_id, p.message_id, p.grouped_id) AS subject
+    FROM unnest($3::bigint[], $4::bigint[]) AS n(channel_id, message_id)
+    JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.deleted_at IS NULL
+    JOIN watches w ON w.tenant_id = $1 AND w.watch_id = $2 AND w.paused_at IS NULL AND p.posted_at >= w.begins_at
+    JOIN subscriptions u ON u.tenant_id = w.tenant_id AND u.channel_id = p.channel_id AND u.active AND p.posted_at >= u.visible_from
 ),
 {WRITE}
 """

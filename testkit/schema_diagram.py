@@ -68,6 +68,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "Files": ("post_media", "media_jobs", "media_objects", "media_sources", "media_results"),
     "Understanding": ("post_enrichment", "pages", "near_texts", "vocabulary", "tag_proposals", "tenant_tags", "provider_wanted", "ai_results"),
     "Spending": ("ai_consents", "budgets", "budget_reservations", "usage"),
+    "Watches": ("watches", "watch_terms", "alerts", "receivers", "deliveries", "feed_addresses"),
     "Delivery and upkeep": (
         "outbox",
         "notices",

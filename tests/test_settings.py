@@ -21,6 +21,7 @@ EXAMPLES = {
     "LOG_LEVEL": "error",
     "PARSER_MODE_OVERRIDE": "historical",
     "PARSER_SCHEDULER_POLICY": "classic",
+    "SMTP_SECURITY": "tls",
     "PREVIEWS_ENABLED": "true",
     "PREVIEWS_URL": "http://127.0.0.1:8446",
     "QDRANT_URL": "http://127.0.0.1:6333",

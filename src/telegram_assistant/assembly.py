@@ -24,6 +24,8 @@ from telegram_assistant.domain.understanding.policy import ModelTask, Urgency
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.tags import RecentTags
 from telegram_assistant.features.thumbnails import Thumbnails
+from telegram_assistant.features.watches.mail import Mailer
+from telegram_assistant.features.watches.sending import Sender
 from telegram_assistant.graph.index import GraphIndex
 from telegram_assistant.graph.opening import name_of, opened_graph
 from telegram_assistant.graph.store import Graph
@@ -33,6 +35,7 @@ from telegram_assistant.pages.page_reader import PageReader
 from telegram_assistant.pages.readers import Readers
 from telegram_assistant.pages.rendering import Renderer
 from telegram_assistant.pages.robots import Robots
+from telegram_assistant.pages.webhooks import WebhookClient
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import CrawlSettings, DatabaseLogin, DatabaseSettings, EmbeddingSource, FilesSettings, Settings
 from telegram_assistant.stores.files import Files, open_files
@@ -106,6 +109,8 @@ class App(ApiApp):
     picture_analyzer: PictureAnalyzer
     index: VectorIndex | None
     graph_index: GraphIndex | None
+    sender: Sender
+    """Delivers alerts."""
     collaborators: Mapping[str, object]
     """Collaborators that stages may request by name."""
 
@@ -169,6 +174,11 @@ async def assemble(
         stack.push_async_callback(readers.close)
         guard = guard or Guard()
         page_reader = await stack.enter_async_context(open_page_reader(settings.crawl, api_app.redis, guard=guard, readers=readers))
+        webhooks, mailer = (
+            WebhookClient(guard),
+            Mailer(settings.mail, settings.web.base_url or f"http://{settings.http.host}:{settings.http.api_port}"),
+        )
+        stack.push_async_callback(webhooks.close)
         gate = await stack.enter_async_context(open_gate(clients.models, settings, system=system, redis=api_app.redis))
         tagger = Tagger(gate, system.enrichments, system.vocabularies)
         picture_analyzer = PictureAnalyzer(system.ai_policies, system.enrichments, system.media_results, files, api_app.picture_readers, gate)
@@ -197,6 +207,7 @@ async def assemble(
             picture_analyzer=picture_analyzer,
             index=index,
             graph_index=graph_index,
+            sender=Sender(system.deliveries, api_app.tenant, webhooks, mailer, api_app.instance),
             collaborators={
                 "posts": system.posts,
                 "versions": system.versions,
@@ -218,6 +229,7 @@ async def assemble(
                 "graph_index": graph_index,
                 "rebuilds": system.rebuilds,
                 "story_builder": StoryBuilder(system.story_sources, system.post_terms, system.story_groups),
+                "watch_matching": system.watch_matching,
             },
         )
 

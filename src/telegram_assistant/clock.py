@@ -19,6 +19,7 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.features.digests.digests import due_moment, make_digest
 from telegram_assistant.features.digests.interests import learn
 from telegram_assistant.features.operations import media
+from telegram_assistant.features.watches.meaning import raise_meanings
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import Settings
 from telegram_assistant.supervision import Loop
@@ -127,6 +128,21 @@ async def sync_interests(app: App, _now: datetime) -> str:
     return f"learnt from {len(saved)} saved posts, {kept} topics kept"
 
 
+async def watch_silences(app: App, now: datetime) -> str:
+    """Raise the alerts of channels that are silent for as long as a watch says."""
+    return f"raised {await app.system.watch_matching.raise_silences(now)} alerts"
+
+
+async def watch_meanings(app: App, now: datetime) -> str:
+    """Raise the alerts of posts that mean what a watch says."""
+    return f"raised {await raise_meanings(matching=app.system.watch_matching, tenant=app.tenant, index=app.meaning_search, now=now)} alerts"
+
+
+async def forget_alerts(app: App, now: datetime) -> str:
+    """Delete alerts that are older than three months."""
+    return f"forgot {await app.system.watch_matching.forget(now - timedelta(days=90))}"
+
+
 PERIODIC = (
     Job("digests", timedelta(minutes=15), make_digests, lease=timedelta(hours=1)),
     Job("make_partitions", timedelta(hours=1), make_partitions),
@@ -139,6 +155,9 @@ PERIODIC = (
     Job("forget_requests", timedelta(days=1), forget_requests),
     Job("forget_operations", timedelta(hours=1), forget_operations),
     Job("forget_in_graph", timedelta(days=1), forget_in_graph, lease=timedelta(hours=1)),
+    Job("watch_silences", timedelta(minutes=10), watch_silences),
+    Job("watch_meanings", timedelta(minutes=1), watch_meanings),
+    Job("forget_alerts", timedelta(days=1), forget_alerts),
     Job("settle_lost_calls", timedelta(minutes=10), settle_lost_calls),
 )
 

@@ -6,11 +6,13 @@ landing -> outbox -> posts.parsed -> post_persistence
 files   -> notices -> posts.vision.uploaded -> vision_analysis -> posts.vision.analyzed
 albums  -> notices -> albums.parsed, posts.vision.analyzed -> album_assembler -> album.assembled
 posts.enriched, album.assembled -> indexing -> posts.indexed -> stories -> stories.changed
-                                                         -> graph_indexing, if there is a graph
+                                                             -> alerts
+                                                             -> graph_indexing, if there is a graph
 """
 
 from telegram_assistant.settings import Settings
 from telegram_assistant.stages.album_assembler import album_assembler
+from telegram_assistant.stages.alerts import alerts
 from telegram_assistant.stages.crawl_trigger import crawl_trigger
 from telegram_assistant.stages.enrichment import enrichment
 from telegram_assistant.stages.graph_indexing import graph_indexing
@@ -34,11 +36,12 @@ PIPELINE: tuple[AnyStage, ...] = (
     album_assembler,
     indexing,
     stories,
+    alerts,
 )
 
 WITH_GRAPH: tuple[AnyStage, ...] = (*PIPELINE, graph_indexing)
 
-ENDS: tuple[AnyStage, ...] = (post_persistence, indexing, stories)
+ENDS: tuple[AnyStage, ...] = (post_persistence, indexing, stories, alerts)
 """Where the branches of the flow end. A post's row leaves the outbox when it has passed all of these."""
 
 

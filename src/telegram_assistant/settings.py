@@ -629,6 +629,27 @@ class WebSettings(SettingsGroup):
     )
 
 
+class MailSecurity(StrEnum):
+    """How the connection to the mail server is encrypted."""
+
+    STARTTLS = "starttls"
+    TLS = "tls"
+    NONE = "none"
+
+
+class MailSettings(SettingsGroup):
+    """The mail server that delivers alerts."""
+
+    host: str = variable("SMTP_HOST", "", help="Mail server that delivers alerts by e-mail. Empty: no e-mail is sent.")
+    port: Port = variable("SMTP_PORT", 587, help="TCP port of the mail server.")
+    security: MailSecurity = variable(
+        "SMTP_SECURITY", MailSecurity.STARTTLS, help="Encryption of the connection to the mail server: starttls, tls or none."
+    )
+    user: str = variable("SMTP_USER", "", help="User name at the mail server. Empty: no login.")
+    password: SecretStr = variable("SMTP_PASSWORD", SecretStr(""), help="Password at the mail server.")
+    sender: str = variable("SMTP_FROM", "telegram-assistant@localhost", help="Sender of the mails, like news@example.org.")
+
+
 class TelemetrySettings(SettingsGroup):
     """Logs, metrics, traces."""
 
@@ -682,6 +703,7 @@ class Settings(SettingsGroup):
     http: HttpSettings
     api: ApiSettings
     web: WebSettings
+    mail: MailSettings
     telemetry: TelemetrySettings
     process: ProcessSettings
 

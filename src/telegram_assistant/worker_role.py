@@ -9,6 +9,7 @@ from telegram_assistant.errors import CannotStart
 from telegram_assistant.features.operations.graph_upkeep import keep_graph
 from telegram_assistant.features.operations.throughput import CountedMinutes, keep_throughput
 from telegram_assistant.features.operations.vector_upkeep import keep_vectors, report_vectors
+from telegram_assistant.features.watches.sending import keep_sending
 from telegram_assistant.pipeline import ENDS, stages_of
 from telegram_assistant.reasons import Reason
 from telegram_assistant.settings import EmbeddingSource
@@ -29,7 +30,7 @@ def loops(app: App, health: Health) -> tuple[Loop, ...]:
     improvements = (better_tags(app.tagger), better_sights(app.picture_analyzer), better_vectors(app.gate, app.system.post_states))
     improvement_loop = improving(wanted=app.system.provider_wanted, posts=app.system.posts, improvements=improvements)
     stages = loops_of(stages_of(app.settings), ENDS, app, health, Options(partitions=app.settings.streams.partitions))
-    return (*stages, improvement_loop, *vectors_loops(app, health), graph_loop(app, health), throughput_loop(app))
+    return (*stages, improvement_loop, *vectors_loops(app, health), graph_loop(app, health), throughput_loop(app), sending_loop(app))
 
 
 def throughput_loop(app: App) -> Loop:
@@ -37,6 +38,11 @@ def throughput_loop(app: App) -> Loop:
     counted = CountedMinutes([stage.name for stage in stages_of(app.settings)])
     run = partial(keep_throughput, counted=counted, minutes=app.system.stage_minutes, backlog=app.system.backlog, instance=app.instance)
     return Loop("throughput", run)
+
+
+def sending_loop(app: App) -> Loop:
+    """Build the loop that delivers alerts."""
+    return Loop("alert_delivery", partial(keep_sending, sender=app.sender))
 
 
 def vectors_loops(app: App, health: Health) -> tuple[Loop, Loop]:

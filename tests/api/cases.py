@@ -75,6 +75,22 @@ def account_of_b(worlds: Worlds) -> Mapping[str, object]:
     return {"account_id": worlds.account_of_b}
 
 
+def own_watch(worlds: Worlds) -> Mapping[str, object]:
+    return {"watch_id": UUID(int=worlds.a)}
+
+
+def watch_of_b(worlds: Worlds) -> Mapping[str, object]:
+    return {"watch_id": UUID(int=worlds.b)}
+
+
+def own_receiver(worlds: Worlds) -> Mapping[str, object]:
+    return {"receiver_id": UUID(int=worlds.a)}
+
+
+def receiver_of_b(worlds: Worlds) -> Mapping[str, object]:
+    return {"receiver_id": UUID(int=worlds.b)}
+
+
 def some_tenant(_worlds: Worlds) -> Mapping[str, object]:
     return {"tenant_id": UUID(int=1)}
 
@@ -121,6 +137,28 @@ CASES: dict[str, Case] = {
     "list_stories": Case(query={"since": "2026-01-01T00:00:00Z"}),
     "get_story": Case(path=own_story, foreign=post_of_b),
     "choose_story_grouping": Case(body={"grouping": "strict"}),
+    "list_watches": Case(),
+    "create_watch": Case(body={"name": "snow", "query": "снег"}, status=201),
+    "preview_watch": Case(query={"kind": "changes"}),
+    "get_watch": Case(path=own_watch, foreign=watch_of_b),
+    "change_watch": Case(path=own_watch, foreign=watch_of_b, body={"name": "rain", "kind": "changes"}),
+    "pause_watch": Case(path=own_watch, foreign=watch_of_b),
+    "resume_watch": Case(path=own_watch, foreign=watch_of_b),
+    "delete_watch": Case(path=own_watch, foreign=watch_of_b, status=204),
+    "list_alerts": Case(),
+    "see_alerts_of_tenant": Case(body={}),
+    "list_receivers": Case(),
+    "create_webhook": Case(body={"name": "desk", "url": "https://desk.example/alerts"}, status=201),
+    "create_email": Case(body={"name": "desk", "address": "anna@desk.example"}, status=201),
+    "pause_receiver": Case(path=own_receiver, foreign=receiver_of_b),
+    "resume_receiver": Case(path=own_receiver, foreign=receiver_of_b),
+    "replay_receiver": Case(path=own_receiver, foreign=receiver_of_b, body={"since": "2026-01-01T00:00:00Z"}, status=202),
+    "delete_receiver": Case(path=own_receiver, foreign=receiver_of_b, status=204),
+    "list_feed_addresses": Case(),
+    "create_feed_address": Case(body={"kind": "folder", "subject": "City"}, status=201),
+    "revoke_feed_address": Case(
+        path=lambda worlds: {"address_id": UUID(int=worlds.a)}, foreign=lambda worlds: {"address_id": UUID(int=worlds.b)}, status=204
+    ),
     "list_tags": Case(),
     "list_most_used_tags": Case(),
     "choose_tag_name": Case(path=lambda _: {"tag": "спорт"}, foreign=lambda _: {"tag": MARK}, body={"hidden": True}),

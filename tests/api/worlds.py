@@ -27,6 +27,7 @@ from testkit.factories import make_channel
 from testkit.graphs import land
 from testkit.rows import make_writer, posts_of
 from tests.api.story_world import join_story, tell_story
+from tests.api.watched import watch_channels
 from tests.conftest import Admin, in_database, named_database
 from tests.stores.postgres.catalogue import insert_row, tables
 
@@ -299,4 +300,5 @@ async def _account(admin: Admin, tenant_id: TenantId, channels: list[ChannelId])
     )
     listed = {"tenant_id": tenant_id, "account_id": account_id, "channel_id": channels[0]}
     await insert_row(admin, "joined_channels", **listed, title=f"listed for {tenant_id}", listed_at=datetime.now(UTC))
+    await watch_channels(admin, tenant_id, channels)
     return account_id

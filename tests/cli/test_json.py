@@ -50,6 +50,9 @@ ENDPOINTS = {
     "tenants resume": "resume_tenant",
     "tenants suspend": "suspend_tenant",
     "trends": "list_trends",
+    "watches alerts": "list_alerts",
+    "watches list": "list_watches",
+    "watches preview": "preview_watch",
 }
 """Which endpoint answers like the command."""
 NEED_MORE = {"dead-letters show": "get_dead_letter", "graph links": "list_linking_posts", "graph similar": "list_similar_channels"}
@@ -108,6 +111,11 @@ PRINT_NO_DATA = {
     "tags hide",
     "tags rename",
     "tags show",
+    "watches add",
+    "watches pause",
+    "watches remove",
+    "watches resume",
+    "watches seen",
 }
 
 
@@ -170,6 +178,7 @@ def words_of(command: str, tenant: str, channel_id: int) -> list[str]:
         "tenants quota": [tenant],
         "tenants resume": [tenant],
         "tenants suspend": [tenant, "--why", "a test"],
+        "watches preview": ["снег", "--tenant", tenant],
     }
     return [*command.split(), *given.get(command, ["--tenant", tenant]), "--json"]
 

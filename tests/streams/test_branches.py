@@ -8,6 +8,7 @@ from redis.asyncio import Redis
 from telegram_assistant.domain.ids import MessageId, PostId
 from telegram_assistant.errors import CannotStart
 from telegram_assistant.pipeline import ENDS, PIPELINE
+from telegram_assistant.stages.alerts import alerts
 from telegram_assistant.stages.graph_indexing import graph_indexing
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stages.post_persistence import post_persistence
@@ -35,7 +36,7 @@ async def test_a_post_stays_in_the_outbox_until_every_branch_has_ended(redis: Re
     await redis.delete(EPOCH_KEY, KEY)
     await relay.check()
     assert await relay.step() == 1
-    for stage in (indexing, stories, post_persistence):
+    for stage in (indexing, stories, alerts, post_persistence):
         assert await system.outbox.waiting() == 1
         await system.outbox.done([(post_id, 1)], branch=BRANCHES[stage.name])
     assert await system.outbox.waiting() == 0

@@ -15,6 +15,42 @@ async def build_managed(admin: Admin, tenant_id: TenantId) -> None:
     await _accounts(admin, tenant_id)
     await _bill(admin, tenant_id)
     await _keys(admin, tenant_id)
+    await watch_everything(admin, tenant_id)
+
+
+async def watch_everything(admin: Admin, tenant_id: TenantId) -> None:
+    """Watches of several kinds, alerts about what is followed or is not any more, receivers that work, fail and are paused, and a feed."""
+    trouble = dump_reason(Reason("webhook_refused", "it answered with status {status}", status=503))
+    await admin.execute(
+        """
+        WITH watched AS (
+            INSERT INTO watches (tenant_id, name, kind, query, hours, severity, paused_at, created_by) VALUES
+                ($1, 'Снег в метро', 'words', 'снег "в метро" -реклама', NULL, 'normal', NULL, 'anna'),
+                ($1, 'Правки о мостах', 'changes', 'мост or переправа', NULL, 'critical', NULL, 'anna'),
+                ($1, 'Молчание', 'silence', '', 24, 'low', now(), 'anna') RETURNING watch_id, kind)
+        INSERT INTO alerts (tenant_id, watch_id, kind, subject, channel_id, message, severity, happened_at, seen_at, seen_by)
+        SELECT $1, w.watch_id, a.kind, a.kind || n, n, CASE WHEN a.kind <> 'silent' THEN 1 END, a.severity, now() - n * interval '1 hour',
+               CASE WHEN n % 2 = 0 THEN now() END, CASE WHEN n % 2 = 0 THEN 'anna' END
+        FROM watched w JOIN (VALUES ('words', 'posted', 'normal'), ('changes', 'edited', 'critical'), ('changes', 'deleted', 'critical'),
+            ('silence', 'silent', 'low')) AS a(watch_kind, kind, severity) ON a.watch_kind = w.kind CROSS JOIN generate_series(1, 2) n
+        """,
+        tenant_id,
+    )
+    await admin.execute(
+        """
+        INSERT INTO receivers (tenant_id, kind, name, address, created_by, failures, retry_at, trouble, paused_at, delivered_at) VALUES
+            ($1, 'webhook', 'Редакция', 'https://desk.example/alerts', 'anna', 0, NULL, NULL, NULL, now() - interval '5 minutes'),
+            ($1, 'webhook', 'Архив', 'https://archive.example/a/very/long/address/that/goes/on', 'anna', 4, now() + interval '1 minute', $2, NULL, NULL),
+            ($1, 'email', 'Дежурный', 'duty@desk.example', 'anna', 90, NULL, $2, now(), NULL)
+        """,
+        tenant_id,
+        trouble,
+    )
+    await admin.execute(
+        "INSERT INTO feed_addresses (tenant_id, hash, subject, name, created_by) VALUES ($1, $2, 'x', 'Снег в метро', 'anna')",
+        tenant_id,
+        uuid4().bytes,
+    )
 
 
 async def _accounts(admin: Admin, tenant_id: TenantId) -> None:

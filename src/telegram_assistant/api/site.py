@@ -37,6 +37,7 @@ from telegram_assistant.api.endpoints import (
 )
 from telegram_assistant.api.endpoints.operations import dead_letters, processes
 from telegram_assistant.api.endpoints.stories import digest, stories, trends
+from telegram_assistant.api.endpoints.watching import alerts, receivers, watches
 from telegram_assistant.api.problems import Problem, problem_from
 from telegram_assistant.api.rate_limiting import FailedKeys
 from telegram_assistant.api.response_middleware import DOCS, ResponseMiddleware
@@ -60,6 +61,9 @@ AREAS = (
     digest.area,
     trends.area,
     changes.area,
+    watches.area,
+    alerts.area,
+    receivers.area,
     tags.area,
     understanding.area,
     spending.area,

@@ -56,6 +56,7 @@ COMMANDS = {
     "changes": Lazy("commands.changes:changes", "List posts that channels edited or deleted after publishing them."),
     "digest": Lazy("commands.stories.digest:digest", "Print what changed in the channels of a tenant, story by story."),
     "trends": Lazy("commands.stories.trends:trends", "List stories that many channels told at once."),
+    "watches": Lazy("commands.watches:app", "Watches: add, list, preview, pause, and their alerts."),
     "graph": Lazy("commands.graph:app", "Who forwards whom, how a post spread, similar channels, links to a page."),
     "media": Lazy("operations.media:app", "Media files of posts: show status and errors, clean up the store."),
     "processes": Lazy("operations.processes:processes", "Running processes: roles, version, health, when each was last heard."),

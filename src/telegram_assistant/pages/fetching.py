@@ -58,7 +58,7 @@ class PageFetcher:
             ssl_context=ssl_context,
             max_connections=MAX_CONNECTIONS,
             max_keepalive_connections=0,
-            network_backend=_GuardedNetwork(guard),
+            network_backend=GuardedNetwork(guard),
         )
 
     async def get(
@@ -117,7 +117,7 @@ class PageFetcher:
             ) from error
 
 
-class _GuardedNetwork(httpcore.AsyncNetworkBackend):
+class GuardedNetwork(httpcore.AsyncNetworkBackend):
     """Connects to checked addresses only. TLS still verifies the host name."""
 
     def __init__(self, guard: Guard) -> None:

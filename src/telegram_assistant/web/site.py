@@ -22,16 +22,18 @@ from telegram_assistant.web.live import LiveHub
 from telegram_assistant.web.media import ORIGINAL_PATH, THUMBNAIL_PATH
 from telegram_assistant.web.page import Action, AnyRoute, OpenRoute, Page, PersonRoute, TenantRoute
 from telegram_assistant.web.pages import login, person
-from telegram_assistant.web.pages.following import adding, channel, channels
-from telegram_assistant.web.pages.managing import accounts, ai, audit, keys, members, setup
+from telegram_assistant.web.pages.following import adding, channel, channels, watches
+from telegram_assistant.web.pages.managing import accounts, ai, audit, keys, members, receivers, setup
 from telegram_assistant.web.pages.operating import dead_letters, overview
 from telegram_assistant.web.pages.operating import tenants as operated_tenants
 from telegram_assistant.web.pages.reading import (
+    alerts,
     ask,
     changes,
     destinations,
     digests,
     feed,
+    feed_file,
     interests,
     live,
     media,
@@ -59,6 +61,7 @@ OPEN: tuple[OpenRoute, ...] = (
     Action("/start", login.start, "start.html"),
     Page("/link/{token}", login.show_link, "link.html", queries=1),
     Action("/link/{token}", login.use_link, "link.html"),
+    Page("/feeds/{file}", feed_file.show, "", queries=8),
 )
 """Everybody may open them."""
 
@@ -106,6 +109,25 @@ OF_TENANT: tuple[TenantRoute, ...] = (
     Action("/interests/say", interests.say, needs=KeyScope.READ),
     Page("/ask", ask.show, "ask.html", queries=16, needs=KeyScope.READ),
     Page("/changes", changes.show, "changes.html", queries=5, needs=KeyScope.READ),
+    Page("/alerts", alerts.show, "alerts.html", queries=3, needs=KeyScope.READ),
+    Action("/alerts/seen", alerts.mark_seen, needs=KeyScope.READ),
+    Action("/alerts/{alert}/open", alerts.open_one, needs=KeyScope.READ),
+    Page("/watches", watches.show, "watches.html", queries=2, needs=KeyScope.READ),
+    Page("/watches/new", watches.show_new, "watch.html", queries=8, needs=KeyScope.WRITE),
+    Page("/watches/preview", watches.preview, "watch_preview.html", queries=7, needs=KeyScope.READ),
+    Page("/watches/{watch}", watches.show_one, "watch.html", queries=9, needs=KeyScope.WRITE),
+    Action("/watches", watches.create, needs=KeyScope.WRITE, audited="create_watch"),
+    Action("/watches/{watch}", watches.change, needs=KeyScope.WRITE, audited="change_watch"),
+    Action("/watches/{watch}/pause", watches.pause, needs=KeyScope.WRITE, audited="pause_watch"),
+    Action("/watches/{watch}/delete", watches.delete, needs=KeyScope.WRITE, audited="delete_watch"),
+    Page("/receivers", receivers.show, "receivers.html", queries=6, needs=KeyScope.ADMIN),
+    Action("/receivers", receivers.create, "receivers.html", needs=KeyScope.ADMIN, audited="create_receiver"),
+    Action("/receivers/{receiver}/resume", receivers.resume, needs=KeyScope.ADMIN, audited="resume_receiver"),
+    Action("/receivers/{receiver}/pause", receivers.pause, needs=KeyScope.ADMIN, audited="pause_receiver"),
+    Action("/receivers/{receiver}/replay", receivers.replay, needs=KeyScope.ADMIN, audited="replay_receiver"),
+    Action("/receivers/{receiver}/delete", receivers.delete, needs=KeyScope.ADMIN, audited="delete_receiver"),
+    Action("/feeds", receivers.create_feed, "receivers.html", needs=KeyScope.ADMIN, audited="create_feed_address"),
+    Action("/feeds/{address}/revoke", receivers.revoke_feed, needs=KeyScope.ADMIN, audited="revoke_feed_address"),
     Page("/tags", tags.show, "tags.html", queries=4, needs=KeyScope.READ),
     Page("/tags/{tag}", tags.show_posts, "tag.html", queries=6, needs=KeyScope.READ),
     Page("/post/{channel:int}/{message:int}", post.show, "post.html", queries=6, needs=KeyScope.READ),

@@ -20,6 +20,7 @@ from tests.stores.postgres.login_cases import LOGIN_METHODS, open_logins
 from tests.stores.postgres.more_cases import MORE_METHODS, settle_in
 from tests.stores.postgres.people_cases import PEOPLE_METHODS, invite_people
 from tests.stores.postgres.story_cases import STORY_METHODS, tell_story
+from tests.stores.postgres.watch_cases import WATCH_METHODS, watch_channels
 
 type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
 
@@ -209,6 +210,7 @@ METHODS: dict[str, Case] = {
     **ADDING_METHODS,
     **PEOPLE_METHODS,
     **LOGIN_METHODS,
+    **WATCH_METHODS,
 }
 
 
@@ -238,6 +240,7 @@ async def prepare(admin: Admin, world: World) -> None:
         await join_channels(admin, tenant_id, own)
         await invite_people(admin, tenant_id, own)
         await open_logins(admin, tenant_id, own)
+        await watch_channels(admin, tenant_id, own)
         await admin.execute("INSERT INTO tenant_tags SELECT $1, 'ru', c::text, NULL, true FROM unnest($2::bigint[]) c", tenant_id, list(own))
         await admin.execute(
             """

@@ -14,6 +14,10 @@ from tests.conftest import Admin
 CLASSES = {"tenant", "person", "subscribed", "system"}
 DEFINER_FUNCTIONS = {
     "search_words": "tenant",
+    "index_watch": "tenant",
+    "forget_watch_terms": "tenant",
+    "preview_watch": "tenant",
+    "find_feed_address": "api",
     "reading_of_channels": "tenant",
     "release_channel": "tenant",
     "limits_of_accounts": "tenant",

@@ -96,6 +96,13 @@ from telegram_assistant.stores.postgres.understanding.spending import QuestionLe
 from telegram_assistant.stores.postgres.understanding.tag_use import TagUse
 from telegram_assistant.stores.postgres.understanding.tenant_tags import TenantTags
 from telegram_assistant.stores.postgres.understanding.vocabularies import Vocabularies
+from telegram_assistant.stores.postgres.watches.alerts import Alerts
+from telegram_assistant.stores.postgres.watches.deliveries import Deliveries
+from telegram_assistant.stores.postgres.watches.feed_addresses import FeedAddresses, FeedDirectory
+from telegram_assistant.stores.postgres.watches.matching import WatchMatching
+from telegram_assistant.stores.postgres.watches.previews import WatchPreviews
+from telegram_assistant.stores.postgres.watches.receivers import Receivers
+from telegram_assistant.stores.postgres.watches.watches import Watches
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,7 @@ class ApiStores:
     processes: Processes
     throughput: Throughput
     backlog: OperatorBacklog
+    feed_directory: FeedDirectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +187,8 @@ class SystemStores:
     story_sources: StorySources
     post_terms: PostTerms
     story_groups: StoryGroups
+    watch_matching: WatchMatching
+    deliveries: Deliveries
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +224,11 @@ class TenantStores:
     idempotency: Idempotency
     forwards: Forwards
     stories: OwnStories
+    watches: Watches
+    watch_previews: WatchPreviews
+    alerts: Alerts
+    receivers: Receivers
+    feed_addresses: FeedAddresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +253,7 @@ def api_stores(pool: Pool) -> ApiStores:
         processes=Processes(transactions),
         throughput=Throughput(transactions),
         backlog=OperatorBacklog(transactions),
+        feed_directory=FeedDirectory(transactions),
     )
 
 
@@ -304,6 +320,8 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
         story_sources=StorySources(repeatable),
         post_terms=PostTerms(repeatable),
         story_groups=StoryGroups(repeatable),
+        watch_matching=WatchMatching(transactions),
+        deliveries=Deliveries(transactions),
     )
 
 
@@ -339,6 +357,11 @@ def tenant_stores(pool: Pool, tenant_id: TenantId) -> TenantStores:
         idempotency=Idempotency(transactions),
         forwards=Forwards(transactions),
         stories=OwnStories(transactions),
+        watches=Watches(transactions),
+        watch_previews=WatchPreviews(transactions),
+        alerts=Alerts(transactions),
+        receivers=Receivers(transactions),
+        feed_addresses=FeedAddresses(transactions),
     )
 
 

@@ -4,8 +4,8 @@ from alembic import op
 
 from telegram_assistant.stores.postgres.migrations.indexes import add_index
 
-revision = "0048"
-down_revision = "0041"
+revision = "0045"
+down_revision = "0043"
 
 
 def upgrade() -> None:

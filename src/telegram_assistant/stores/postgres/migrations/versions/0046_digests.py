@@ -4,8 +4,8 @@ from alembic import op
 
 from telegram_assistant.stores.postgres.migrations.classes import person_table
 
-revision = "0049"
-down_revision = "0048"
+revision = "0046"
+down_revision = "0045"
 
 OWNED = """
     tenant_id bigint NOT NULL DEFAULT current_tenant() REFERENCES tenants ON DELETE CASCADE,

@@ -1,0 +1,1 @@
+"""Endpoints about watches: alerts, and where they go."""

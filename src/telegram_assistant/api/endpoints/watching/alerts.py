@@ -1,0 +1,122 @@
+"""Alerts that watches have raised."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Query
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from telegram_assistant.api.request_context import Context
+from telegram_assistant.api.routing import Area
+from telegram_assistant.api.schemas import CursorText, Limit, Micros, Moment, PageResponse, RequestModel, ResponseModel, read_cursor, write_cursor
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.domain.timestamps import micros, moment
+from telegram_assistant.domain.watches.watch import AlertKind, AlertSeverity
+from telegram_assistant.features.watches.alerts import link_of_alert, newest_alerts, see_alerts
+from telegram_assistant.stores.postgres.watches.alerts import Alert, AlertCursor
+
+area = Area("Alerts", "What watches have found. A post's text is shown as the tenant sees it now.")
+
+CURSOR = TypeAdapter(tuple[Micros, UUID])
+EXAMPLE = {
+    "alert_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f13",
+    "watch_id": "0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f11",
+    "watch": "Snow in the underground",
+    "kind": "posted",
+    "severity": "normal",
+    "happened_at": "2026-11-15T08:00:00Z",
+    "created_at": "2026-11-15T08:00:03Z",
+    "seen_at": None,
+    "seen_by": None,
+    "channel_id": 1234567890,
+    "channel": "City news",
+    "post_id": "1234567890/42",
+    "link": "https://t.me/citynews/42",
+    "text": "Snow closes two stations",
+}
+
+
+class AlertResponse(ResponseModel):
+    """An alert. `channel` and `text` are empty if the tenant does not see them any more; a silence has no post."""
+
+    alert_id: UUID
+    watch_id: UUID
+    watch: str
+    kind: AlertKind
+    severity: AlertSeverity
+    happened_at: datetime
+    created_at: datetime
+    seen_at: datetime | None
+    seen_by: str | None
+    channel_id: int
+    channel: str
+    post_id: str | None
+    link: str
+    text: str
+
+
+class AlertsResponse(PageResponse):
+    """A page of alerts, newest first."""
+
+    items: list[AlertResponse]
+
+
+class SeenRequest(RequestModel):
+    """The alerts that were seen. Without `alert_ids`, all alerts that were raised until `until`."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"alert_ids": ["0b5c1f0e-2d5b-4b5e-8a53-6f1d2f8f9f13"]}]})
+
+    alert_ids: Annotated[list[UUID], Field(max_length=1000)] | None = None
+    until: Moment | None = None
+
+
+class SeenResponse(ResponseModel):
+    """How many of them were unread."""
+
+    seen: int
+
+
+@area.get("/alerts", scope=KeyScope.READ, example={"items": [EXAMPLE], "next": None})
+async def list_alerts(
+    context: Context,
+    watch_id: Annotated[UUID | None, Query(description="Only alerts of this watch.")] = None,
+    unread: Annotated[bool, Query(description="Only alerts that nobody has seen.")] = False,  # noqa: FBT002 -- a query parameter
+    limit: Limit = 50,
+    cursor: CursorText = None,
+) -> AlertsResponse:
+    """List alerts, newest first."""
+    page = await newest_alerts(stores=context.stores, limit=limit, watch_id=watch_id, unread_only=unread, after=_read_cursor(cursor))
+    following = write_cursor(micros(page.next.created_at), str(page.next.alert_id)) if page.next else None
+    return AlertsResponse(items=[alert_response(one) for one in page.alerts], next=following)
+
+
+@area.post("/alerts/seen", scope=KeyScope.WRITE, example={"seen": 2})
+async def see_alerts_of_tenant(context: Context, body: SeenRequest) -> SeenResponse:
+    """Mark alerts as seen, for everybody in the tenant."""
+    seen = await see_alerts(body.alert_ids, stores=context.stores, by=context.caller.actor, until=body.until or context.now)
+    return SeenResponse(seen=seen)
+
+
+def alert_response(alert: Alert) -> AlertResponse:
+    return AlertResponse(
+        alert_id=alert.alert_id,
+        watch_id=alert.watch_id,
+        watch=alert.watch,
+        kind=alert.kind,
+        severity=alert.severity,
+        happened_at=alert.happened_at,
+        created_at=alert.created_at,
+        seen_at=alert.seen_at,
+        seen_by=alert.seen_by,
+        channel_id=alert.channel_id,
+        channel=alert.channel,
+        post_id=None if alert.post_id is None else str(alert.post_id),
+        link=link_of_alert(alert),
+        text=alert.text,
+    )
+
+
+def _read_cursor(text: str | None) -> AlertCursor | None:
+    read = read_cursor(text, CURSOR)
+    return None if read is None else AlertCursor(moment(read[0]), read[1])

@@ -1,0 +1,1 @@
+"""Watches and the alerts that they raise."""

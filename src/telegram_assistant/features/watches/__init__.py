@@ -1,0 +1,1 @@
+"""Watches: saving and previewing them, reading alerts, delivering them."""

@@ -1,0 +1,104 @@
+"""Previews a watch: the alerts that it would have raised in the last days."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+
+from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
+from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.domain.watches.watch import AlertKind, WatchConditions, WatchKind, WatchTarget
+from telegram_assistant.features.watches.meaning import nearest_since
+from telegram_assistant.features.watches.watches import read_conditions
+from telegram_assistant.reasons import Reason
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.watches.previews import PreviewedAlerts
+from telegram_assistant.vectors.index import MeaningSearch
+
+DAYS = 30
+SHOWN = 20
+NOT_YET = Reason("story_no_preview", "how stories grew is not kept, so this cannot be previewed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewLine:
+    """One alert of a preview."""
+
+    kind: AlertKind
+    happened_at: datetime
+    channel_id: ChannelId
+    post_id: PostId | None
+    channel: str
+    link: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchPreview:
+    """How often a watch would have fired, and the newest of those alerts."""
+
+    days: int
+    count: int
+    is_complete: bool
+    """False: there would have been more alerts than `count`."""
+    lines: tuple[PreviewLine, ...]
+    trouble: Reason | None = None
+    """Why there is no preview."""
+
+
+async def preview_watch(
+    target: WatchTarget,
+    *,
+    tenant_id: TenantId,
+    stores: TenantStores,
+    index: MeaningSearch | None,
+    now: datetime,
+    zone: tzinfo,
+    days: int = DAYS,
+) -> WatchPreview:
+    """Raises Rejected like `create_watch`. Counts over what the tenant sees now."""
+    conditions = await read_conditions(target, stores=stores, now=now, zone=zone)
+    found = await _find(target, conditions, tenant_id=tenant_id, stores=stores, index=index, since=now - timedelta(days=days), now=now)
+    if isinstance(found, Reason):
+        return WatchPreview(days=days, count=0, is_complete=True, lines=(), trouble=found)
+    shown = found.alerts[:SHOWN]
+    texts = await stores.watch_previews.texts(shown) if shown else ()
+    lines = tuple(
+        PreviewLine(
+            kind=one.kind,
+            happened_at=one.happened_at,
+            channel_id=one.channel_id,
+            post_id=one.post_id,
+            channel=text.channel,
+            link=link_to(one.post_id, text.username) if one.post_id else "",
+            text=text.text,
+        )
+        for one, text in zip(shown, texts, strict=True)
+    )
+    return WatchPreview(days=days, count=len(found.alerts), is_complete=found.is_complete, lines=lines)
+
+
+async def _find(
+    target: WatchTarget,
+    conditions: WatchConditions,
+    *,
+    tenant_id: TenantId,
+    stores: TenantStores,
+    index: MeaningSearch | None,
+    since: datetime,
+    now: datetime,
+) -> PreviewedAlerts | Reason:
+    previews = stores.watch_previews
+    match target.kind:
+        case WatchKind.WORDS:
+            found: PreviewedAlerts | Reason = await previews.posts(conditions, since=since)
+        case WatchKind.MENTION:
+            found = await previews.mentions(conditions, since=since)
+        case WatchKind.CHANGES:
+            found = await previews.changes(conditions, since=since)
+        case WatchKind.SILENCE:
+            found = await previews.silences(conditions, hours=target.hours or 1, since=since, now=now)
+        case WatchKind.MEANING:
+            near = await nearest_since(conditions, tenant_id=tenant_id, stores=stores, index=index, since=since, until=now)
+            found = near if isinstance(near, Reason) else await previews.of_posts(near)
+        case WatchKind.STORY:
+            found = NOT_YET
+    return found

@@ -1,0 +1,92 @@
+"""Secret addresses of feeds, which feed readers open without a login."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from telegram_assistant.domain.ids import TenantId
+from telegram_assistant.domain.tenants.access import hash_of
+from telegram_assistant.stores.postgres.database import ApiTransactions, TenantTransactions
+
+MAX_ADDRESSES = 200
+"""Per tenant."""
+
+
+class FeedKind(StrEnum):
+    """What a feed lists."""
+
+    WATCH = "watch"
+    FOLDER = "folder"
+    SEARCH = "search"
+    STORY = "story"
+
+
+@dataclass(frozen=True, slots=True)
+class FeedAddress:
+    """An address, without its secret."""
+
+    address_id: UUID
+    kind: FeedKind
+    subject: str
+    """The id of a watch, saved search or story, or the name of a folder."""
+    name: str
+    created_by: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFeed:
+    """What an address leads to."""
+
+    tenant_id: TenantId
+    kind: FeedKind
+    subject: str
+    name: str
+
+
+class FeedAddresses:
+    """A tenant store."""
+
+    def __init__(self, transactions: TenantTransactions) -> None:
+        self._transactions = transactions
+
+    async def all(self) -> tuple[FeedAddress, ...]:
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(
+                "SELECT address_id, kind, subject, name, created_by, created_at FROM feed_addresses ORDER BY created_at DESC, address_id"
+            )
+        return tuple(FeedAddress(**{**dict(row), "kind": FeedKind(row["kind"])}) for row in rows)
+
+    async def create(self, token: str, kind: FeedKind, subject: str, name: str, *, created_by: str) -> UUID | None:
+        """Stores the hash of the token. Returns None if the tenant already has as many as it may have."""
+        async with self._transactions.begin() as connection:
+            created: UUID | None = await connection.fetchval(
+                f"""
+                INSERT INTO feed_addresses (hash, kind, subject, name, created_by)
+                SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM feed_addresses) < {MAX_ADDRESSES} RETURNING address_id
+                """,
+                hash_of(token),
+                kind.value,
+                subject,
+                name,
+                created_by,
+            )
+        return created
+
+    async def revoke(self, address_id: UUID) -> bool:
+        async with self._transactions.begin() as connection:
+            return await connection.execute("DELETE FROM feed_addresses WHERE address_id = $1", address_id) == "DELETE 1"
+
+
+class FeedDirectory:
+    """Finds what an address leads to, before the tenant is known."""
+
+    def __init__(self, transactions: ApiTransactions) -> None:
+        self._transactions = transactions
+
+    async def find(self, token: str) -> FoundFeed | None:
+        """Returns None for a revoked address, and for one of a suspended tenant."""
+        async with self._transactions.begin() as connection:
+            row = await connection.fetchrow("SELECT * FROM find_feed_address($1)", hash_of(token))
+        return None if row is None else FoundFeed(TenantId(row["tenant_id"]), FeedKind(row["kind"]), row["subject"], row["name"])

@@ -1,0 +1,117 @@
+"""Watches: the list, and a form that previews what a watch would have found."""
+
+from collections.abc import Callable
+from datetime import time
+from uuid import UUID
+
+from starlette.responses import Response
+
+from telegram_assistant.domain.tenants.access import KeyScope
+from telegram_assistant.domain.watches.watch import AlertSeverity, Watch, WatchKind, WatchOptions, WatchTarget
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.watches.previews import preview_watch
+from telegram_assistant.features.watches.watches import change_watch, create_watch, delete_watch, find_watch, pause_watch, quiet_hours
+from telegram_assistant.reasons import Reason
+from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, uuid_of
+
+NEW = WatchTarget(kind=WatchKind.WORDS, query="")
+
+
+async def show(view: TenantView) -> Content:
+    return {"watches": await view.stores.watches.all(), "may_change": KeyScope.WRITE in view.membership.scopes, "done": view.query("done")}
+
+
+async def show_new(view: TenantView) -> Content:
+    target = _target(view.request.query_params.get) if view.query("kind") or view.query("query") else NEW
+    return await _form(view, target, WatchOptions(zone=view.zone.key), name=view.query("name"))
+
+
+async def show_one(view: TenantView) -> Content:
+    watch = await find_watch(_id(view), stores=view.stores)
+    return await _form(view, watch.target, watch.options, name=watch.name, watch=watch)
+
+
+async def preview(view: TenantView) -> Content:
+    return await _preview(view, _target(view.request.query_params.get))
+
+
+async def create(view: TenantView) -> Response:
+    watch = await create_watch(*_read_form(view), stores=view.stores, created_by=view.person.name, now=view.now, zone=view.zone)
+    view.note(name=watch.name, kind=watch.target.kind.value)
+    return go(view.url("/watches?done=created"))
+
+
+async def change(view: TenantView) -> Response:
+    watch = await change_watch(_id(view), *_read_form(view), stores=view.stores, now=view.now, zone=view.zone)
+    view.note(name=watch.name, kind=watch.target.kind.value)
+    return go(view.url("/watches?done=changed"))
+
+
+async def pause(view: TenantView) -> Response:
+    await pause_watch(_id(view), stores=view.stores, is_paused=view.text("do") != "resume")
+    return go(view.url("/watches"))
+
+
+async def delete(view: TenantView) -> Response:
+    await delete_watch(_id(view), stores=view.stores)
+    return go(view.url("/watches?done=deleted"))
+
+
+async def _form(view: TenantView, target: WatchTarget, options: WatchOptions, *, name: str, watch: Watch | None = None) -> Content:
+    has_words = bool(target.query) or target.kind is not WatchKind.WORDS
+    return {
+        "target": target,
+        "options": options,
+        "name": name,
+        "watch": watch,
+        "kinds": tuple(WatchKind),
+        "severities": tuple(AlertSeverity),
+        "receivers": await view.stores.receivers.all(),
+        **(await _preview(view, target) if has_words else {"preview": None, "problem": None}),
+    }
+
+
+async def _preview(view: TenantView, target: WatchTarget) -> Content:
+    try:
+        found = await preview_watch(
+            target, tenant_id=view.membership.tenant_id, stores=view.stores, index=view.app.meaning_search, now=view.now, zone=view.zone
+        )
+    except Rejected as error:
+        return {"preview": None, "problem": error.reason}
+    return {"preview": found, "problem": found.trouble}
+
+
+def _id(view: TenantView) -> UUID:
+    return uuid_of(view.request.path_params["watch"])
+
+
+def _read_form(view: TenantView) -> tuple[str, WatchTarget, WatchOptions]:
+    try:
+        severity = AlertSeverity(view.text("severity") or AlertSeverity.NORMAL)
+    except ValueError as error:
+        raise Rejected(DAMAGED) from error
+    quiet = quiet_hours(_time(view.text("quiet_from")), _time(view.text("quiet_until")))
+    receivers = tuple(uuid_of(str(one)) for one in view.form.getlist("receiver"))
+    options = WatchOptions(severity=severity, quiet=quiet, zone=view.zone.key, receivers=receivers)
+    return view.text("name"), _target(lambda name, _otherwise: view.text(name)), options
+
+
+def _target(field: Callable[[str, str], str]) -> WatchTarget:
+    try:
+        kind = WatchKind(field("kind", "") or WatchKind.WORDS)
+    except ValueError as error:
+        raise Rejected(DAMAGED) from error
+    hours = _number(field("hours", "")) if kind is WatchKind.SILENCE else None
+    posts = _number(field("posts", "")) if kind is WatchKind.STORY else None
+    return WatchTarget(kind=kind, query=field("query", "").strip(), hours=hours, posts=posts)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else None  # noqa: PLR2004 -- more digits than any limit has
+
+
+def _time(text: str) -> time | None:
+    try:
+        return time.fromisoformat(text).replace(tzinfo=None) if text else None
+    except ValueError as error:
+        raise Rejected(Reason("time_of_day_invalid", "write a time of day like 22:00")) from error

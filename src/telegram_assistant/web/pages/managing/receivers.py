@@ -1,0 +1,83 @@
+"""Where alerts go: webhooks, e-mail addresses and feeds."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from starlette.responses import Response
+
+from telegram_assistant.domain.watches.delivery import ReceiverKind
+from telegram_assistant.errors import Rejected
+from telegram_assistant.features.watches import feeds, receivers
+from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
+from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, uuid_of
+
+REPLAYED = timedelta(days=1)
+
+
+async def show(view: TenantView) -> Content:
+    return await _content(view)
+
+
+async def create(view: TenantView) -> Content:
+    try:
+        kind = ReceiverKind(view.text("kind"))
+    except ValueError as error:
+        raise Rejected(DAMAGED) from error
+    created = await receivers.create_receiver(
+        kind, view.text("name"), view.text("address"), stores=view.stores, language=view.language.value, created_by=view.person.name
+    )
+    view.note(name=created.receiver.name, kind=kind.value)
+    return {**await _content(view), "created": created}
+
+
+async def resume(view: TenantView) -> Response:
+    await receivers.resume_receiver(_id(view), stores=view.stores)
+    return go(view.url("/receivers"))
+
+
+async def pause(view: TenantView) -> Response:
+    await receivers.pause_receiver(_id(view), stores=view.stores)
+    return go(view.url("/receivers"))
+
+
+async def replay(view: TenantView) -> Response:
+    view.note(replayed=await receivers.replay_receiver(_id(view), stores=view.stores, since=view.now - REPLAYED))
+    return go(view.url("/receivers"))
+
+
+async def delete(view: TenantView) -> Response:
+    await receivers.delete_receiver(_id(view), stores=view.stores)
+    return go(view.url("/receivers"))
+
+
+async def create_feed(view: TenantView) -> Content:
+    kind, _, subject = view.text("feed").partition(":")
+    if kind not in set(FeedKind):
+        raise Rejected(DAMAGED)
+    created = await feeds.create_feed(FeedKind(kind), subject, stores=view.stores, created_by=view.person.name)
+    view.note(kind=kind, name=created.address.name)
+    base = view.app.settings.web.base_url or str(view.request.base_url).rstrip("/")
+    return {**await _content(view), "feed_address": f"{base}/feeds/{created.token}"}
+
+
+async def revoke_feed(view: TenantView) -> Response:
+    await feeds.revoke_feed(uuid_of(view.request.path_params["address"]), stores=view.stores)
+    return go(view.url("/receivers"))
+
+
+async def _content(view: TenantView) -> Content:
+    followed = await view.stores.followed.channels()
+    return {
+        "receivers": await view.stores.receivers.all(),
+        "feeds": await view.stores.feed_addresses.all(),
+        "watches": await view.stores.watches.all(),
+        "folders": sorted({one.folder for one in followed if one.folder and one.active}),
+        "searches": await view.stores.saved_searches.all(),
+        "has_mail": bool(view.app.settings.mail.host),
+        "created": None,
+        "feed_address": None,
+    }
+
+
+def _id(view: TenantView) -> UUID:
+    return uuid_of(view.request.path_params["receiver"])

@@ -1,0 +1,20 @@
+"""The feeds that feed readers open at a secret address, without a login."""
+
+from starlette.responses import Response
+
+from telegram_assistant.errors import Missing
+from telegram_assistant.features.watches.feeds import NO_FEED, find_feed, read_feed
+from telegram_assistant.web.feeds import ATOM_TYPE, RSS_TYPE, write_atom, write_rss
+from telegram_assistant.web.views import View
+
+FORMATS = {"atom": (write_atom, ATOM_TYPE), "rss": (write_rss, RSS_TYPE)}
+
+
+async def show(view: View) -> Response:
+    token, _, kind = view.request.path_params["file"].rpartition(".")
+    if kind not in FORMATS:
+        raise Missing(NO_FEED)
+    write, media_type = FORMATS[kind]
+    found = await find_feed(token, directory=view.app.api.feed_directory)
+    content = await read_feed(found, stores=view.app.tenant(found.tenant_id), now=view.now)
+    return Response(write(content, address=str(view.request.url)), media_type=media_type)

@@ -1,0 +1,210 @@
+"""Watches, alerts, receivers and feed addresses of a tenant, method by method: the rest of the cases in cases.py."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
+from telegram_assistant.domain.people.person import new_token
+from telegram_assistant.domain.search.query import Query, Term
+from telegram_assistant.domain.watches.delivery import ReceiverKind
+from telegram_assistant.domain.watches.watch import AlertKind, WatchConditions, WatchKind, WatchOptions, WatchTarget
+from telegram_assistant.stores.postgres.stores import TenantStores
+from telegram_assistant.stores.postgres.watches.feed_addresses import FeedKind
+from telegram_assistant.stores.postgres.watches.previews import PreviewedAlert
+from testkit.factories import World
+from tests.conftest import Admin
+
+type Case = Callable[[TenantStores, World], Awaitable[set[ChannelId]]]
+
+TARGET = WatchTarget(kind=WatchKind.WORDS, query="снег")
+SNOW = WatchConditions(query=Query(alternatives=((Term("снег"),),)))
+SINCE = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _named(name: str) -> ChannelId:
+    return ChannelId(int(name.split(maxsplit=1)[0]))
+
+
+async def _watches_all(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {_named(one.name) for one in await stores.watches.all() if one.alerts == 1}
+
+
+async def _watches_one(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.watches.all()]
+    return {_named(found.name) for one in everybodys if (found := await stores.watches.one(one.watch_id))}
+
+
+async def _watches_create(stores: TenantStores, world: World) -> set[ChannelId]:
+    for one in await stores.watches.all():
+        assert await stores.watches.create(f"{one.name} again", TARGET, WatchOptions(), SNOW, created_by="test")
+    return await _watches_all(stores, world)
+
+
+async def _watches_change(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.watches.all()]
+    return {_named(one.name) for one in everybodys if await stores.watches.change(one.watch_id, f"{one.name} x", TARGET, WatchOptions(), SNOW)}
+
+
+async def _watches_pause(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.watches.all()]
+    return {_named(one.name) for one in everybodys if await stores.watches.pause(one.watch_id, is_paused=True)}
+
+
+async def _watches_delete(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.watches.all()]
+    return {_named(one.name) for one in everybodys if await stores.watches.delete(one.watch_id)}
+
+
+def _sought(world: World) -> WatchConditions:
+    return WatchConditions(query=Query(alternatives=((Term(f"изоляция{world.a}"),),)), channel_ids=world.channels)
+
+
+async def _previews_posts(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {one.channel_id for one in (await stores.watch_previews.posts(_sought(world), since=SINCE)).alerts}
+
+
+async def _previews_mentions(stores: TenantStores, world: World) -> set[ChannelId]:
+    return {one.channel_id for one in (await stores.watch_previews.mentions(_sought(world), since=SINCE)).alerts}
+
+
+async def _previews_changes(stores: TenantStores, world: World) -> set[ChannelId]:
+    """The second post of every channel was deleted."""
+    return {one.channel_id for one in (await stores.watch_previews.changes(WatchConditions(channel_ids=world.channels), since=SINCE)).alerts}
+
+
+async def _previews_silences(stores: TenantStores, world: World) -> set[ChannelId]:
+    sought, later = WatchConditions(channel_ids=world.channels), datetime.now(UTC) + timedelta(days=9)
+    return {one.channel_id for one in (await stores.watch_previews.silences(sought, hours=96, since=SINCE, now=later)).alerts}
+
+
+async def _previews_of_posts(stores: TenantStores, world: World) -> set[ChannelId]:
+    asked = [PostId(channel_id, MessageId(1)) for channel_id in world.channels]
+    return {one.channel_id for one in (await stores.watch_previews.of_posts(asked)).alerts}
+
+
+async def _previews_texts(stores: TenantStores, world: World) -> set[ChannelId]:
+    asked = tuple(PreviewedAlert(AlertKind.POSTED, channel_id, MessageId(1), SINCE) for channel_id in world.channels)
+    found = await stores.watch_previews.texts(asked)
+    return {one.channel_id for one, text in zip(asked, found, strict=True) if text.text and text.channel}
+
+
+async def _alerts_newest(stores: TenantStores, _world: World) -> set[ChannelId]:
+    """Each shows the text of its post, because the tenant follows the channel."""
+    return {one.channel_id for one in await stores.alerts.newest(limit=1000) if one.text and _named(one.watch) == one.channel_id}
+
+
+async def _alerts_some(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [one.alert_id for tenant in (world.stores_a, world.stores_b) for one in await tenant.alerts.newest(limit=1000)]
+    return {one.channel_id for one in (await stores.alerts.some(everybodys)).values()}
+
+
+async def _alerts_mark_seen(stores: TenantStores, world: World) -> set[ChannelId]:
+    found = await _alerts_newest(stores, world)
+    everybodys = [one.alert_id for tenant in (world.stores_a, world.stores_b) for one in await tenant.alerts.newest(limit=1000)]
+    assert await stores.alerts.mark_seen(everybodys, by="anna", until=datetime.now(UTC) + timedelta(days=1)) == len(found)
+    return found
+
+
+async def _alerts_unread(stores: TenantStores, world: World) -> set[ChannelId]:
+    found = await _alerts_newest(stores, world)
+    assert await stores.alerts.unread() == len(found)
+    return found
+
+
+async def _receivers_all(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {_named(one.name) for one in await stores.receivers.all()}
+
+
+async def _receivers_create(stores: TenantStores, world: World) -> set[ChannelId]:
+    for one in await stores.receivers.all():
+        assert await stores.receivers.create(ReceiverKind.EMAIL, f"{one.name} x", "a@b.example", secret="", language="en", created_by="test")
+    return await _receivers_all(stores, world)
+
+
+async def _receivers_resume(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.receivers.all()]
+    return {_named(one.name) for one in everybodys if await stores.receivers.resume(one.receiver_id)}
+
+
+async def _receivers_pause(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.receivers.all()]
+    return {_named(one.name) for one in everybodys if await stores.receivers.pause(one.receiver_id)}
+
+
+async def _receivers_replay(stores: TenantStores, world: World) -> set[ChannelId]:
+    """What was delivered to each of its own receivers, once."""
+    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.receivers.all()]
+    return {_named(one.name) for one in everybodys if await stores.receivers.replay(one.receiver_id, since=SINCE) == 1}
+
+
+async def _receivers_delete(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.receivers.all()]
+    return {_named(one.name) for one in everybodys if await stores.receivers.delete(one.receiver_id)}
+
+
+async def _feed_addresses_all(stores: TenantStores, _world: World) -> set[ChannelId]:
+    return {_named(one.name) for one in await stores.feed_addresses.all()}
+
+
+async def _feed_addresses_create(stores: TenantStores, world: World) -> set[ChannelId]:
+    for one in await stores.feed_addresses.all():
+        assert await stores.feed_addresses.create(new_token(), FeedKind.FOLDER, "City", f"{one.name} x", created_by="test")
+    return await _feed_addresses_all(stores, world)
+
+
+async def _feed_addresses_revoke(stores: TenantStores, world: World) -> set[ChannelId]:
+    everybodys = [one for tenant in (world.stores_a, world.stores_b) for one in await tenant.feed_addresses.all()]
+    return {_named(one.name) for one in everybodys if await stores.feed_addresses.revoke(one.address_id)}
+
+
+WATCH_METHODS: dict[str, Case] = {
+    "watches.all": _watches_all,
+    "watches.one": _watches_one,
+    "watches.create": _watches_create,
+    "watches.change": _watches_change,
+    "watches.pause": _watches_pause,
+    "watches.delete": _watches_delete,
+    "watch_previews.posts": _previews_posts,
+    "watch_previews.mentions": _previews_mentions,
+    "watch_previews.changes": _previews_changes,
+    "watch_previews.silences": _previews_silences,
+    "watch_previews.of_posts": _previews_of_posts,
+    "watch_previews.texts": _previews_texts,
+    "alerts.newest": _alerts_newest,
+    "alerts.some": _alerts_some,
+    "alerts.mark_seen": _alerts_mark_seen,
+    "alerts.unread": _alerts_unread,
+    "receivers.all": _receivers_all,
+    "receivers.create": _receivers_create,
+    "receivers.resume": _receivers_resume,
+    "receivers.pause": _receivers_pause,
+    "receivers.replay": _receivers_replay,
+    "receivers.delete": _receivers_delete,
+    "feed_addresses.all": _feed_addresses_all,
+    "feed_addresses.create": _feed_addresses_create,
+    "feed_addresses.revoke": _feed_addresses_revoke,
+}
+
+
+async def watch_channels(admin: Admin, tenant_id: TenantId, own: set[ChannelId]) -> None:
+    """A watch with an alert, a receiver that has got it, and a feed address for each of the tenant's channels, named after it."""
+    await admin.execute(
+        """
+        WITH channels AS (SELECT c FROM unnest($2::bigint[]) c),
+        watched AS (
+            INSERT INTO watches (tenant_id, name, query, created_by) SELECT $1, c::text, 'snow', 'test' FROM channels RETURNING watch_id, name),
+        raised AS (
+            INSERT INTO alerts (tenant_id, watch_id, subject, channel_id, message, happened_at)
+            SELECT $1, watch_id, 'post', name::bigint, 1, now() FROM watched RETURNING alert_id, channel_id),
+        receiving AS (
+            INSERT INTO receivers (tenant_id, name, address, created_by) SELECT $1, c::text, 'https://example.com', 'test' FROM channels
+            RETURNING receiver_id, name),
+        delivered AS (
+            INSERT INTO deliveries (tenant_id, receiver_id, alert_id, due_at, delivered_at)
+            SELECT $1, r.receiver_id, a.alert_id, now(), now() FROM raised a JOIN receiving r ON r.name = a.channel_id::text)
+        INSERT INTO feed_addresses (tenant_id, hash, subject, name, created_by)
+        SELECT $1, sha256(concat($1::bigint, ' feed ', c)::bytea), 'City', c::text, 'test' FROM channels
+        """,
+        tenant_id,
+        list(own),
+    )

@@ -1,0 +1,84 @@
+"""Watches, alerts, receivers and feeds, as people use them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from telegram_assistant.assembly import App
+from telegram_assistant.domain.ids import ChannelId, TenantId
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.posts.posts import Derived
+from testkit.factories import make_channel, make_page, make_post, make_subscription
+from testkit.web_clients import Browser
+
+
+async def follow(app: App, tenant_id: TenantId) -> ChannelId:
+    channel_id = await make_channel(app.system, title="Город & <мир>")
+    await app.system.channels.subscribe(tenant_id, make_subscription(channel_id, folder="City"))
+    return channel_id
+
+
+async def post(app: App, channel_id: ChannelId, number: int, text: str, at: datetime) -> None:
+    made = make_post(channel_id=channel_id, message_id=number, text=text, posted_at=at)
+    await app.system.landing.land(make_page(made), Claim(channel_id, 0))
+    await app.system.posts.save_derived([Derived(made, 1, "ru", ())])
+    await app.system.watch_matching.raise_alerts([Derived(made, 1, "ru", ())])
+
+
+async def test_a_watch_is_previewed_created_and_its_alert_opened(app: App, owner: Browser, tenant_id: TenantId) -> None:
+    channel_id, now = await follow(app, tenant_id), datetime.now(UTC)
+    await post(app, channel_id, 1, "Снег & <b>лёд</b> на мосту", now - timedelta(days=2))
+    assert "No watches yet" in (await owner.open("./watches")).text
+    preview = (await owner.open("./watches/preview?query=снег")).text
+    assert "fired 1 time in 30 days" in preview
+    assert "Снег &amp; &lt;b&gt;лёд&lt;/b&gt; на мосту" in preview
+    assert "almost every post" in (await owner.open("./watches/new?query=-снег")).text
+    await owner.open("./watches/new")
+    answer = await owner.submit("./watches", name="Snow", query="снег", quiet_from="22:00", quiet_until="07:00")
+    assert "from now on" in (await owner.open(answer.headers["location"])).text
+    await post(app, channel_id, 2, "Снова снег", now + timedelta(minutes=1))
+    inbox = (await owner.open("./alerts")).text
+    assert "Снова снег" in inbox
+    opened = await owner.submit(f"./alerts/{inbox.partition('/alerts/')[2].partition('/open')[0][-36:]}/open")
+    assert opened.headers["location"].endswith(f"/post/{channel_id}/2")
+    assert "Nothing unread" in (await owner.open("./alerts")).text
+    assert "seen by" in (await owner.open("./alerts?show=all")).text
+    watch = (await app.tenant(tenant_id).watches.all())[0]
+    page = (await owner.open(f"./watches/{watch.watch_id}")).text
+    assert 'value="22:00"' in page
+    await owner.submit(f"./watches/{watch.watch_id}/pause", do="pause")
+    assert "paused" in (await owner.open("./watches")).text
+
+
+async def test_a_feed_shows_what_the_tenant_sees_now_until_its_address_is_revoked(
+    app: App, owner: Browser, browser: Browser, tenant_id: TenantId
+) -> None:
+    channel_id = await follow(app, tenant_id)
+    await post(app, channel_id, 1, "Снег\x0b & <b>лёд</b>", datetime.now(UTC) - timedelta(hours=1))
+    await owner.open("./receivers")
+    page = (await owner.submit("./feeds", feed="folder:City")).text
+    address = page.partition('class="copy">')[2].partition(".atom")[0].partition("/feeds/")[2]
+    atom, rss = [await browser.client.get(f"/feeds/{address}.{kind}") for kind in ("atom", "rss")]
+    assert atom.headers["content-type"].startswith("application/atom+xml")
+    assert "Снег &amp; &lt;b&gt;лёд&lt;/b&gt;" in atom.text
+    assert "Снег &amp;amp; &amp;lt;b&amp;gt;лёд" in rss.text
+    assert (await browser.client.get(f"/feeds/{address}.atom")).content == atom.content
+    assert (await browser.client.get("/feeds/feed_guessed.atom")).status_code == 404
+    await app.tenant(tenant_id).followed.leave(channel_id)
+    assert "лёд" not in (await browser.client.get(f"/feeds/{address}.atom")).text
+    (kept,) = await app.tenant(tenant_id).feed_addresses.all()
+    await owner.open("./receivers")
+    await owner.submit(f"./feeds/{kept.address_id}/revoke")
+    assert (await browser.client.get(f"/feeds/{address}.atom")).status_code == 404
+
+
+async def test_the_secret_of_a_webhook_is_shown_once(app: App, owner: Browser, tenant_id: TenantId) -> None:
+    await owner.open("./receivers")
+    page = (await owner.submit("./receivers", kind="webhook", name="Desk", address="https://desk.example/alerts")).text
+    secret = page.partition('class="copy">')[2].partition("<")[0]
+    assert secret.startswith("whsec_")
+    page = (await owner.open("./receivers")).text
+    assert "https://desk.example/alerts" in page
+    assert secret not in page
+    refused: Any = await owner.submit("./receivers", kind="webhook", name="Inside", address="http://127.0.0.1/")
+    assert refused.status_code == 422
+    assert len(await app.tenant(tenant_id).receivers.all()) == 1

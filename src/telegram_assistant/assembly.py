@@ -106,6 +106,7 @@ class App(ApiApp):
     picture_analyzer: PictureAnalyzer
     index: VectorIndex | None
     graph_index: GraphIndex | None
+    story_builder: StoryBuilder
     collaborators: Mapping[str, object]
     """Collaborators that stages may request by name."""
 
@@ -165,6 +166,7 @@ async def assemble(
         await system.vocabularies.seed(packaged_vocabulary())
         files = api_app.files
         rules = MediaRules(has_place=files is not None, max_bytes=settings.files.max_bytes, quota_bytes=settings.files.quota_bytes)
+        story_builder = StoryBuilder(system.story_sources, system.post_terms, system.story_groups)
         readers = Readers()
         stack.push_async_callback(readers.close)
         guard = guard or Guard()
@@ -197,6 +199,7 @@ async def assemble(
             picture_analyzer=picture_analyzer,
             index=index,
             graph_index=graph_index,
+            story_builder=story_builder,
             collaborators={
                 "posts": system.posts,
                 "versions": system.versions,
@@ -217,7 +220,7 @@ async def assemble(
                 "index": index,
                 "graph_index": graph_index,
                 "rebuilds": system.rebuilds,
-                "story_builder": StoryBuilder(system.story_sources, system.post_terms, system.story_groups),
+                "story_builder": story_builder,
             },
         )
 

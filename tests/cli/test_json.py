@@ -93,6 +93,7 @@ PRINT_NO_DATA = {
     "prepare",
     "rebuild graph",
     "rebuild text",
+    "rebuild stories",
     "rebuild vectors",
     "retag",
     "run",

@@ -130,6 +130,8 @@ bench: gate  ## all benchmarks at their small size, and the streams on Valkey
 	$(SERVERS_ENV) && scripts/suite bench-media $(BIN)/python -m bench.media --files 60 --s3-down 5 --json
 	$(SERVERS_ENV) && scripts/suite soak-ingest $(BIN)/python -m bench.soak_ingest --seconds 120 --channels 150 --json
 	$(SERVERS_ENV) && scripts/suite bench-pipeline $(BIN)/python -m bench.pipeline --posts 4000 --json
+	$(SERVERS_ENV) && scripts/suite bench-stories $(BIN)/python -m bench.stories --days 21 --archive 6000 --json
+	$(SERVERS_ENV) && scripts/suite chaos-stories $(BIN)/python -m bench.chaos_stories --days 6 --json
 	$(SERVERS_ENV) && scripts/suite bench-tagging $(BIN)/python -m bench.tagging --json
 	$(SERVERS_ENV) && scripts/suite bench-ask $(BIN)/python -m bench.ask --json
 	scripts/suite bench-citations $(BIN)/python -m bench.citations --json

@@ -111,6 +111,7 @@ class App(ApiApp):
     graph_index: GraphIndex | None
     sender: Sender
     """Delivers alerts."""
+    story_builder: StoryBuilder
     collaborators: Mapping[str, object]
     """Collaborators that stages may request by name."""
 
@@ -170,6 +171,7 @@ async def assemble(
         await system.vocabularies.seed(packaged_vocabulary())
         files = api_app.files
         rules = MediaRules(has_place=files is not None, max_bytes=settings.files.max_bytes, quota_bytes=settings.files.quota_bytes)
+        story_builder = StoryBuilder(system.story_sources, system.post_terms, system.story_groups)
         readers = Readers()
         stack.push_async_callback(readers.close)
         guard = guard or Guard()
@@ -208,6 +210,7 @@ async def assemble(
             index=index,
             graph_index=graph_index,
             sender=Sender(system.deliveries, api_app.tenant, webhooks, mailer, api_app.instance),
+            story_builder=story_builder,
             collaborators={
                 "posts": system.posts,
                 "versions": system.versions,
@@ -228,7 +231,7 @@ async def assemble(
                 "index": index,
                 "graph_index": graph_index,
                 "rebuilds": system.rebuilds,
-                "story_builder": StoryBuilder(system.story_sources, system.post_terms, system.story_groups),
+                "story_builder": story_builder,
                 "watch_matching": system.watch_matching,
             },
         )

@@ -83,6 +83,11 @@ async def forget_tagging(app: App, now: datetime) -> str:
     return f"forgot {await app.system.vocabularies.forget(before)} proposals, {await app.system.near_texts.forget(before)} texts"
 
 
+async def forget_terms(app: App, now: datetime) -> str:
+    """Delete the terms of posts that were compared a week ago. Their stories stay."""
+    return f"forgot the terms of {await app.system.post_terms.forget(now)} posts"
+
+
 async def settle_lost_calls(app: App, _now: datetime) -> str:
     """Count calls to providers as spent if their process died before settling them."""
     return f"{await app.system.spending.expire()} calls written off as spent"
@@ -151,6 +156,7 @@ PERIODIC = (
     Job("sweep_media", timedelta(hours=6), sweep_media, lease=timedelta(hours=1)),
     Job("forget_pages", timedelta(days=1), forget_pages),
     Job("forget_tagging", timedelta(days=1), forget_tagging),
+    Job("forget_terms", timedelta(days=1), forget_terms),
     Job("forget_answers", timedelta(hours=1), forget_answers),
     Job("forget_requests", timedelta(days=1), forget_requests),
     Job("forget_operations", timedelta(hours=1), forget_operations),

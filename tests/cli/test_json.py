@@ -102,6 +102,7 @@ PRINT_NO_DATA = {
     "prepare",
     "rebuild graph",
     "rebuild text",
+    "rebuild stories",
     "rebuild vectors",
     "retag",
     "run",

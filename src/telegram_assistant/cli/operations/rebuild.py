@@ -13,6 +13,7 @@ from telegram_assistant.cli.connected import with_app
 from telegram_assistant.cli.environment import complaints, console
 from telegram_assistant.errors import InUse, Rejected
 from telegram_assistant.features.operations.graph_upkeep import rebuild_graph
+from telegram_assistant.features.operations.story_upkeep import rebuild_stories
 from telegram_assistant.features.operations.text_upkeep import rebuild_text
 from telegram_assistant.features.operations.vector_upkeep import rebuild_vectors
 from telegram_assistant.reasons import Reason
@@ -87,6 +88,25 @@ def text() -> None:
 
     done = with_app(work)
     console.print(f"The words of {done.done} posts are in the new table, and searches use it.")
+
+
+@app.command()
+def stories() -> None:
+    """Compare and group all posts again. Stories keep their ids where most of them survives. After an interruption, run it again to continue."""
+
+    async def work(assembled: App) -> Rebuild:
+        system = assembled.system
+        doing = rebuild_stories(
+            builder=assembled.story_builder,
+            states=system.post_states,
+            rebuilds=system.rebuilds,
+            owner=assembled.instance,
+            stopping=asyncio.Event(),
+        )
+        return await _rebuild(assembled, Projection.STORIES, doing)
+
+    done = with_app(work)
+    console.print(f"{done.done} posts are grouped again.")
 
 
 async def _rebuild(assembled: App, projection: Projection, doing: Coroutine[None, None, object]) -> Rebuild:

@@ -1,7 +1,7 @@
 """Which posts make one story, from the links between them. The same posts and links give the same stories, in whatever order they came.
 
 Certain links hold always. Others hold in the order of their scores, and two groups become one only if enough of their posts are
-linked: one false link in a chain of posts about similar events must not make one story of all of them.
+linked well enough: one false link in a chain of posts about similar events must not make one story of all of them.
 """
 
 from collections import defaultdict
@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.domain.stories.story import Link, LinkKind
 
-SUPPORT = 0.15
-"""The share of pairs between two groups that must be linked."""
-MAX_SUPPORT = 3
-"""So many links suffice, however large the groups are: a post is compared with a few others only."""
+SUPPORT = 0.2
+"""The mean score over all pairs between two groups, linked or not, that makes them one."""
+MAX_SUPPORT = 5.0
+"""So much in all suffices, however large the groups are: a post is compared with a few others only."""
 MAX_SPAN = timedelta(days=7)
 """A story grows no longer than this by estimated links: what goes on for weeks is a topic."""
 UNITES = frozenset({LinkKind.FORWARD, LinkKind.ALBUM, LinkKind.REPLY})
@@ -43,11 +43,11 @@ class _Groups:
         self._group = {post: post for post in posts}
         self._members = {post: [post] for post in posts}
         self._spans = {post: (at, at) for post, at in posts.items()}
-        self._links: dict[PostId, dict[PostId, int]] = defaultdict(dict)
+        self._scores: dict[PostId, dict[PostId, float]] = defaultdict(dict)
 
     def link(self, link: Link) -> None:
         if link.post in self._group and link.other in self._group:
-            self._count(link.post, link.other, 1)
+            self._add(link.post, link.other, link.score)
 
     def unite(self, link: Link, *, must_hold: bool) -> None:
         if link.post not in self._group or link.other not in self._group:
@@ -71,7 +71,7 @@ class _Groups:
         if max(ends, other_ends) - min(begins, other_begins) > MAX_SPAN:
             return False
         pairs = len(self._members[one]) * len(self._members[other])
-        return self._links[one].get(other, 0) >= min(SUPPORT * pairs, MAX_SUPPORT)
+        return self._scores[one].get(other, 0.0) >= min(SUPPORT * pairs, MAX_SUPPORT)
 
     def _unite(self, one: PostId, other: PostId) -> None:
         """The other group becomes part of the one."""
@@ -80,14 +80,14 @@ class _Groups:
         self._members[one] += self._members.pop(other)
         (begins, ends), (other_begins, other_ends) = self._spans[one], self._spans.pop(other)
         self._spans[one] = min(begins, other_begins), max(ends, other_ends)
-        for third, count in self._links.pop(other, {}).items():
-            self._links[third].pop(other, None)
+        for third, score in self._scores.pop(other, {}).items():
+            self._scores[third].pop(other, None)
             if third != one:
-                self._count(one, third, count)
+                self._add(one, third, score)
 
-    def _count(self, one: PostId, other: PostId, count: int) -> None:
-        self._links[one][other] = self._links[one].get(other, 0) + count
-        self._links[other][one] = self._links[other].get(one, 0) + count
+    def _add(self, one: PostId, other: PostId, score: float) -> None:
+        self._scores[one][other] = self._scores[one].get(other, 0.0) + score
+        self._scores[other][one] = self._scores[other].get(one, 0.0) + score
 
 
 def connected(posts: Collection[PostId], links: Iterable[Link]) -> list[frozenset[PostId]]:

@@ -16,6 +16,7 @@ class Projection(StrEnum):
     VECTORS = "vectors"
     GRAPH = "graph"
     TEXT = "text"
+    STORIES = "stories"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,85 @@
+"""Fits the three small regressions of domain/stories/pairs.py on one half of the measuring world, and prints their constants.
+
+Only kinds of events and days that bench.stories does not report are used: `python -m bench.fit_stories`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from heapq import nlargest
+from typing import Any
+
+import numpy as np
+
+from bench.story_world import ToldPost, halves, world
+from telegram_assistant.domain.stories.pairs import Features, features_of, side_of
+from telegram_assistant.domain.stories.terms import PERIOD_SECONDS, TermWeights, WeighedPost, keys_of, weigh
+from telegram_assistant.language.terms import hash_of_username, terms_of
+from telegram_assistant.understanding.stories import chosen
+
+NEWEST = 60
+FOUND = 30
+STEPS = 40
+
+
+def fitted(features: "np.ndarray[Any, Any]", labels: "np.ndarray[Any, Any]", *, penalty: float = 1e-5) -> "np.ndarray[Any, Any]":
+    """Logistic regression by Newton's method; the last weight is the bias, which is not penalised."""
+    columns = np.c_[features, np.ones(len(features))]
+    weights, cost = np.zeros(columns.shape[1]), penalty * len(labels)
+    for _ in range(STEPS):
+        chance = 1 / (1 + np.exp(-np.clip(columns @ weights, -30, 30)))
+        slope = columns.T @ (chance - labels) + cost * np.r_[weights[:-1], 0]
+        curve = (columns * (chance * (1 - chance))[:, None]).T @ columns + cost * np.eye(len(weights))
+        weights -= np.linalg.solve(curve, slope)
+    return weights
+
+
+def weighed(told: Sequence[ToldPost]) -> tuple[list[WeighedPost], TermWeights]:
+    terms = [terms_of(one.post.text, addresses=tuple(entity.url for entity in one.post.entities if entity.url)) for one in told]
+    counts = Counter(term for one in terms for part in (one.words, one.names, one.numbers) for term in part)
+    weights = TermWeights.counted(len(told), counts)
+    return [
+        weigh(
+            one.post.id,
+            one.post.posted_at,
+            its,
+            weights,
+            is_private=one.is_private,
+            username=hash_of_username(one.username) if one.username else 0,
+            terms_hash=0,
+        )
+        for one, its in zip(told, terms, strict=True)
+    ], weights
+
+
+def pairs(posts: Sequence[WeighedPost], weights: TermWeights) -> Iterator[tuple[int, int]]:
+    """Places of a post and of each earlier one that it is compared with, as the stage finds them."""
+    index: dict[int, list[int]] = defaultdict(list)
+    places = {post.post: place for place, post in enumerate(posts)}
+    for place, post in enumerate(posts):
+        scores: dict[int, float] = defaultdict(float)
+        keys = keys_of(post, weights)
+        for key, weight in keys.items():
+            for other in index[key][-NEWEST:]:
+                if (post.posted_at - posts[other].posted_at).total_seconds() <= PERIOD_SECONDS:
+                    scores[other] += weight
+        best = [posts[other] for other in nlargest(FOUND, scores, key=scores.__getitem__)]
+        yield from ((place, places[other.post]) for other in chosen(post, best))
+        if not post.is_private:
+            for key in keys:
+                index[key].append(place)
+
+
+def main() -> None:
+    told, _ = halves(world())
+    posts, weights = weighed(told)
+    by_side: dict[str, list[tuple[Features, bool]]] = defaultdict(list)
+    for one, other in pairs(posts, weights):
+        is_same = told[one].truth == told[other].truth
+        by_side[side_of(posts[one], posts[other])].append((features_of(posts[one], posts[other], weights), is_same))
+    for side, found in sorted(by_side.items()):
+        constants = fitted(np.array([features for features, _ in found]), np.array([is_same for _, is_same in found]))
+        print(f'"{side}": ({", ".join(f"{one:.2f}" for one in constants[:-1])}), bias {constants[-1]:.2f}, {len(found)} pairs')
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Pairs of real news texts with people's judgement whether they are one story, compared as posts are.
+
+Five folds, grouped by shared texts; nothing is fitted on the fold that is reported. `baseline_tfidf` is the cosine of weighted words alone.
+`shipped_*` is what the constants in the code decide, whatever the pairs say. The texts are for measuring only.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from bench.fit_stories import fitted
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.stories.pairs import Features, compare, features_of
+from telegram_assistant.domain.stories.terms import TermWeights, WeighedPost, weigh
+from telegram_assistant.language.terms import terms_of
+from testkit.harness import arguments, at_least, finish
+
+FOLDS = 5
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+LIMITS = at_least(0.82, "f1_ru")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Two texts and what people say of them."""
+
+    language: str
+    is_same: bool
+    one: WeighedPost
+    other: WeighedPost
+    features: Features
+    weights: TermWeights
+
+
+def read(file: Path) -> list[Judged]:
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
+    texts = sorted({f"{row[side]['title']}\n{row[side]['text']}" for row in rows for side in "ab"})
+    terms = {text: terms_of(text) for text in texts}
+    counts = Counter(term for one in terms.values() for part in (one.words, one.names, one.numbers) for term in part)
+    weights = TermWeights.counted(len(texts), counts)
+    posts = {
+        text: weigh(PostId(ChannelId(place), MessageId(1)), MOMENT, terms[text], weights, is_private=False, username=0, terms_hash=0)
+        for place, text in enumerate(texts, start=1)
+    }
+    found = []
+    for row in rows:
+        one, other = (posts[f"{row[side]['title']}\n{row[side]['text']}"] for side in "ab")
+        found.append(Judged(row["lang"], row["same_story"], one, other, features_of(one, other, weights), weights))
+    return found
+
+
+def folds_of(pairs: Sequence[Judged]) -> list[int]:
+    """Pairs that share a text, over others too, are in one fold."""
+    group = {post: post for pair in pairs for post in (pair.one.post, pair.other.post)}
+
+    def root(post: PostId) -> PostId:
+        while group[post] != post:
+            post = group[post]
+        return post
+
+    for pair in pairs:
+        group[root(pair.one.post)] = root(pair.other.post)
+    return [int(hashlib.sha256(str(root(pair.one.post)).encode()).hexdigest(), 16) % FOLDS for pair in pairs]
+
+
+def f1_in_folds(pairs: Sequence[Judged], learn: Callable[[Sequence[Judged]], Callable[[Judged], float]]) -> float:
+    """Scores are learned, and the threshold chosen, on four folds each time; F1 over what was decided in the fifth."""
+    places, decided = folds_of(pairs), list[tuple[bool, bool]]()
+    for fold in range(FOLDS):
+        known = [pair for pair, place in zip(pairs, places, strict=True) if place != fold]
+        asked = [pair for pair, place in zip(pairs, places, strict=True) if place == fold]
+        if not asked:
+            continue
+        score = learn(known)
+        threshold = max(sorted({score(pair) for pair in known}), key=lambda least: _f1([(pair.is_same, score(pair) >= least) for pair in known]))
+        decided += [(pair.is_same, score(pair) >= threshold) for pair in asked]
+    return round(_f1(decided), 4)
+
+
+def _f1(decided: Sequence[tuple[bool, bool]]) -> float:
+    right = sum(is_same and said for is_same, said in decided)
+    return 2 * right / max(sum(is_same for is_same, _ in decided) + sum(said for _, said in decided), 1)
+
+
+def by_words(_known: Sequence[Judged]) -> Callable[[Judged], float]:
+    return lambda pair: pair.features.words
+
+
+def by_regression(known: Sequence[Judged]) -> Callable[[Judged], float]:
+    weights = fitted(np.array([pair.features for pair in known]), np.array([pair.is_same for pair in known]), penalty=1e-2)
+    return lambda pair: float(np.dot(weights[:-1], pair.features) + weights[-1])
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--pairs", type=Path, required=True, help="one JSON object per line: lang, same_story, a and b with title and text")
+    options = parser.parse_args()
+    pairs = read(options.pairs)
+    russian, english = ([pair for pair in pairs if pair.language == language] for language in ("ru", "en"))
+    shipped = [(pair.is_same, compare(pair.one, pair.other, pair.weights) is not None) for pair in russian]
+    right = sum(is_same and said for is_same, said in shipped)
+    result = {
+        "bench": "story_pairs",
+        "pairs_ru": len(russian),
+        "pairs_en": len(english),
+        "f1_ru": f1_in_folds(russian, by_regression),
+        "f1_en": f1_in_folds(english, by_regression),
+        "baseline_tfidf": f1_in_folds(russian, by_words),
+        "shipped_precision": round(right / max(sum(said for _, said in shipped), 1), 4),
+        "shipped_recall": round(right / max(sum(is_same for is_same, _ in shipped), 1), 4),
+    }
+    finish(result, options, *LIMITS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Stories from links: laws of the partition and of ids, and what counts as a copy."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.stories.assignment import assign
+from telegram_assistant.domain.stories.pairs import compare
+from telegram_assistant.domain.stories.partition import connected, partition
+from telegram_assistant.domain.stories.story import Link, LinkKind, StoryId
+from telegram_assistant.domain.stories.terms import TermWeights, WeighedPost, weigh
+from telegram_assistant.language.terms import terms_of
+
+NOON = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+
+
+def post(number: int) -> PostId:
+    return PostId(ChannelId(number), MessageId(1))
+
+
+def link(one: int, other: int, score: float = 1.0, kind: LinkKind = LinkKind.REWRITE, *, is_leaf: bool = False) -> Link:
+    later, earlier = max(one, other), min(one, other)
+    return Link(post(later), post(earlier), kind, score, at(later), at(earlier), is_leaf)
+
+
+def at(number: int) -> datetime:
+    return NOON + timedelta(minutes=number)
+
+
+def told(number: int, text: str, *, is_private: bool = False) -> WeighedPost:
+    return weigh(post(number), at(number), terms_of(text), TermWeights(), is_private=is_private, username=0, terms_hash=0)
+
+
+numbers = st.integers(1, 9)
+links = st.lists(
+    st.builds(
+        lambda pair, score, kind: link(*pair, score, kind),
+        st.tuples(numbers, numbers).filter(lambda pair: pair[0] != pair[1]),
+        st.integers(1, 5).map(float),
+        st.sampled_from([LinkKind.REWRITE, LinkKind.COPY, LinkKind.FORWARD]),
+    ),
+    max_size=15,
+    unique_by=lambda one: (one.post, one.other),
+)
+POSTS = {post(number): at(number) for number in range(1, 10)}
+
+
+@given(links, st.data())
+def test_the_order_of_links_does_not_change_stories(found: list[Link], data: st.DataObject) -> None:
+    assert partition(POSTS, data.draw(st.permutations(found))) == partition(POSTS, found)
+
+
+@given(links)
+def test_every_post_is_in_one_story_and_stories_are_connected(found: list[Link]) -> None:
+    groups = partition(POSTS, found)
+    assert sorted(one for group in groups for one in group) == sorted(POSTS)
+    parts = connected(list(POSTS), found)
+    assert all(any(group <= part for part in parts) for group in groups)
+
+
+@given(links)
+def test_certain_links_hold(found: list[Link]) -> None:
+    groups = partition(POSTS, found)
+    assert all(any({one.post, one.other} <= group for group in groups) for one in found if one.kind.is_certain)
+
+
+def test_one_link_between_many_posts_does_not_make_one_story() -> None:
+    left = [link(one, other, 3.0) for one in range(1, 5) for other in range(1, one)]
+    right = [link(one, other, 3.0) for one in range(5, 9) for other in range(5, one)]
+    assert len(partition({post(n): at(n) for n in range(1, 9)}, [*left, *right, link(4, 5)])) == 2
+
+
+def test_a_private_post_is_in_one_story_and_joins_no_others() -> None:
+    groups = partition({post(n): at(n) for n in (1, 2, 3)}, [link(3, 1, 2.0, is_leaf=True), link(3, 2, 3.0, is_leaf=True)], {post(3)})
+    assert groups == [frozenset({post(1)}), frozenset({post(2), post(3)})]
+
+
+def test_a_story_keeps_its_id_where_most_of_it_survives() -> None:
+    one, other, fresh = (StoryId(UUID(int=number)) for number in (1, 2, 3))
+    known = {post(1): one, post(2): one, post(3): one, post(4): other}
+    split = assign([frozenset({post(1)}), frozenset({post(2), post(3)}), frozenset({post(4)})], known, lambda: fresh)
+    assert [split.stories[post(number)] for number in range(1, 5)] == [fresh, one, one, other]
+    merged = assign([frozenset(map(post, range(1, 5)))], known, lambda: fresh)
+    assert (set(merged.stories.values()), merged.merged) == ({one}, {other: one})
+
+
+def test_the_same_words_with_another_number_are_no_copy() -> None:
+    text = "На пожаре в Школьном переулке в Нортвике пострадали {} человек, горит склад с бытовой техникой"
+    same = compare(told(1, text.format(5)), told(2, f"Срочно! {text.format(5)}"), TermWeights())
+    assert same is not None
+    assert same.kind is LinkKind.COPY
+    other = compare(told(1, text.format(5)), told(2, text.format(12)), TermWeights())
+    assert other is None or other.kind is not LinkKind.COPY
+
+
+def test_two_private_channels_are_never_compared() -> None:
+    text = "В Нортвике горит склад компании «Стройгрань», пострадали 4 человека"
+    assert compare(told(1, text, is_private=True), told(2, text, is_private=True), TermWeights()) is None

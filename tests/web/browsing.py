@@ -12,10 +12,13 @@ from testkit.chromium import Hands
 
 
 async def log_in(page: Page, app: App, tenant_id: TenantId, *, role: MemberRole | None = None, by_keys: bool = False) -> str:
-    """Opens a one-time link and presses its button. Returns the path of the tenant."""
+    """Opens a one-time link, presses its button, and goes to the feed. Returns the path of the tenant."""
     member = await app.system.users.join(tenant_id, f"Анна {secrets.token_hex(3)}", role=role)
     token = await make_login_link(member.user_id, users=app.system.users, created_by="test")
     await page.goto(f"/link/{token}")
     await Hands(page, by_keys).press(page.locator("main button"))
-    await page.wait_for_url("**/feed")
-    return "/t/" + page.url.partition("/t/")[2].partition("/")[0]
+    await page.wait_for_url("**/t/**")
+    base = "/t/" + page.url.partition("/t/")[2].partition("/")[0]
+    if not page.url.endswith("/feed"):
+        await page.goto(f"{base}/feed")
+    return base

@@ -207,7 +207,7 @@ def _decimal(number: float) -> str:
 
 
 def _language_name(code: str) -> str:
-    return _locale().languages.get(code, code)
+    return str(_locale().languages.get(code, code))
 
 
 def _percent(share: float) -> str:

@@ -27,7 +27,7 @@ class Brick:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SpreadChart:
     """Posts over time. `seen_x` is where the reader was last, if that lies inside."""
 
     bricks: tuple[Brick, ...]
@@ -40,7 +40,7 @@ class Spread:
     seen_x: float | None
 
 
-def draw_spread(story: VisibleStory, *, seen_at: datetime | None = None, height: float = CHART_HEIGHT) -> Spread:
+def draw_spread(story: VisibleStory, *, seen_at: datetime | None = None, height: float = CHART_HEIGHT) -> SpreadChart:
     """One brick for each post or album, in columns of equal time, those in own words at the bottom."""
     length = story.newest.posted_at - story.first.posted_at
     span = next((one for one in SPANS if one * COLUMNS > length), length / (COLUMNS - 1))
@@ -51,7 +51,7 @@ def draw_spread(story: VisibleStory, *, seen_at: datetime | None = None, height:
     width = 100 / max(count, 6)
     kinds = [kind for column in columns.values() for kind in column]
     seen_x = None if seen_at is None else (seen_at - story.first.posted_at) / span * width
-    return Spread(
+    return SpreadChart(
         tuple(brick for place, column in sorted(columns.items()) for brick in _column(place * width, width, column, height)),
         story.first.posted_at,
         story.newest.posted_at,

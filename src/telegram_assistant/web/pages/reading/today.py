@@ -12,7 +12,7 @@ from telegram_assistant.features.reading import muted_word_in
 from telegram_assistant.features.stories.stories import ListedStory, OncePicture, pictures_of, recent_stories
 from telegram_assistant.features.stories.telling import words_of
 from telegram_assistant.stores.postgres.people.choices import Visit
-from telegram_assistant.web.story_charts import SMALL_HEIGHT, Spread, draw_spread
+from telegram_assistant.web.story_charts import SMALL_HEIGHT, SpreadChart, draw_spread
 from telegram_assistant.web.views import DAMAGED, Content, TenantView, go
 
 PAGE = 20
@@ -35,7 +35,7 @@ class StoryCard:
 
     listed: ListedStory
     picture: OncePicture | None
-    spread: Spread
+    spread: SpreadChart
     new_lines: tuple[tuple[str, str, datetime], ...]
     """Channel, words and time of the newest posts, where the story itself is not new."""
     muted_word: str | None

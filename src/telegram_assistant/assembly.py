@@ -61,6 +61,7 @@ from telegram_assistant.telemetry.health import Probe
 from telegram_assistant.telemetry.tracing import start_tracing
 from telegram_assistant.understanding.post_pictures import PictureAnalyzer
 from telegram_assistant.understanding.post_tags import Tagger
+from telegram_assistant.understanding.stories import StoryBuilder
 from telegram_assistant.vectors.index import MeaningSearch, VectorIndex
 from telegram_assistant.vectors.opening import open_searchable, open_vectors
 from telegram_assistant.vectors.protocol import Searchable
@@ -216,6 +217,7 @@ async def assemble(
                 "index": index,
                 "graph_index": graph_index,
                 "rebuilds": system.rebuilds,
+                "story_builder": StoryBuilder(system.story_sources, system.post_terms, system.story_groups),
             },
         )
 

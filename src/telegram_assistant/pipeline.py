@@ -5,7 +5,8 @@ landing -> outbox -> posts.parsed -> post_persistence
             posts.vision.analyzed -> retagging ----^         -> crawl_trigger -> posts.crawl -> enrichment -> posts.enriched
 files   -> notices -> posts.vision.uploaded -> vision_analysis -> posts.vision.analyzed
 albums  -> notices -> albums.parsed, posts.vision.analyzed -> album_assembler -> album.assembled
-posts.enriched, album.assembled -> indexing -> posts.indexed -> graph_indexing, if there is a graph
+posts.enriched, album.assembled -> indexing -> posts.indexed -> stories -> stories.changed
+                                                         -> graph_indexing, if there is a graph
 """
 
 from telegram_assistant.settings import Settings
@@ -16,6 +17,7 @@ from telegram_assistant.stages.graph_indexing import graph_indexing
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stages.retagging import retagging
+from telegram_assistant.stages.stories import stories
 from telegram_assistant.stages.tag_persistence import tag_persistence
 from telegram_assistant.stages.tagging import tagging
 from telegram_assistant.stages.vision_analysis import vision_analysis
@@ -31,11 +33,12 @@ PIPELINE: tuple[AnyStage, ...] = (
     enrichment,
     album_assembler,
     indexing,
+    stories,
 )
 
 WITH_GRAPH: tuple[AnyStage, ...] = (*PIPELINE, graph_indexing)
 
-ENDS: tuple[AnyStage, ...] = (post_persistence, indexing)
+ENDS: tuple[AnyStage, ...] = (post_persistence, indexing, stories)
 """Where the branches of the flow end. A post's row leaves the outbox when it has passed all of these."""
 
 

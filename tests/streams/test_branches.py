@@ -11,6 +11,7 @@ from telegram_assistant.pipeline import ENDS, PIPELINE
 from telegram_assistant.stages.graph_indexing import graph_indexing
 from telegram_assistant.stages.indexing import indexing
 from telegram_assistant.stages.post_persistence import post_persistence
+from telegram_assistant.stages.stories import stories
 from telegram_assistant.stages.tag_persistence import tag_persistence
 from telegram_assistant.stores.postgres.stores import SystemStores
 from telegram_assistant.streams.keys import EPOCH_KEY
@@ -34,8 +35,9 @@ async def test_a_post_stays_in_the_outbox_until_every_branch_has_ended(redis: Re
     await redis.delete(EPOCH_KEY, KEY)
     await relay.check()
     assert await relay.step() == 1
-    await system.outbox.done([(post_id, 1)], branch=BRANCHES[indexing.name])
-    await system.outbox.done([(post_id, 1)], branch=BRANCHES[post_persistence.name])
+    for stage in (indexing, stories, post_persistence):
+        assert await system.outbox.waiting() == 1
+        await system.outbox.done([(post_id, 1)], branch=BRANCHES[stage.name])
     assert await system.outbox.waiting() == 0
 
 

@@ -16,6 +16,7 @@ from telegram_assistant.events.posts import (
     Trigger,
     VisionStatus,
 )
+from telegram_assistant.events.stories import StoryChanged
 
 EVENTS: tuple[type[Event], ...] = tuple(Event.__subclasses__())
 """All of them, in the order in which they are defined."""
@@ -32,6 +33,7 @@ __all__ = [
     "PostTagged",
     "PostVisionAnalyzed",
     "PostVisionUploaded",
+    "StoryChanged",
     "Trigger",
     "VisionStatus",
 ]

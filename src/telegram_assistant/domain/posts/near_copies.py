@@ -47,12 +47,12 @@ class Sketch:
 
 def folded(text: str) -> str:
     """The words of a text without its surroundings."""
-    return " ".join(_words_of(_bare(text)))
+    return " ".join(_words_of(without_surroundings(text)))
 
 
 def content_of(text: str) -> bytes:
     """Hash of the words: equal for copies that differ only in their surroundings."""
-    return _content(_words_of(_bare(text)) or [text])
+    return _content(_words_of(without_surroundings(text)) or [text])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Outline:
 
 
 def outline_of(text: str) -> Outline:
-    bare = _bare(text)
+    bare = without_surroundings(text)
     words = tuple(_words_of(bare)) or (text,)
     content = _content(words)
     facts = _facts(bare[:MAX_CHARACTERS])
@@ -116,7 +116,8 @@ def _words_of(bare: str) -> list[str]:
     return _WORD.findall(bare.casefold().replace("ё", "е"))
 
 
-def _bare(text: str) -> str:
+def without_surroundings(text: str) -> str:
+    """The text without addresses, hashtags, signature and opening, as it is written."""
     lines = [line for line in text.splitlines() if line.strip()]
     for _ in range(SIGNATURE_LINES):
         if len(lines) > 1 and _is_signature(lines[-1]):

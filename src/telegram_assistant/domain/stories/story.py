@@ -28,6 +28,18 @@ class LinkKind(StrEnum):
         return self in {LinkKind.FORWARD, LinkKind.ALBUM, LinkKind.REPLY}
 
 
+class StoryChange(StrEnum):
+    """What happened to a story."""
+
+    CREATED = "created"
+    """A post tells something new."""
+    JOINED = "joined"
+    MERGED = "merged"
+    """Other stories became part of it."""
+    SPLIT = "split"
+    """Some of its posts are another story now."""
+
+
 SUREST = {kind: place for place, kind in enumerate(LinkKind)}
 
 

@@ -70,7 +70,10 @@ from telegram_assistant.stores.postgres.posts.versions import Versions
 from telegram_assistant.stores.postgres.search.saved_searches import SavedSearches
 from telegram_assistant.stores.postgres.search.search import WordSearch
 from telegram_assistant.stores.postgres.search.word_index import WordIndex
+from telegram_assistant.stores.postgres.stories.grouping import StoryGroups
 from telegram_assistant.stores.postgres.stories.own_stories import OwnStories
+from telegram_assistant.stores.postgres.stories.post_terms import PostTerms
+from telegram_assistant.stores.postgres.stories.sources import StorySources
 from telegram_assistant.stores.postgres.stories.stories import Stories
 from telegram_assistant.stores.postgres.tenants.audit import AuditLog
 from telegram_assistant.stores.postgres.tenants.idempotency import Idempotency, IdempotencyUpkeep
@@ -169,6 +172,9 @@ class SystemStores:
     replays: Replays
     spending: Spending
     stories: Stories
+    story_sources: StorySources
+    post_terms: PostTerms
+    story_groups: StoryGroups
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +293,9 @@ def system_stores(pool: Pool, wakeup: Wakeup) -> SystemStores:
         replays=Replays(transactions),
         spending=Spending(transactions),
         stories=Stories(repeatable),
+        story_sources=StorySources(repeatable),
+        post_terms=PostTerms(repeatable),
+        story_groups=StoryGroups(repeatable),
     )
 
 

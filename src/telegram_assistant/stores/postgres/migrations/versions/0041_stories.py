@@ -99,6 +99,8 @@ def post_terms() -> None:
             numbers int[] NOT NULL,
             pairs int[] NOT NULL,
             links int[] NOT NULL,
+            mentions int[] NOT NULL,
+            username int NOT NULL,
             looks bytea NOT NULL,
             seen int[] NOT NULL,
             keys bigint[] NOT NULL,

@@ -1,0 +1,41 @@
+"""Which id each group of posts gets: a story keeps its id where most of it survives."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.stories.story import StoryId
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The stories of posts, and where the stories went whose id nobody has any more."""
+
+    stories: Mapping[PostId, StoryId]
+    merged: Mapping[StoryId, StoryId]
+
+
+def assign(groups: Sequence[frozenset[PostId]], known: Mapping[PostId, StoryId], new_id: Callable[[], StoryId]) -> Assignment:
+    """Gives each group the id of the story from which most of its posts come, if no other group has more of that story.
+
+    `known` is the story of every post that had one. The largest part decides first; of equal parts that of the earlier group.
+    """
+    parts = [(count, -place, story) for place, group in enumerate(groups) for story, count in _known_in(group, known).items()]
+    named: dict[int, StoryId] = {}
+    taken: set[StoryId] = set()
+    for _, place, story in sorted(parts, key=lambda part: (-part[0], -part[1], part[2])):
+        if -place not in named and story not in taken:
+            named[-place] = story
+            taken.add(story)
+    ids = [named.get(place) or new_id() for place in range(len(groups))]
+    went: dict[StoryId, Counter[StoryId]] = {}
+    for story_id, group in zip(ids, groups, strict=True):
+        for story, count in _known_in(group, known).items():
+            went.setdefault(story, Counter())[story_id] += count
+    merged = {story: targets.most_common(1)[0][0] for story, targets in went.items() if story not in taken}
+    return Assignment({post: story_id for story_id, group in zip(ids, groups, strict=True) for post in group}, merged)
+
+
+def _known_in(group: frozenset[PostId], known: Mapping[PostId, StoryId]) -> Counter[StoryId]:
+    return Counter(known[post] for post in group if post in known)

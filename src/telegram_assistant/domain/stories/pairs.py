@@ -1,0 +1,129 @@
+"""Whether two posts tell the same: features of a pair, a rule for copies, a rule for pictures, and three small regressions.
+
+`python -m bench.fit_stories` prints the constants.
+"""
+
+from math import log1p, sqrt
+from typing import NamedTuple
+
+from telegram_assistant.domain.media.similarity import FINE_NEAR, NEAR, Look
+from telegram_assistant.domain.stories.story import Link, LinkKind
+from telegram_assistant.domain.stories.terms import TermWeights, WeighedPost
+
+MIN_PAIRS = 6
+COPIED = 0.6
+"""The share of the shorter text's word pairs that a copy has."""
+SAME_SEEN = 0.6
+"""The share of the words in a picture that must also be in the other."""
+MAX_SCORE = 20.0
+COPY_SCORE = 4.0
+PICTURE_SCORE = 2.0
+
+
+class Features(NamedTuple):
+    """How alike two posts are, each between 0 and 1."""
+
+    words: float
+    names: float
+    numbers: float
+    pairs: float
+    other_names: float
+    """Both name somebody, and nobody is the same."""
+    other_numbers: float
+    gap: float
+    source: float
+    links: float
+    length: float
+    facts: float
+    """How rare the names and numbers are that both have."""
+
+
+WEIGHTS: dict[str, tuple[float, ...]] = {
+    "ru": (5.29, 5.36, 1.68, -0.92, -0.37, -3.52, -3.25, 0.56, 4.67, -2.85, 0.81),
+    "en": (10.33, 2.63, 1.79, -5.56, -0.83, -2.83, -3.31, 0.31, 4.11, -3.32, 1.91),
+    "across": (-0.36, 2.35, 1.43, -0.08, -0.21, -3.22, -5.32, 0.99, 0.0, 0.15, 11.25),
+}
+BIAS = {"ru": -3.89, "en": -2.35, "across": -3.87}
+
+
+def features_of(one: WeighedPost, other: WeighedPost, weights: TermWeights) -> Features:
+    a, b = one.terms, other.terms
+    shared = weights.squares(a.words & b.words)
+    names, numbers = a.names & b.names, a.numbers & b.numbers
+    shared_names = weights.total(names) if names else 0.0
+    shared_numbers = weights.total(numbers) if numbers else 0.0
+    named = min(one.names_weight, other.names_weight)
+    counted = min(one.numbers_weight, other.numbers_weight)
+    hours = abs((one.posted_at - other.posted_at).total_seconds()) / 3600
+    return Features(
+        words=shared / (one.norm * other.norm) if shared else 0.0,
+        names=min(shared_names / named, 1.0) if named else 0.0,
+        numbers=min(shared_numbers / counted, 1.0) if counted else 0.0,
+        pairs=contained(a.pairs, b.pairs),
+        other_names=float(bool(a.names and b.names and not names)),
+        other_numbers=float(bool(counted and not numbers)),
+        gap=min(log1p(hours) / 4.3, 1.0),
+        source=float(one.username in b.mentions or other.username in a.mentions),
+        links=float(bool(a.links & b.links)),
+        length=sqrt(min(len(a.words), len(b.words)) / max(len(a.words), len(b.words), 1)),
+        facts=min((shared_names + shared_numbers) / 30, 1.0),
+    )
+
+
+def side_of(one: WeighedPost, other: WeighedPost) -> str:
+    """Which regression decides about a pair."""
+    if one.terms.language != other.terms.language:
+        return "across"
+    return "en" if one.terms.language == "en" else "ru"
+
+
+def score_of(features: Features, side: str) -> float:
+    """The logit that two posts tell the same; above 0 they are linked."""
+    score = BIAS[side] + sum(weight * value for weight, value in zip(WEIGHTS[side], features, strict=True))
+    return max(-MAX_SCORE, min(score, MAX_SCORE))
+
+
+def compare(one: WeighedPost, other: WeighedPost, weights: TermWeights) -> Link | None:
+    """The link between two posts, if they tell the same. Two private channels are never compared."""
+    if one.post == other.post or (one.is_private and other.is_private):
+        return None
+    features, side = features_of(one, other, weights), side_of(one, other)
+    score = score_of(features, side)
+    kind = LinkKind.TRANSLATION if side == "across" else LinkKind.REWRITE
+    if side != "across" and is_copy(one, other, features.pairs):
+        kind, score = LinkKind.COPY, max(score, COPY_SCORE)
+    elif is_same_picture(one, other):
+        kind, score = (LinkKind.PICTURE, PICTURE_SCORE) if score <= 0 else (kind, score)
+    if score <= 0:
+        return None
+    later, earlier = (one, other) if (one.posted_at, one.post) > (other.posted_at, other.post) else (other, one)
+    return Link(later.post, earlier.post, kind, round(score, 4), later.posted_at, earlier.posted_at, one.is_private or other.is_private)
+
+
+def is_copy(one: WeighedPost, other: WeighedPost, pairs: float) -> bool:
+    """Most word pairs of the shorter text are in the other, with all its names and numbers, and at least one of those."""
+    a, b = (one.terms, other.terms) if len(one.terms.pairs) <= len(other.terms.pairs) else (other.terms, one.terms)
+    if pairs < COPIED or len(a.pairs) < MIN_PAIRS:
+        return False
+    return a.names <= b.names and a.numbers <= b.numbers and bool(a.names or a.numbers)
+
+
+def is_same_picture(one: WeighedPost, other: WeighedPost) -> bool:
+    """A picture of both looks the same, and the words read in their pictures agree. A picture without words proves nothing."""
+    if not one.terms.looks or not other.terms.looks or contained(one.terms.seen, other.terms.seen) < SAME_SEEN:
+        return False
+    return any(_is_near(a, b) for a in one.terms.looks for b in other.terms.looks)
+
+
+def contained(one: frozenset[int], other: frozenset[int]) -> float:
+    least = min(len(one), len(other))
+    return len(one & other) / least if least else 0.0
+
+
+def _is_near(one: Look, other: Look) -> bool:
+    return (
+        not one.is_plain
+        and not other.is_plain
+        and (one.coarse ^ other.coarse).bit_count() <= NEAR
+        and (one.fine ^ other.fine).bit_count() <= FINE_NEAR
+    )

@@ -1,0 +1,135 @@
+"""What posts are compared by: their words, names, numbers, links and pictures as hashes, and how much each of them weighs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from heapq import nlargest
+from math import log, sqrt
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.media.similarity import Look, bands
+
+MIN_TEXTS = 200
+"""With fewer counted texts, words are weighed as if so many had been counted: what is rare is not known yet."""
+MAX_KEYS = 20
+"""A post is found by so many of its rarest terms."""
+LINK_WEIGHT, MENTION_WEIGHT, LOOK_WEIGHT = 12.0, 3.0, 8.0
+PERIOD_SECONDS = 72 * 3600
+"""Posts are compared with those of the 72 hours before and after."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoryTerms:
+    """The terms of one text and of the pictures beside it, each as a hash of 32 bits."""
+
+    language: str = ""
+    words: frozenset[int] = frozenset()
+    """Dictionary forms."""
+    names: frozenset[int] = frozenset()
+    """Keys of names, the same in both alphabets."""
+    numbers: frozenset[int] = frozenset()
+    pairs: frozenset[int] = frozenset()
+    """Neighbouring words."""
+    links: frozenset[int] = frozenset()
+    """Whole addresses."""
+    mentions: frozenset[int] = frozenset()
+    """Usernames of channels."""
+    looks: tuple[Look, ...] = ()
+    seen: frozenset[int] = frozenset()
+    """Words and numbers read in its pictures."""
+
+    @property
+    def hash(self) -> int:
+        """Changes when anything changes that is compared."""
+        parts = (
+            self.words,
+            self.names,
+            self.numbers,
+            self.pairs,
+            self.links,
+            self.mentions,
+            self.seen,
+            [(one.coarse, one.fine) for one in self.looks],
+        )
+        digest = blake2b(repr([self.language, *(sorted(part) for part in parts)]).encode(), digest_size=8).digest()
+        return int.from_bytes(digest, signed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TermWeights:
+    """How rare terms are among recent public posts: the logarithm of the share of posts without it."""
+
+    known: Mapping[int, float] = field(default_factory=dict)
+    rare: float = log(2 * MIN_TEXTS)
+    """The weight of a term that was not counted."""
+
+    @classmethod
+    def counted(cls, texts: int, counts: Mapping[int, int]) -> "TermWeights":
+        """The weights of terms of which so many of `texts` posts have each."""
+        total = max(texts, MIN_TEXTS) + 1
+        return cls({term: log(total / (count + 0.5)) for term, count in counts.items()}, log(2 * total))
+
+    def of(self, term: int) -> float:
+        return self.known.get(term, self.rare)
+
+    def total(self, terms: Iterable[int]) -> float:
+        known, rare = self.known, self.rare
+        return sum(known.get(term, rare) for term in terms)
+
+    def squares(self, terms: Iterable[int]) -> float:
+        known, rare = self.known, self.rare
+        return sum(known.get(term, rare) ** 2 for term in terms)
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedPost:
+    """A post as it is compared, with the sums of its weights."""
+
+    post: PostId
+    posted_at: datetime
+    is_private: bool
+    username: int
+    """Hash of its channel's username; 0 if it has none."""
+    terms: StoryTerms
+    terms_hash: int
+    norm: float
+    names_weight: float
+    numbers_weight: float
+
+
+def weigh(
+    post: PostId, posted_at: datetime, terms: StoryTerms, weights: TermWeights, *, is_private: bool, username: int, terms_hash: int
+) -> WeighedPost:
+    """A post with its weights, which depend on how rare its terms are now."""
+    norm = sqrt(weights.squares(terms.words))
+    return WeighedPost(post, posted_at, is_private, username, terms, terms_hash, norm, weights.total(terms.names), weights.total(terms.numbers))
+
+
+def keys_of(told: WeighedPost, weights: TermWeights) -> dict[int, float]:
+    """The terms under which a post is found, with the weight of each."""
+    terms = told.terms
+    rarest = nlargest(MAX_KEYS, ((weights.of(term), term) for part in (terms.words, terms.names, terms.numbers) for term in part))
+    keys = {term: weight for weight, term in rarest}
+    keys |= dict.fromkeys(terms.links, LINK_WEIGHT)
+    for look in terms.looks:
+        keys |= {_look_key(place, band): LOOK_WEIGHT for place, band in enumerate(bands(look.coarse))}
+    return keys
+
+
+def own_key(told: WeighedPost) -> tuple[int, ...]:
+    """Under this a post is found by others that mention its channel."""
+    return (told.username,) if told.username else ()
+
+
+def posting_key(term: int, period: int, *, is_private: bool) -> int:
+    """A key of the index: the term in one period, apart for private channels. 32 bits of the term and as many of the rest."""
+    return (term << 32) | ((period * 2 + is_private) & 0xFFFFFFFF)
+
+
+def period_of(moment: datetime) -> int:
+    return int(moment.timestamp()) // PERIOD_SECONDS
+
+
+def _look_key(place: int, band: int) -> int:
+    return int.from_bytes(blake2b(b"look %d %d" % (place, band), digest_size=4).digest(), signed=True)

@@ -1,0 +1,22 @@
+"""Events about stories."""
+
+from datetime import datetime
+from typing import ClassVar, Self
+
+from telegram_assistant.domain.ids import PostId
+from telegram_assistant.domain.stories.story import StoryChange
+from telegram_assistant.events.envelope import Event, event_id_of
+
+
+class StoryChanged(Event):
+    """A story began, grew, took in others or lost posts, because of this post."""
+
+    NAME: ClassVar[str] = "stories.changed"
+    story_id: str = ""
+    change: StoryChange = StoryChange.CREATED
+
+    @classmethod
+    def about(cls, post_id: PostId, revision: int, *, occurred_at: datetime, trace_id: str | None = None, trigger: str = "", **facts: object) -> Self:
+        """One event for each story and kind of change that a revision of a post causes."""
+        made = super().about(post_id, revision, occurred_at=occurred_at, trace_id=trace_id, trigger=trigger, **facts)
+        return made.model_copy(update={"event_id": event_id_of(cls.NAME, post_id, revision, f"{made.story_id} {made.change.value}")})

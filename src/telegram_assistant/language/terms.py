@@ -1,0 +1,61 @@
+"""The terms of a text, by which posts are compared: words, names, numbers, links and mentions as hashes.
+
+What surrounds a text is left out: hashtags, calls to subscribe, signatures, openings like `breaking`.
+"""
+
+import re
+from itertools import pairwise
+from zlib import crc32
+
+from telegram_assistant.domain.posts.language import language_of
+from telegram_assistant.domain.posts.near_copies import without_surroundings
+from telegram_assistant.domain.stories.terms import StoryTerms
+from telegram_assistant.language.lemmas import WORD, content_lemma
+from telegram_assistant.language.names import names_in
+from telegram_assistant.language.numbers import NumberKind, numbers_in
+
+MAX_CHARACTERS = 4_000
+MAX_WORDS = 150
+MAX_PAIRS = 200
+MAX_FACTS = 40
+_ADDRESS = re.compile(r"https?://[^\s)\]>»\"]+", re.IGNORECASE)
+_MENTION = re.compile(r"(?<![\w@/])@([A-Za-z]\w{3,31})|t\.me/([A-Za-z]\w{3,31})")
+_OWN_SITE = ("t.me/", "telegram.me/")
+
+
+def terms_of(text: str, *, addresses: tuple[str, ...] = (), seen: str = "") -> StoryTerms:
+    """`addresses` are links behind words; `seen` is what is written in the post's pictures."""
+    text = text[:MAX_CHARACTERS]
+    bare = without_surroundings(text)
+    lemmas = [found for word in WORD.findall(bare) if (found := content_lemma(word.casefold()))]
+    numbers = numbers_in(bare)
+    return StoryTerms(
+        language=(language_of(bare) or "").replace("uk", "ru"),
+        words=frozenset(_hashed("w", one) for one in lemmas[:MAX_WORDS]),
+        names=frozenset([_hashed("n", one) for one in sorted(names_in(bare))][:MAX_FACTS]),
+        numbers=frozenset([_hashed("v", one.value) for one in numbers if _tells(one.value, one.kind)][:MAX_FACTS]),
+        pairs=frozenset(_hashed("p", f"{one} {other}") for one, other in pairwise(lemmas[:MAX_PAIRS])),
+        links=frozenset(_hashed("l", one.rstrip(".,;")) for one in (*_ADDRESS.findall(text), *addresses) if not _is_own(one)),
+        mentions=frozenset(hash_of_username(one or other) for one, other in _MENTION.findall(text)),
+        seen=frozenset(_hashed("w", found) for word in WORD.findall(seen) if (found := content_lemma(word.casefold())))
+        | frozenset(_hashed("v", one.value) for one in numbers_in(seen)),
+    )
+
+
+def hash_of_username(username: str) -> int:
+    return _hashed("@", username.casefold())
+
+
+def _tells(value: str, kind: NumberKind) -> bool:
+    """Whether a number tells posts apart: a bare 1 or 2 is in every second text."""
+    return kind is not NumberKind.PLAIN or value not in {"0", "1"}
+
+
+def _is_own(address: str) -> bool:
+    return any(own in address for own in _OWN_SITE)
+
+
+def _hashed(kind: str, term: str) -> int:
+    """As PostgreSQL's int, with a sign."""
+    number = crc32(f"{kind}{term}".encode("utf-8", "surrogatepass"))
+    return number - 2**32 if number >= 2**31 else number

@@ -1,0 +1,149 @@
+"""The stage stories: posts that tell the same are one story, whoever tells it, in whichever order they come."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import count, permutations
+
+import pytest
+
+from telegram_assistant.domain.channels.channel import Channel
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.posts.post import Origin, Post
+from telegram_assistant.domain.stories.story import LinkKind, StoryChange
+from telegram_assistant.events import PostIndexed, StoryChanged
+from telegram_assistant.stages.stories import stories
+from telegram_assistant.stores.postgres.posts.landing import Claim
+from telegram_assistant.stores.postgres.stores import SystemStores
+from telegram_assistant.understanding.stories import StoryBuilder
+from testkit.factories import make_channel, make_page, make_post
+
+INDEXED = datetime(2026, 11, 16, 8, 0, tzinfo=UTC)
+_days = count(10, 10)
+FIRE = "В Нортвике на Заводской улице горит склад компании «Стройгрань», тушат 16 расчётов, пострадали 4 человека."
+FIRE_AGAIN = "Склад «Стройграни» на Заводской улице в Нортвике тушат 16 пожарных расчётов. Известно о 4 пострадавших."
+MATCH = "Матч в Краснолесье закончился со счётом 2:0, команда «Волнорез» обыграла «Ладью» при 18 тысячах зрителей."
+
+
+@pytest.fixture
+def builder(system: SystemStores) -> StoryBuilder:
+    return StoryBuilder(system.story_sources, system.post_terms, system.story_groups)
+
+
+@pytest.fixture
+def morning() -> datetime:
+    """Far from what other tests told."""
+    return INDEXED - timedelta(days=next(_days))
+
+
+async def tell(system: SystemStores, *posts: Post, is_private: bool = False) -> None:
+    for post in posts:
+        if is_private:
+            await system.channels.register(Channel(channel_id=post.channel_id, title="private", is_private=True))
+        await system.landing.land(make_page(post), Claim(post.channel_id, 0))
+
+
+async def group(builder: StoryBuilder, *posts: Post) -> list[StoryChanged]:
+    return await stories([PostIndexed.about(post.id, 1, occurred_at=INDEXED) for post in posts], story_builder=builder)
+
+
+async def told_by(system: SystemStores, morning: datetime, *texts: str) -> list[Post]:
+    made = []
+    for place, text in enumerate(texts):
+        channel_id = await make_channel(system)
+        made.append(make_post(channel_id=channel_id, message_id=1, text=text, posted_at=morning + timedelta(minutes=place)))
+    await tell(system, *made)
+    return made
+
+
+async def test_posts_that_tell_the_same_are_one_story_and_others_are_not(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+    fire, match, again = await told_by(system, morning, FIRE, MATCH, FIRE_AGAIN)
+    changed = await group(builder, fire, match, again)
+    found = await system.stories.of_posts([fire.id, match.id, again.id])
+    assert found[fire.id] == found[again.id] != found[match.id]
+    assert {(one.post, one.change) for one in changed} == {
+        (fire.id, StoryChange.JOINED),
+        (again.id, StoryChange.JOINED),
+        (match.id, StoryChange.CREATED),
+    }
+
+
+async def test_running_twice_changes_nothing_and_tells_the_same(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+    posts = await told_by(system, morning, FIRE, FIRE_AGAIN)
+    first = await group(builder, *posts)
+    story = next(iter(set((await system.stories.of_posts([one.id for one in posts])).values())))
+    before = await system.stories.whole(story)
+    assert {one.event_id for one in await group(builder, *posts)} == {one.event_id for one in first}
+    assert await system.stories.whole(story) == before
+
+
+async def test_stories_do_not_depend_on_the_order_in_which_posts_come(system: SystemStores, builder: StoryBuilder) -> None:
+    seen = set()
+    for order in permutations(range(3)):
+        posts = await told_by(system, INDEXED - timedelta(days=next(_days)), FIRE, MATCH, FIRE_AGAIN)
+        for place in order:
+            await group(builder, posts[place])
+        found = await system.stories.of_posts([one.id for one in posts])
+        seen.add((order, found[posts[0].id] == found[posts[2].id], found[posts[0].id] == found[posts[1].id]))
+    assert {(same, other) for _, same, other in seen} == {(True, False)}
+
+
+async def test_an_edit_moves_a_post_and_the_story_keeps_its_id(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+    one, two, three = await told_by(system, morning, FIRE, FIRE_AGAIN, FIRE)
+    await group(builder, one, two, three)
+    story = (await system.stories.of_posts([one.id]))[one.id]
+    edited = make_post(
+        channel_id=three.channel_id, message_id=1, text=MATCH, posted_at=three.posted_at, edited_at=three.posted_at + timedelta(minutes=9)
+    )
+    await tell(system, edited)
+    changed = await group(builder, edited)
+    found = await system.stories.of_posts([one.id, two.id, three.id])
+    assert found[one.id] == found[two.id] == story != found[three.id]
+    assert StoryChange.CREATED in {one.change for one in changed}
+
+
+async def test_forwards_join_by_their_header_even_when_the_source_comes_later(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+    source = make_post(channel_id=await make_channel(system), message_id=7, text="Да", posted_at=morning)
+    made = [
+        replace(
+            make_post(channel_id=await make_channel(system), message_id=1, text="Да", posted_at=morning + timedelta(minutes=place)),
+            forwarded_from=Origin(source.channel_id, MessageId(7)),
+        )
+        for place in (1, 2)
+    ]
+    await tell(system, *made)
+    await group(builder, *made)
+    found = await system.stories.of_posts([one.id for one in made])
+    assert len(set(found.values())) == 1
+    await tell(system, source)
+    await group(builder, source)
+    found = await system.stories.of_posts([source.id, *(one.id for one in made)])
+    assert len(found) == 3
+    assert len(set(found.values())) == 1
+
+
+async def test_a_private_post_joins_and_holds_nothing_together(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+    fire, match = await told_by(system, morning, FIRE, MATCH)
+    private = make_post(channel_id=await make_channel(system), message_id=1, text=f"{FIRE} {MATCH}", posted_at=morning + timedelta(minutes=5))
+    await tell(system, private, is_private=True)
+    await group(builder, fire, match, private)
+    found = await system.stories.of_posts([fire.id, match.id, private.id])
+    assert found[fire.id] != found[match.id]
+    assert found[private.id] in {found[fire.id], found[match.id]}
+    links = (await system.stories.whole(found[private.id])).links
+    assert links
+    assert all(link.is_leaf for link in links)
+
+
+async def test_a_post_without_anything_to_compare_passes_without_a_story(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+    (silent,) = await told_by(system, morning, "")
+    assert await group(builder, silent) == []
+    assert await group(builder, make_post(channel_id=ChannelId(5), message_id=9)) == []
+    assert await system.stories.of_posts([silent.id, PostId(ChannelId(5), MessageId(9))]) == {}
+
+
+async def test_what_a_story_says_of_its_links_is_true(system: SystemStores, builder: StoryBuilder, morning: datetime) -> None:
+    posts = await told_by(system, morning, FIRE, f"{FIRE} Подробности уточняем.")
+    await group(builder, *posts)
+    story = await system.stories.whole((await system.stories.of_posts([posts[0].id]))[posts[0].id])
+    assert [(link.post, link.other, link.kind) for link in story.links] == [(posts[1].id, posts[0].id, LinkKind.COPY)]
+    assert {one.link for one in story.members} == {LinkKind.COPY}

@@ -30,6 +30,9 @@ async def addresses(page: Page) -> dict[str, str]:
     found |= {"me": "/me", "not-found": "/nothing/here"}
     async for name, post in special_posts(page):
         found.setdefault(f"post-{name}", post)
+    await page.goto(f"{base}/today?window=week")
+    if await page.locator("article.story").count():
+        found["story"] = await page.locator("article.story").first.get_attribute("data-post") or ""
     await page.goto(f"{base}/tags")
     if await page.locator("main tbody a").count():
         found["tag"] = await page.locator("main tbody a").first.get_attribute("href") or ""
@@ -55,7 +58,8 @@ async def take_all(api: OpenApi, folder: Path) -> list[str]:
         async with open_tab(chromium, ALL_DEVICES[0], api.address) as page:
             await page.goto(api.login)
             await page.locator("main button").click()
-            await page.wait_for_url("**/feed")
+            await page.wait_for_url("**/t/**")
+            await page.goto(page.url.rpartition("/")[0] + "/feed")
             session = await page.context.cookies()
             pages = await addresses(page)
         troubles = []

@@ -12,9 +12,11 @@ from testkit.chromium import Hands
 
 
 async def log_in(page: Page, app: App, tenant_id: TenantId, *, role: MemberRole | None = None, by_keys: bool = False) -> str:
-    """Opens a one-time link and presses its button. Returns the path of the tenant."""
+    """Opens a one-time link, presses its button, and goes to the feed. Returns the path of the tenant."""
     member = await app.system.users.join(tenant_id, f"Анна {secrets.token_hex(3)}", role=role)
     token = await make_login_link(member.user_id, users=app.system.users, created_by="test")
     await page.goto(f"/link/{token}")
     await Hands(page, by_keys).press(page.locator("main button"))
-    return str(await page.locator("body.in-app").get_attribute("data-base"))
+    base = str(await page.locator("body.in-app").get_attribute("data-base"))
+    await page.goto(f"{base}/feed")
+    return base

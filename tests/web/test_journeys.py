@@ -112,7 +112,7 @@ async def leave_and_return(hands: Hands) -> None:
     await hands.write(page.locator("input[name=name]"), name)
     await hands.write(page.locator("input[name=password]"), password)
     await page.keyboard.press("Enter")
-    await page.wait_for_url("**/feed")
+    await page.wait_for_url("**/today")
 
 
 async def test_the_operators_numbers_refresh_by_themselves_and_a_lost_server_is_said(
@@ -163,6 +163,14 @@ async def test_single_keys_read_undo_save_mute_search_and_move(
         await press("j")
         await press("o")
         await page.wait_for_url("**/post/**")
+        await press("g")
+        await press("t")
+        await page.wait_for_url("**/today")
+        await press("j")
+        await press("o")
+        await page.wait_for_url("**/story/**")
+        await page.locator(".cite a").first.press("Enter")
+        await expect(page.locator(".timeline li:target")).to_be_visible()
         await press("g")
         await press("f")
         await page.wait_for_url("**/feed")
@@ -234,7 +242,8 @@ async def test_an_owner_invites_a_viewer_who_reads_and_may_not_manage(
         await hands.write(guest.locator("input[name=name]"), f"Гость {secrets.token_hex(3)}")
         await hands.write(guest.locator("input[name=password]"), "correct horse battery")
         await hands.press(guest.locator("main button"))
-        await guest.wait_for_url("**/feed")
+        await guest.wait_for_url("**/today")
+        await guest.goto(f"{base}/feed")
         await expect(guest.locator(f"#p-{reading_world.ferries}-1")).to_be_visible()
         assert await guest.locator(".rail [href$='/members']").count() == 0
         refused = await guest.goto(f"{base}/members")

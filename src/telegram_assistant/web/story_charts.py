@@ -9,14 +9,14 @@ from telegram_assistant.domain.stories.visible import VisiblePost, VisibleStory
 COLUMNS = 24
 SPANS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440))
 """What one column may stand for; the shortest with which the story fits."""
-MAX_ROWS = 8
+MIN_ROWS, MAX_ROWS = 4, 8
 CHART_HEIGHT = 84.0
-MAX_BRICK = 18.0
+SMALL_HEIGHT = 36.0
 
 
 @dataclass(frozen=True, slots=True)
 class Brick:
-    """One post, or several where a column has more than fit."""
+    """One post or album, or several where a column has more than fit."""
 
     x: float
     y: float
@@ -27,7 +27,7 @@ class Brick:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SpreadChart:
     """Posts over time. `seen_x` is where the reader was last, if that lies inside."""
 
     bricks: tuple[Brick, ...]
@@ -40,19 +40,19 @@ class Spread:
     seen_x: float | None
 
 
-def draw_spread(story: VisibleStory, *, seen_at: datetime | None = None) -> Spread:
-    """One brick for each post, in columns of equal time, those in own words at the bottom."""
+def draw_spread(story: VisibleStory, *, seen_at: datetime | None = None, height: float = CHART_HEIGHT) -> SpreadChart:
+    """One brick for each post or album, in columns of equal time, those in own words at the bottom."""
     length = story.newest.posted_at - story.first.posted_at
     span = next((one for one in SPANS if one * COLUMNS > length), length / (COLUMNS - 1))
     columns: dict[int, list[str]] = {}
-    for post in story.posts:
+    for post in story.entries:
         columns.setdefault(int((post.posted_at - story.first.posted_at) / span), []).append(_kind(story, post))
     count = max(columns) + 1
     width = 100 / max(count, 6)
     kinds = [kind for column in columns.values() for kind in column]
     seen_x = None if seen_at is None else (seen_at - story.first.posted_at) / span * width
-    return Spread(
-        tuple(brick for place, column in sorted(columns.items()) for brick in _column(place * width, width, column)),
+    return SpreadChart(
+        tuple(brick for place, column in sorted(columns.items()) for brick in _column(place * width, width, column, height)),
         story.first.posted_at,
         story.newest.posted_at,
         span.total_seconds(),
@@ -67,12 +67,12 @@ def _kind(story: VisibleStory, post: VisiblePost) -> str:
     return "gone" if post.deleted_at else "copy" if story.repeats(post) else "own"
 
 
-def _column(x: float, width: float, kinds: Sequence[str]) -> list[Brick]:
+def _column(x: float, width: float, kinds: Sequence[str], height: float) -> list[Brick]:
     rows = min(MAX_ROWS, len(kinds))
     ordered = sorted(kinds, key=("own", "copy", "gone").index)
     shown = [ordered[number * len(ordered) // rows] for number in range(rows)]
-    step = min(MAX_BRICK + 3, CHART_HEIGHT / rows)
+    step = height / max(rows, MIN_ROWS)
     return [
-        Brick(round(x + width * 0.06, 2), round(CHART_HEIGHT - step * (number + 1) + 2, 2), round(width * 0.88, 2), round(step - 3, 2), kind)
+        Brick(round(x + width * 0.06, 2), round(height - step * (number + 0.92), 2), round(width * 0.88, 2), round(step * 0.84, 2), kind)
         for number, kind in enumerate(shown)
     ]

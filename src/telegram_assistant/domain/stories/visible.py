@@ -111,6 +111,16 @@ class VisibleStory:
         return self.posts[-1]
 
     @property
+    def entries(self) -> tuple[VisiblePost, ...]:
+        """One post for each entry: of an album the one with the text, or else the first."""
+        found: dict[tuple[ChannelId, int | None, MessageId | None], VisiblePost] = {}
+        for post in self.posts:
+            known = found.setdefault(post.entry, post)
+            if post.text and not known.text:
+                found[post.entry] = post
+        return tuple(found.values())
+
+    @property
     def story_id(self) -> PostId:
         return self.first.post_id
 
@@ -148,31 +158,25 @@ def stories_of(posts: Iterable[VisiblePost], links: Sequence[Link], grouping: Gr
     known = {post.post_id: post for post in sorted(posts, key=lambda one: one.place)}
     sure = [link for link in links if link.post in known and link.other in known and (link.kind.is_certain or link.score >= grouping.min_score)]
     held = [link for link in sure if not link.is_leaf or known[link.post].entry == known[link.other].entry]
-    root = {post_id: post_id for post_id in known}
+    places = {post_id: place for place, post_id in enumerate(known)}
+    root = list(range(len(known)))
     for link in [*held, *_single_links(known, [link for link in sure if link.is_leaf])]:
-        root[_find(root, link.post)] = _find(root, link.other)
-    together: dict[PostId, list[VisiblePost]] = {}
-    for post in known.values():
-        together.setdefault(_find(root, post.post_id), []).append(post)
-    follows = _follows(sure, known)
+        root[_find(root, places[link.post])] = _find(root, places[link.other])
+    together: dict[int, list[VisiblePost]] = {}
+    for place, post in enumerate(known.values()):
+        together.setdefault(_find(root, place), []).append(post)
+    follows = _follows([link for link in sure if _find(root, places[link.post]) == _find(root, places[link.other])], known)
     return tuple(
-        VisibleStory(
-            tuple(members),
-            {
-                one.post_id: found
-                for one in members
-                if (found := follows.get(one.post_id)) is not None and _find(root, found.other) == _find(root, one.post_id)
-            },
-        )
+        VisibleStory(tuple(members), {post.post_id: follows[post.post_id] for post in members if post.post_id in follows})
         for members in together.values()
     )
 
 
-def _find(root: dict[PostId, PostId], post_id: PostId) -> PostId:
-    while root[post_id] != post_id:
-        root[post_id] = root[root[post_id]]
-        post_id = root[post_id]
-    return post_id
+def _find(root: list[int], place: int) -> int:
+    while root[place] != place:
+        root[place] = root[root[place]]
+        place = root[place]
+    return place
 
 
 def _single_links(known: Mapping[PostId, VisiblePost], leaves: Sequence[Link]) -> Iterable[Link]:

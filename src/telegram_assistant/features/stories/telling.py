@@ -1,8 +1,10 @@
 """Says what a story is about in sentences of its posts: without any model, and only from posts that the tenant sees."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.visible import VisiblePost, VisibleStory
 from telegram_assistant.summaries.cleaning import clean_post
 from telegram_assistant.summaries.summary import summarise
@@ -11,7 +13,11 @@ from telegram_assistant.summaries.values import CitedSentence, StoryPost, StoryS
 MAX_HEADLINE = 120
 MAX_SENTENCES = 2
 MAX_TRIED = 8
+MAX_LETTERS = 800
+"""Of a post, where only its first sentences are wanted."""
 MAX_CACHED = 500
+MAX_CACHED_TEXTS = 5000
+NOBODY = PostId(ChannelId(0), MessageId(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +33,7 @@ def tell(story: VisibleStory, *, language: str | None = None) -> StoryTelling:
     posts = [post for post in story.posts if not post.deleted_at and not post.is_ad] or list(story.posts)
     posts.sort(key=lambda post: (post.language != language if language else False, story.repeats(post), post.place))
     for lead in posts[:MAX_TRIED]:
-        cleaned = clean_post(_said(lead), {})
-        sentences = [cleaned.headline, *cleaned.sentences] if cleaned.headline else list(cleaned.sentences)
+        sentences = _sentences(lead.text[:MAX_LETTERS])
         if sentences:
             cited = (lead.post_id, *(one.post_id for one in story.posts if story.repeats(one) and story.follows[one.post_id].other == lead.post_id))
             headline = _shortened(sentences[0])
@@ -73,5 +78,12 @@ def _shortened(sentence: str) -> str:
 
 def words_of(post: VisiblePost) -> str:
     """The first sentence of a post, for a line of a list."""
-    cleaned = clean_post(_said(post), {})
-    return cleaned.headline or (cleaned.sentences[0] if cleaned.sentences else " ".join(post.text.split()))
+    sentences = _sentences(post.text[:MAX_LETTERS])
+    return sentences[0] if sentences else " ".join(post.text.split())
+
+
+@lru_cache(MAX_CACHED_TEXTS)
+def _sentences(text: str) -> tuple[str, ...]:
+    """Without openings, signatures and links, whoever has posted them."""
+    cleaned = clean_post(StoryPost(post_id=NOBODY, channel="", text=text, posted_at=datetime.min.replace(tzinfo=UTC)), {})
+    return (cleaned.headline, *cleaned.sentences) if cleaned.headline else cleaned.sentences

@@ -13,8 +13,10 @@ from telegram_assistant.domain.stories.visible import EarlierText, Grouping, Sto
 from telegram_assistant.stores.postgres.database import TenantTransactions
 from telegram_assistant.stores.postgres.posts.rows import OWN_REVISION, OWN_STORED_AT
 
-MAX_PER_CHANNEL = 200
-MAX_CANDIDATES = 100
+MAX_RECENT = 20_000
+"""Linked posts that are looked at, shared equally by the channels, of each the newest."""
+MIN_PER_CHANNEL = 4
+MAX_CANDIDATES = 40
 MAX_POSTS = 300
 """Of one story, the newest."""
 MAX_EARLIER = 5
@@ -44,11 +46,13 @@ WITH followed AS MATERIALIZED (
 recent AS MATERIALIZED (
     SELECT r.* FROM followed f CROSS JOIN LATERAL (
         SELECT story_id, channel_id, posted_at FROM story_posts
-        WHERE channel_id = f.channel_id AND link IS NOT NULL AND posted_at >= $1 ORDER BY posted_at DESC LIMIT {MAX_PER_CHANNEL}
+        WHERE channel_id = f.channel_id AND link IS NOT NULL AND posted_at >= $1 ORDER BY posted_at DESC
+        LIMIT (SELECT greatest({MIN_PER_CHANNEL}, {MAX_RECENT} / greatest(count(*), 1)) FROM followed)
     ) r
 ),
 chosen AS MATERIALIZED (
-    SELECT story_id FROM recent GROUP BY story_id ORDER BY count(DISTINCT channel_id) DESC, max(posted_at) DESC, story_id LIMIT {MAX_CANDIDATES}
+    SELECT story_id FROM (SELECT story_id, channel_id, max(posted_at) AS newest FROM recent GROUP BY story_id, channel_id) by_channel
+    GROUP BY story_id ORDER BY count(*) DESC, max(newest) DESC, story_id LIMIT {MAX_CANDIDATES}
 ),
 """
 """$1 since, $2 folder, $3 channels to leave out"""

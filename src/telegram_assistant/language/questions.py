@@ -14,7 +14,8 @@ MIN_COVERAGE_WITHOUT_NAMES = 0.75
 MIN_WORDS_WITHOUT_NAMES = 3
 NAME_BONUS = 0.5
 NUMBER_BONUS = 0.15
-MAX_CHARACTERS = 4_000
+MAX_CHARACTERS = 1_500
+"""Per post. Words that no dictionary knows take a millisecond each, and a post may consist of them."""
 _ASKING_WORDS = """
 кто что где когда куда откуда почему зачем как какой какая какое какие каков сколько чей ли же сказать рассказать расскажи объясни известно
 знать узнать случиться произойти происходить новость новости последний последние слышно писать пишут сообщать говорить было будет стать есть

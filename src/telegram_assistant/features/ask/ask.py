@@ -6,6 +6,7 @@ Three outcomes: an answer; nothing exact, with the nearest passages; nothing in 
 post that it cites, or is dropped: docs/ask.md.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
@@ -26,7 +27,7 @@ from telegram_assistant.vectors.index import MeaningSearch
 MAX_QUESTION_CHARACTERS = 500
 MAX_SEARCHED_WORDS = 6
 MAX_SEARCHED_NAMES = 4
-SEARCHED = 40
+SEARCHED = 25
 MAX_PASSAGES = 5
 MAX_SENTENCES = 3
 SAME_SHARE = 0.6
@@ -106,12 +107,14 @@ async def ask(
     if not question.names and not question.words:
         raise Rejected(Reason("question_empty", "there is nothing to look for in this question; name what it is about"))
     found: dict[PostId, SearchResult] = {}
+    answer = answer_from(question, ())
     for query in _queries(question):
         page = await search(query, tenant_id=tenant_id, stores=stores, index=index, now=now, zone=zone, limit=SEARCHED)
         found |= {one.post_id: one for one in page.found if one.post_id not in found}
-        if any(match_post(question, one.text).answers(question) for one in page.found):
+        answer = await asyncio.to_thread(answer_from, question, list(found.values()))
+        if answer.outcome is Outcome.ANSWERED:
             break
-    return answer_from(question, list(found.values()))
+    return answer
 
 
 def answer_from(question: ParsedQuestion, results: Sequence[SearchResult]) -> Answer:

@@ -14,6 +14,7 @@ from tests.conftest import Admin
 CLASSES = {"tenant", "person", "subscribed", "system"}
 DEFINER_FUNCTIONS = {
     "search_words": "tenant",
+    "similar_word": "tenant",
     "reading_of_channels": "tenant",
     "release_channel": "tenant",
     "limits_of_accounts": "tenant",

@@ -34,7 +34,19 @@ from telegram_assistant.vectors.embedded import EmbeddedVectors
 from telegram_assistant.vectors.index import MeaningSearch
 from telegram_assistant.vectors.opening import open_vectors
 from telegram_assistant.vectors.protocol import Point, Space, Vectors
-from testkit.harness import Versions, arguments, at_most, finish, median, own_cpu_seconds, own_database, percentile, postgres_cpu, postmaster_of
+from testkit.harness import (
+    Versions,
+    arguments,
+    at_least,
+    at_most,
+    finish,
+    median,
+    own_cpu_seconds,
+    own_database,
+    percentile,
+    postgres_cpu,
+    postmaster_of,
+)
 from testkit.models import MINILM, packaged_models
 from testkit.rows import heavy_tailed_counts
 
@@ -47,7 +59,12 @@ BARE = """
 SELECT channel_id, message_id, posted_at FROM post_search
 WHERE words @@ websearch_to_tsquery('russian', $1) AND channel_id = ANY ($2) ORDER BY posted_at DESC LIMIT 50
 """
-LIMITS = (*at_most(100.0, "fulltext_p95_ms"), *at_most(150.0, "hybrid_p95_ms"))
+LIMITS = (
+    *at_most(100.0, "fulltext_p95_ms"),
+    *at_most(150.0, "hybrid_p95_ms"),
+    *at_least(0.45, "recall_fulltext"),
+    *at_least(0.65, "recall_same_language"),
+)
 
 
 type Admin = asyncpg.Connection[asyncpg.Record]

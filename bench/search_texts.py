@@ -43,7 +43,12 @@ def some_texts(written: Written, count: int) -> Iterator[tuple[str, list[int]]]:
     for length in written.hand.integers(SHORTEST, LONGEST, count, endpoint=True).tolist():
         numbers = np.searchsorted(written.shares, written.hand.random(length)).tolist()
         written.posts_with[list(set(numbers))] += 1
-        yield " ".join(written.vocabulary[number] for number in numbers), numbers
+        yield " ".join(_as_written(written.vocabulary[number], number) for number in numbers), numbers
+
+
+def _as_written(word: str, number: int) -> str:
+    """Each twentieth word is a name."""
+    return word.capitalize() if number % 20 == 0 else word
 
 
 def as_post(channel_id: int, message_id: int, posted_at: datetime, text: str) -> Post:

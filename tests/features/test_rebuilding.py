@@ -18,7 +18,7 @@ from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection, Rebuild
 from telegram_assistant.stores.postgres.migrating import migrate
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition
+from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition, SearchTerm
 from telegram_assistant.vectors.protocol import Space
 from testkit.factories import make_page, make_post
 from testkit.models import MINILM
@@ -184,7 +184,9 @@ async def with_words(app: App, posts: list[PostId]) -> None:
 
 
 async def found_words(app: App, words: str, tenant_id: TenantId) -> list[int]:
-    matches = await app.tenant(tenant_id).words.find(words, SearchFilters(), before=SearchPosition(FAR_FUTURE), budget=timedelta(seconds=10))
+    matches = await app.tenant(tenant_id).words.find(
+        [SearchTerm(words)], SearchFilters(), before=SearchPosition(FAR_FUTURE), budget=timedelta(seconds=10)
+    )
     return [match.post_id.message_id for match in matches.found]
 
 

@@ -1,4 +1,7 @@
-"""A search by words and meaning: what is found, in which order, and what is said when a part is away."""
+"""A search by words and meaning: what is found, in which order, and what is said when a part is away.
+
+The file is long because everything that a search does needs the same reader, with his channel, words and vectors.
+"""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta, timezone
@@ -16,6 +19,7 @@ from telegram_assistant.events import PostParsed
 from telegram_assistant.features.search.meaning import WordsOnly
 from telegram_assistant.features.search.pages import COMPARED_CHARACTERS
 from telegram_assistant.features.search.search import SearchPage, search
+from telegram_assistant.features.search.words import Relaxed
 from telegram_assistant.settings import VectorSettings, read_group
 from telegram_assistant.stages.post_persistence import post_persistence
 from telegram_assistant.stores.postgres.delivery.rebuilds import Projection
@@ -280,3 +284,38 @@ async def test_an_empty_question_is_answered_with_what_to_write(reader: Reader) 
     for typed in ("", "ads:yes", " ?!"):
         with pytest.raises(Rejected, match="write a word"):
             await reader.asks(typed)
+
+
+async def test_if_few_posts_have_all_words_those_with_most_of_them_follow_and_the_answer_says_so(reader: Reader) -> None:
+    await reader.says("Завод «Гранит» закрыли на ремонт", "Завод «Гранит» снова работает", "Завод закрыли", "Погода хорошая")
+    answer = await reader.asks("завод гранит закрыли ремонт", by_meaning=False)
+    assert [one.text for one in answer.found] == ["Завод «Гранит» закрыли на ремонт", "Завод «Гранит» снова работает", "Завод закрыли"]
+    assert answer.relaxed is Relaxed.HALF
+    assert [str(note) for note in answer.notes] == ["few posts have all the words, so posts with at least half of them follow"]
+    assert await reader.finds('"завод закрыли" погода', by_meaning=False) == []
+    assert await reader.finds("дождь погода -хорошая", by_meaning=False) == []
+
+
+async def test_posts_of_the_same_days_with_the_names_and_numbers_of_the_best_results_are_related(reader: Reader) -> None:
+    await reader.says("Пожар тушили на складе компании «Септима», площадь 2500 метров", "Septima: 2500 square metres burnt down", "Дождь")
+    answer = await reader.asks("пожар потушили складе ночью", by_meaning=False)
+    assert [(one.text[:7], one.by_words, one.by_names) for one in answer.found] == [("Пожар т", True, False), ("Septima", False, True)]
+
+
+async def test_a_name_is_found_in_both_alphabets(reader: Reader) -> None:
+    await reader.says("Компания «Новера» показала часы", "Novera unveils a watch", "Погода")
+    for typed in ("Новере", "novera"):
+        assert sorted(await reader.finds(typed, by_meaning=False)) == ["Novera unveils a watch", "Компания «Новера» показала часы"]
+
+
+async def test_a_mistyped_word_is_mended_with_a_word_that_the_tenant_sees(app: App, reader: Reader) -> None:
+    other = await make_reader(app)
+    await reader.says("Сильный снегопад остановил трамваи")
+    await other.says("Проект «Секретовед» запущен")
+    answer = await reader.asks("снгопад", by_meaning=False)
+    assert [one.text for one in answer.found] == ["Сильный снегопад остановил трамваи"]
+    assert [(one.typed, one.meant) for one in answer.mended] == [("снгопад", "снегопад")]
+    assert [str(note) for note in answer.notes] == ["no post has “снгопад”; “снегопад” was searched instead"]
+    unseen = await reader.asks("секретовид", by_meaning=False)
+    assert (unseen.found, unseen.mended) == ((), ())
+    assert (await other.asks("секретовид", by_meaning=False)).mended[0].meant == "секретовед"

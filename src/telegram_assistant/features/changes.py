@@ -1,5 +1,6 @@
 """Quiet changes: posts that channels edited or deleted after publishing them."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +8,8 @@ from datetime import datetime
 from telegram_assistant.domain.ids import ChannelId, PostId
 from telegram_assistant.domain.posts.differences import Piece, pieces_of
 from telegram_assistant.domain.posts.links import link_to
+from telegram_assistant.domain.posts.meaning import MeaningChange, MeaningKind
+from telegram_assistant.language.meaning_changes import meaning_changes
 from telegram_assistant.stores.postgres.channels.channels import FollowedChannel
 from telegram_assistant.stores.postgres.posts.changes import ChangeCursor, ChangeKind, ChangeOrder, QuietChange, change_cursor
 from telegram_assistant.stores.postgres.stores import TenantStores
@@ -20,6 +23,7 @@ class DescribedChange:
     channel: str
     link: str
     pieces: tuple[Piece, ...]
+    meaning: tuple[MeaningChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +40,31 @@ async def quiet_changes(
     stores: TenantStores,
     order: ChangeOrder = ChangeOrder.NEWEST,
     kinds: Sequence[ChangeKind] = tuple(ChangeKind),
+    meanings: Sequence[MeaningKind] = (),
     channel_ids: Sequence[ChannelId] | None = None,
     limit: int = 50,
     after: ChangeCursor | None = None,
 ) -> ChangesPage:
-    """Returns changes, newest first or those with the most views first; `after` is the cursor of the previous page."""
-    found = await stores.changes.since(since, limit=limit + 1, order=order, kinds=kinds, channel_ids=channel_ids, after=after)
+    """Returns changes in one of three orders; `after` is the cursor of the previous page, `meanings` what must have changed in the meaning.
+
+    The meaning of edits that were stored by an earlier release is compared here, when they are shown; orders and filters do not know it.
+    """
+    found = await stores.changes.since(since, limit=limit + 1, order=order, kinds=kinds, meanings=meanings, channel_ids=channel_ids, after=after)
     shown = found[:limit]
     channels = await stores.followed.some({one.channel_id for one in shown})
-    return ChangesPage(_describe(shown, channels), change_cursor(shown[-1]) if len(found) > limit else None)
+    return ChangesPage(await _describe(shown, channels), change_cursor(shown[-1]) if len(found) > limit else None)
 
 
-def _describe(changes: Sequence[QuietChange], channels: Mapping[ChannelId, FollowedChannel]) -> tuple[DescribedChange, ...]:
-    return tuple(
-        DescribedChange(
-            one, channel.title, link_to(PostId(one.channel_id, one.message_id), channel.username), pieces_of(one.difference, one.before, one.after)
-        )
-        for one in changes
-        if (channel := channels.get(one.channel_id)) is not None
-    )
+async def _describe(changes: Sequence[QuietChange], channels: Mapping[ChannelId, FollowedChannel]) -> tuple[DescribedChange, ...]:
+    described = []
+    for one in changes:
+        channel = channels.get(one.channel_id)
+        if channel is None:
+            continue
+        meaning = one.meaning
+        if meaning is None:
+            meaning = meaning_changes(one.before, one.after) if one.kind is ChangeKind.EDITED else ()
+            await asyncio.sleep(0)  # comparing long texts takes milliseconds
+        link = link_to(PostId(one.channel_id, one.message_id), channel.username)
+        described.append(DescribedChange(one, channel.title, link, pieces_of(one.difference, one.before, one.after), meaning))
+    return tuple(described)

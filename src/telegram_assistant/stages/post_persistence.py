@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from telegram_assistant.domain.media.files import NOBODY, MediaRules, decide, files_of
 from telegram_assistant.domain.posts.differences import difference
 from telegram_assistant.events import PostParsed
+from telegram_assistant.language.meaning_changes import meaning_changes
 from telegram_assistant.stores.postgres.media.files import FoundFile, MediaQueue
 from telegram_assistant.stores.postgres.posts.albums import Albums
 from telegram_assistant.stores.postgres.posts.posts import Posts, derived_of
@@ -20,7 +21,11 @@ async def post_persistence(
 ) -> None:
     """Works on the stored rows: skips posts that were deleted meanwhile, and uses the current text of edited ones."""
     stored = await posts.load(list({event.post for event in events}))
-    await posts.save_derived([derived_of(one) for one in stored])
+    derived = []
+    for one in stored:
+        derived.append(derived_of(one))
+        await asyncio.sleep(0)  # finding the names of a text full of capital letters takes milliseconds
+    await posts.save_derived(derived)
     await _compare(stored, versions)
     await _keep_files(stored, media, media_rules)
     await albums.gather(stored)
@@ -33,7 +38,7 @@ async def _compare(stored: Sequence[StoredPost], versions: Versions) -> None:
         return
     compared = []
     for one in await versions.uncompared(edited):
-        compared.append((one, difference(one.before, one.after)))
+        compared.append((one, difference(one.before, one.after), meaning_changes(one.before, one.after)))
         await asyncio.sleep(0)  # each takes milliseconds: two hundred would block the event loop
     if compared:
         await versions.keep(compared)

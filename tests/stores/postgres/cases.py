@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.tenants.access import KeyScope, new_key
 from telegram_assistant.stores.postgres.channels.channels import ChannelFilter
-from telegram_assistant.stores.postgres.search.search import BEGINS, ENDS, FAR_FUTURE, SearchFilters, SearchPosition
+from telegram_assistant.stores.postgres.search.search import BEGINS, ENDS, FAR_FUTURE, SearchFilters, SearchPosition, SearchTerm
 from telegram_assistant.stores.postgres.stores import TenantStores
 from telegram_assistant.stores.postgres.tenants.idempotency import StoredResponse
 from telegram_assistant.stores.postgres.tenants.keys import NewKey
@@ -43,13 +43,19 @@ async def _coverage_of(stores: TenantStores, world: World) -> set[ChannelId]:
 
 
 async def _words_find(stores: TenantStores, world: World) -> set[ChannelId]:
-    matches = await stores.words.find(f"изоляция{world.a}", SearchFilters(), before=SearchPosition(FAR_FUTURE))
+    matches = await stores.words.find([SearchTerm(f"изоляция{world.a}")], SearchFilters(), before=SearchPosition(FAR_FUTURE))
     among = SearchFilters(channels=world.channels)
-    assert await stores.words.find(f"изоляция{world.a}", among, before=SearchPosition(FAR_FUTURE)) == matches
-    assert await stores.words.find("", among, before=SearchPosition(FAR_FUTURE)) == await stores.words.find(
-        "", SearchFilters(), before=SearchPosition(FAR_FUTURE)
+    assert await stores.words.find([SearchTerm(f"изоляция{world.a}")], among, before=SearchPosition(FAR_FUTURE)) == matches
+    assert await stores.words.find([], among, before=SearchPosition(FAR_FUTURE)) == await stores.words.find(
+        [], SearchFilters(), before=SearchPosition(FAR_FUTURE)
     )
     return {match.post_id.channel_id for match in matches.found}
+
+
+async def _words_similar(stores: TenantStores, world: World) -> set[ChannelId]:
+    """A word that differs by a letter is named if the tenant sees it in a post."""
+    assert await stores.words.similar("изолиция") in {"изоляция", None}
+    return await _words_find(stores, world)
 
 
 async def _words_scope(stores: TenantStores, _world: World) -> set[ChannelId]:
@@ -191,6 +197,7 @@ METHODS: dict[str, Case] = {
     "idempotency.give_back": _idempotency_give_back,
     "coverage.of": _coverage_of,
     "words.find": _words_find,
+    "words.similar": _words_similar,
     "words.scope": _words_scope,
     "words.load": _words_load,
     "words.marked": _words_marked,

@@ -18,6 +18,7 @@ DEFINER_FUNCTIONS = {
     "forget_watch_terms": "tenant",
     "preview_watch": "tenant",
     "find_feed_address": "api",
+    "similar_word": "tenant",
     "reading_of_channels": "tenant",
     "release_channel": "tenant",
     "limits_of_accounts": "tenant",

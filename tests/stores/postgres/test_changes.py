@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from telegram_assistant.domain.ids import ChannelId
+from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
+from telegram_assistant.domain.posts.differences import difference
+from telegram_assistant.domain.posts.meaning import MeaningChange, MeaningKind
 from telegram_assistant.domain.posts.post import fingerprint
+from telegram_assistant.language.meaning_changes import meaning_changes
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.changes import ChangeKind, ChangeOrder, QuietChange, change_cursor
 from telegram_assistant.stores.postgres.posts.landing import Claim
@@ -105,3 +108,18 @@ async def test_revisions_are_counted_from_when_the_tenant_began_to_follow(system
     assert [(one.before, one.revision) for one in changes] == [("три", 2), ("два", 1)]
     first = (await stores.changes.since(START, limit=1))[0]
     assert (first, *await stores.changes.since(START, limit=1, after=change_cursor(first))) == changes
+
+
+async def test_changes_of_the_meaning_come_first_and_can_be_asked_for(system: SystemStores, admin: Admin, pool: Pool) -> None:
+    stores, channel_id = await followed(system, admin, pool)
+    texts = (("Пострадали 12", "Пострадали 17"), ("Завод закроют", "Завод не закроют"), ("Снег шёл", "Снег идёт"))
+    for message_id, (before, after) in enumerate(texts, start=1):
+        await publish(system, channel_id, message_id, before, at=START)
+        await publish(system, channel_id, message_id, after, at=START + timedelta(hours=message_id), views=10 * message_id)
+    replaced = await system.versions.uncompared([PostId(channel_id, MessageId(number)) for number in (1, 2, 3)])
+    await system.versions.keep([(one, difference(one.before, one.after), meaning_changes(one.before, one.after)) for one in replaced])
+    first = await stores.changes.since(START, order=ChangeOrder.MEANING, limit=1)
+    rest = await stores.changes.since(START, order=ChangeOrder.MEANING, after=change_cursor(first[0]))
+    assert [one.message_id for one in (*first, *rest)] == [2, 1, 3]
+    (only,) = await stores.changes.since(START, meanings=(MeaningKind.NUMBER,))
+    assert only.meaning == (MeaningChange(MeaningKind.NUMBER, "12", "17"),)

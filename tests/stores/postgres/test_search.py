@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
-from telegram_assistant.domain.search.query import Has
+from telegram_assistant.domain.search.query import Has, parse_query
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
+from telegram_assistant.features.search.words import sought_terms
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
@@ -45,7 +46,8 @@ class Reader:
         return [match.post_id.message_id for match in found.found]
 
     async def looks(self, words: str | None = None, *, before: SearchPosition = EVERYTHING, most: int = 300, **limits: Any) -> Matches:
-        return await self.words.find(self.word if words is None else words, SearchFilters(**limits), before=before, most=most, budget=LONG)
+        query = parse_query(self.word if words is None else words, today=NOW.date())
+        return await self.words.find(sought_terms(query), SearchFilters(**limits), before=before, most=most, budget=LONG)
 
 
 @pytest.fixture
@@ -163,13 +165,13 @@ async def test_rare_and_frequent_words_are_found_alike_over_all_slices(every: in
 async def test_when_the_time_is_over_it_says_how_far_it_looked(reader: Reader) -> None:
     await reader.says(*[f"пост {number}" for number in range(600)])
     told = await reader.words.find(
-        "", SearchFilters(tags=("нет такого",)), before=SearchPosition(NOW + timedelta(days=1)), most=10, budget=timedelta()
+        [], SearchFilters(tags=("нет такого",)), before=SearchPosition(NOW + timedelta(days=1)), most=10, budget=timedelta()
     )
     assert told.found == ()
     assert told.continues_at is not None
     oldest = NOW - timedelta(minutes=599)
     assert oldest < told.continues_at.posted_at <= NOW
-    rest = await reader.words.find("", SearchFilters(tags=("нет такого",)), before=told.continues_at, most=10, budget=LONG)
+    rest = await reader.words.find([], SearchFilters(tags=("нет такого",)), before=told.continues_at, most=10, budget=LONG)
     assert rest == Matches((), None)
 
 

@@ -12,7 +12,7 @@ from telegram_assistant.stores.postgres.channels.channels import EVERYTHING_DAYS
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.feed import cursor_of
 from telegram_assistant.stores.postgres.posts.landing import Claim
-from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition
+from telegram_assistant.stores.postgres.search.search import FAR_FUTURE, SearchFilters, SearchPosition, SearchTerm
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
 from telegram_assistant.stores.postgres.understanding.enrichments import Kind
 from testkit.factories import make_channel, make_page, make_post, make_tenant
@@ -98,8 +98,8 @@ async def test_a_past_that_others_asked_for_is_not_there(system: SystemStores, p
     assert {one.message_id for one in await stores.enrichments.of(posts, Kind.TAGS)} == {5, 6, 7}
     assert [one.message_id for one in posts if await stores.enrichments.all_of(one)] == [5, 6, 7]
     assert {one.message_id for one in (await stores.words.load(posts)).posts} == {5, 6, 7}
-    for words in ("окно", ""):
-        assert [one.post_id.message_id for one in (await stores.words.find(words, SearchFilters(), before=SearchPosition(FAR_FUTURE))).found] == [
+    for terms in ([SearchTerm("окно")], []):
+        assert [one.post_id.message_id for one in (await stores.words.find(terms, SearchFilters(), before=SearchPosition(FAR_FUTURE))).found] == [
             7,
             6,
             5,

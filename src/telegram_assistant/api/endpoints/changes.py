@@ -1,5 +1,6 @@
 """Edits and deletions of published posts."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -11,15 +12,26 @@ from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
 from telegram_assistant.api.schemas import MAX_ID, CursorText, Id, Limit, Micros, Moment, PageResponse, ResponseModel, read_cursor, write_cursor
 from telegram_assistant.domain.ids import ChannelId, MessageId
+from telegram_assistant.domain.posts.meaning import MeaningKind
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.domain.timestamps import micros, moment
 from telegram_assistant.features.changes import DescribedChange, quiet_changes
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.posts.changes import ChangeCursor, ChangeKind, ChangeOrder
 
 area = Area("Quiet changes", "Posts that channels edited or deleted after publishing them.")
 
 CURSOR = TypeAdapter(tuple[Annotated[int, Field(ge=0, le=MAX_ID)], Micros, Id, Id, bool, Annotated[int, Field(ge=0, le=2**31 - 1)]])
 WEEK = timedelta(days=7)
+
+
+class MeaningChangeResponse(ResponseModel):
+    """How the meaning changed: what stood there before and after (empty: it was added, or removed), and both as words."""
+
+    kind: MeaningKind
+    before: str
+    after: str
+    words: str
 
 
 class QuietChangeResponse(ResponseModel):
@@ -35,6 +47,7 @@ class QuietChangeResponse(ResponseModel):
     after: str
     views: int | None
     difference: list[TextPieceResponse]
+    meaning: list[MeaningChangeResponse]
 
 
 class QuietChangesResponse(PageResponse):
@@ -54,6 +67,7 @@ EXAMPLE = {
     "after": "Bridges open at noon",
     "views": 1500,
     "difference": [{"change": "same", "text": "Bridges open at "}, {"change": "removed", "text": "night"}, {"change": "added", "text": "noon"}],
+    "meaning": [],
 }
 
 
@@ -61,8 +75,9 @@ EXAMPLE = {
 async def list_changes(
     context: Context,
     since: Annotated[Moment | None, Query(description="Only changes noticed since this time. Default: the last seven days.")] = None,
-    order: Annotated[ChangeOrder, Query(description="`newest`: newest first. `reach`: posts with the most views first.")] = ChangeOrder.NEWEST,
+    order: Annotated[ChangeOrder, Query(description="`newest`, `reach` (most views) or `meaning` (most changed) first.")] = ChangeOrder.NEWEST,
     kind: Annotated[ChangeKind | None, Query(description="Only edits, or only deletions.")] = None,
+    meaning: Annotated[MeaningKind | None, Query(description="Only edits that changed this.")] = None,
     channel_id: Annotated[Id | None, Query(description="Only changes in this channel. The list is empty if you do not follow it.")] = None,
     limit: Limit = 50,
     cursor: CursorText = None,
@@ -73,14 +88,15 @@ async def list_changes(
         stores=context.stores,
         order=order,
         kinds=(kind,) if kind else tuple(ChangeKind),
+        meanings=(meaning,) if meaning else (),
         channel_ids=None if channel_id is None else [ChannelId(channel_id)],
         limit=limit,
         after=_read_cursor(cursor),
     )
-    return QuietChangesResponse(items=[_response(one) for one in page.changes], next=_write_cursor(page.next) if page.next else None)
+    return QuietChangesResponse(items=[_response(one, context.say) for one in page.changes], next=_write_cursor(page.next) if page.next else None)
 
 
-def _response(described: DescribedChange) -> QuietChangeResponse:
+def _response(described: DescribedChange, say: Callable[[Reason], str]) -> QuietChangeResponse:
     change = described.change
     return QuietChangeResponse(
         post_id=str(change.post_id),
@@ -93,6 +109,7 @@ def _response(described: DescribedChange) -> QuietChangeResponse:
         after=change.after,
         views=change.views,
         difference=[TextPieceResponse(change=one.change, text=one.text) for one in described.pieces],
+        meaning=[MeaningChangeResponse(kind=one.kind, before=one.before, after=one.after, words=say(one.words)) for one in described.meaning],
     )
 
 
@@ -100,9 +117,9 @@ def _read_cursor(text: str | None) -> ChangeCursor | None:
     read = read_cursor(text, CURSOR)
     if read is None:
         return None
-    views, changed_at, channel_id, message_id, is_deletion, revision = read
-    return ChangeCursor(views, moment(changed_at), ChannelId(channel_id), MessageId(message_id), is_deletion, revision)
+    score, changed_at, channel_id, message_id, is_deletion, revision = read
+    return ChangeCursor(score, moment(changed_at), ChannelId(channel_id), MessageId(message_id), is_deletion, revision)
 
 
 def _write_cursor(cursor: ChangeCursor) -> str:
-    return write_cursor(cursor.views, micros(cursor.changed_at), cursor.channel_id, cursor.message_id, cursor.is_deletion, cursor.revision)
+    return write_cursor(cursor.score, micros(cursor.changed_at), cursor.channel_id, cursor.message_id, cursor.is_deletion, cursor.revision)

@@ -15,6 +15,7 @@ from telegram_assistant.domain.search.facets import Facet, Facets
 from telegram_assistant.domain.tenants.access import KeyScope
 from telegram_assistant.features.search.meaning import WordsOnly
 from telegram_assistant.features.search.search import MAX_FOUND, SearchPage, SearchResult, search
+from telegram_assistant.features.search.words import Relaxed
 from telegram_assistant.reasons import Reason
 
 area = Area("Search", "Search posts by words and by meaning.")
@@ -34,6 +35,7 @@ FOUND_EXAMPLE = {
     "copies": ["1234567891/7"],
     "by_words": True,
     "by_meaning": True,
+    "by_names": False,
 }
 FACETS_EXAMPLE = {
     "posts": 1,
@@ -50,6 +52,9 @@ EXAMPLE = {
     "searched_back_to": None,
     "words_only": None,
     "notice": None,
+    "relaxed": None,
+    "mended": [],
+    "notes": [],
     "next": None,
 }
 
@@ -80,6 +85,7 @@ class SearchResultResponse(ResponseModel):
     copies: list[str]
     by_words: bool
     by_meaning: bool
+    by_names: bool = Field(description="The post was found by names and numbers of the best results, and is of the same days.")
 
 
 class ChannelFacet(ResponseModel):
@@ -115,6 +121,13 @@ class FacetsResponse(ResponseModel):
     days: list[DayFacet]
 
 
+class MendedResponse(ResponseModel):
+    """A word that no post has, and the word that was searched instead."""
+
+    typed: str
+    meant: str
+
+
 class SearchResponse(PageResponse):
     """A page of results: the best match first, or the newest post first if the query has no words."""
 
@@ -124,6 +137,9 @@ class SearchResponse(PageResponse):
     searched_back_to: datetime | None = Field(description="The time back to which this page searched; null: it searched everything.")
     words_only: WordsOnly | None = Field(description="Why meaning was not used, or not for all posts; null: it was used for all, or was not needed.")
     notice: str | None = Field(description="`words_only` as a sentence, with what to do about it.")
+    relaxed: Relaxed | None = Field(description="Which of the words a post needed, because few posts have all of them; null: all of them.")
+    mended: list[MendedResponse]
+    notes: list[str] = Field(description="`mended` and `relaxed` as sentences.")
 
 
 @area.get("/search", scope=KeyScope.READ, example=EXAMPLE)
@@ -136,9 +152,10 @@ async def search_posts(
 ) -> SearchResponse:
     """Search the posts of all followed channels by words and by meaning.
 
-    Words match in all their forms. A query may contain `"a phrase"`, `-without`, `or`; `from:@channel`, `has:image`, `has:link`,
-    `lang:ru`, `tag:…`, `kind:…`; and `since:`, `until:` and `on:` with a day. Advertising is found only with `ads:yes`. If search by
-    meaning is unavailable, only words are searched, and the response says why.
+    Words match in all their forms, names in Cyrillic and in Latin letters. If few posts have all words, posts with some of them follow; a word
+    that no post has is taken for a typing error if a similar one is found. A query may contain `"a phrase"`, `-without`, `or`; `from:@channel`,
+    `has:image`, `has:link`, `lang:ru`, `tag:…`, `kind:…`; and `since:`, `until:` and `on:` with a day. Advertising is found only with `ads:yes`.
+    If search by meaning is unavailable, only words are searched, and the response says why.
     """
     answer = await search(
         q,
@@ -161,6 +178,9 @@ def search_response(answer: SearchPage, say: Callable[[Reason], str]) -> SearchR
         searched_back_to=answer.searched_back_to,
         words_only=answer.words_only,
         notice=say(answer.words_only.words) if answer.words_only else None,
+        relaxed=answer.relaxed,
+        mended=[MendedResponse(typed=one.typed, meant=one.meant) for one in answer.mended],
+        notes=[say(one) for one in answer.notes],
         next=answer.cursor,
     )
 
@@ -182,6 +202,7 @@ def _found(one: SearchResult) -> SearchResultResponse:
         copies=[str(copy) for copy in one.copies],
         by_words=one.by_words,
         by_meaning=one.by_meaning,
+        by_names=one.by_names,
     )
 
 

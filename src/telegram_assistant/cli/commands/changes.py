@@ -14,7 +14,9 @@ from telegram_assistant.cli.connected import tenant_named, with_app
 from telegram_assistant.cli.endpoints import print_endpoint
 from telegram_assistant.cli.environment import console
 from telegram_assistant.cli.output import AsJson
+from telegram_assistant.cli.wording import words_of
 from telegram_assistant.domain.posts.differences import Piece, PieceChange
+from telegram_assistant.domain.posts.meaning import MeaningKind
 from telegram_assistant.features.changes import DescribedChange, quiet_changes
 from telegram_assistant.features.channels.channels import pick
 from telegram_assistant.stores.postgres.posts.changes import ChangeKind, ChangeOrder
@@ -29,8 +31,9 @@ AROUND = 60
 def changes(
     tenant: Annotated[str, typer.Option(help="Tenant that follows the channels.")] = "default",
     channel: Annotated[str | None, typer.Option(help="Only changes in this channel: its id, @name or title.")] = None,
-    by: Annotated[ChangeOrder, typer.Option(help="newest: newest first. reach: posts with the most views first.")] = ChangeOrder.NEWEST,
+    by: Annotated[ChangeOrder, typer.Option(help="newest, reach (most views) or meaning (most changed) first.")] = ChangeOrder.NEWEST,
     only: Annotated[ChangeKind | None, typer.Option(help="Only edits, or only deletions.")] = None,
+    what: Annotated[MeaningKind | None, typer.Option(help="Only edits that changed this.")] = None,
     days: Annotated[float, typer.Option(min=0, help="How many days back to look.")] = 7.0,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of changes.")] = 20,
     as_json: AsJson = False,
@@ -39,7 +42,7 @@ def changes(
 
     async def answer(ask: RequestContext) -> QuietChangesResponse:
         of = None if channel is None else pick(await ask.stores.followed.channels(), channel).channel_id
-        return await list_changes(ask, since=ask.now - timedelta(days=days), order=by, kind=only, channel_id=of, limit=limit)
+        return await list_changes(ask, since=ask.now - timedelta(days=days), order=by, kind=only, meaning=what, channel_id=of, limit=limit)
 
     if as_json:
         print_endpoint(answer, tenant=tenant)
@@ -51,7 +54,8 @@ def changes(
         channel_ids = None if channel is None else [pick(await stores.followed.channels(), channel).channel_id]
         kinds = tuple(ChangeKind) if only is None else (only,)
         since = datetime.now(UTC) - timedelta(days=days)
-        page = await quiet_changes(since, stores=stores, order=by, kinds=kinds, channel_ids=channel_ids, limit=limit)
+        meanings = () if what is None else (what,)
+        page = await quiet_changes(since, stores=stores, order=by, kinds=kinds, meanings=meanings, channel_ids=channel_ids, limit=limit)
         return page.changes, ZoneInfo(app.settings.telemetry.time_zone)
 
     found, zone = with_app(look, needs_redis=False)
@@ -69,6 +73,8 @@ def _show(one: DescribedChange, zone: ZoneInfo) -> None:
     head.append(f"  posted {change.posted_at.astimezone(zone):%Y-%m-%d %H:%M}{reach}  ", style="not bold")
     head.append(one.link, style="blue")
     console.print(head)
+    for found in one.meaning:
+        console.print(Text(words_of(found.words), style="bold"))
     body = Text()
     if change.kind is ChangeKind.DELETED:
         body.append(change.before.strip() or "(no text)", style="red")

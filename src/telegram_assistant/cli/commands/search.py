@@ -65,6 +65,8 @@ def search(
 
 
 def _show(answer: SearchPage, zone: ZoneInfo) -> None:
+    for note in answer.notes:
+        complaints.print(f"[yellow]note[/] {words_of(note)}.")
     for one in answer.found:
         _show_post(one, zone)
     if answer.found:
@@ -81,6 +83,8 @@ def _show(answer: SearchPage, zone: ZoneInfo) -> None:
 
 def _show_post(one: SearchResult, zone: ZoneInfo) -> None:
     head = Text.assemble((one.channel, "bold"), f"  {one.posted_at.astimezone(zone):%Y-%m-%d %H:%M}  ", (one.link, "blue"))
+    if one.by_names:
+        head.append("  related", "dim")
     if one.copies:
         head.append(f"  and {len(one.copies)} more like it", "dim")
     console.print(head)

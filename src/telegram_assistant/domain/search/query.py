@@ -88,6 +88,11 @@ class Query:
         return " or ".join(" ".join(map(str, terms)) for terms in self.alternatives)
 
     @property
+    def terms(self) -> tuple[tuple[int, Term], ...]:
+        """Every term, with the number of its alternative."""
+        return tuple((number, term) for number, terms in enumerate(self.alternatives) for term in terms)
+
+    @property
     def meaning(self) -> str:
         """The words that a post should be about, without exclusions."""
         return " ".join(term.text for terms in self.alternatives for term in terms if not term.is_excluded)

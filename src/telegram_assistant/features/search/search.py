@@ -24,6 +24,7 @@ from telegram_assistant.errors import Rejected
 from telegram_assistant.features.channels.channels import pick
 from telegram_assistant.features.search.meaning import MEANING_SECONDS, WordsOnly, nearest_posts
 from telegram_assistant.features.search.pages import Bookmark, CopyGroups, ResultGroup
+from telegram_assistant.features.search.words import Mended, Relaxed, WordMatches, find_by_words
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.search.search import (
     BEGINS,
@@ -65,6 +66,8 @@ class SearchResult:
     """Posts with the same text, which are not listed themselves."""
     by_words: bool
     by_meaning: bool
+    by_names: bool
+    """The post has names and numbers of the best results, and is of the same days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +82,17 @@ class SearchPage:
     searched_back_to: datetime | None
     """None: everything that the query asks for was searched."""
     words_only: WordsOnly | None
+    relaxed: Relaxed | None
+    """Which words a post needed; None: all of them."""
+    mended: tuple[Mended, ...]
+    """Words that no post has, with those that were searched instead."""
     cursor: str | None
     """The cursor of the next page; None: this is the last page."""
+
+    @property
+    def notes(self) -> tuple[Reason, ...]:
+        """What was searched differently than it was typed."""
+        return (*(one.words for one in self.mended), *([self.relaxed.words] if self.relaxed else []))
 
 
 async def search(  # noqa: PLR0913 -- the query, its tenant, its limits and its stores
@@ -161,7 +173,7 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
     is_first = mark.place is None and not mark.offset
     newest = min(mark.as_of + (CLOCKS_DIFFER if is_first else timedelta()), request.until or FAR_FUTURE)
     matches, (near, words_only) = await asyncio.gather(
-        request.stores.words.find(request.query.words, request.limits, before=mark.place or SearchPosition(newest)),
+        find_by_words(request.query, request.limits, before=mark.place or SearchPosition(newest), words=request.stores.words),
         nearest_posts(
             request.query,
             request.limits,
@@ -172,12 +184,12 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
             patience_seconds=request.meaning_seconds,
         ),
     )
-    by_words = [one.post_id for one in sorted(matches.found, key=lambda one: -one.rank)]
+    by_words = list(matches.ranked)
     if mark.place is not None:  # the nearest were ranked with the newest matches, on the pages before
         shown = set(near)
         by_words, near = [one for one in by_words if one not in shown], ()
     ranked = fuse_rankings(by_words, near)
-    known = {one.post_id: replace(one, tags=request.scope.shown(one.tags)) for one in matches.found}
+    known = {post_id: replace(one, tags=request.scope.shown(one.tags)) for post_id, one in matches.matches.items()}
     beside = [one for one in near if one not in known]
     reached = mark.offset + limit
     facets = facets_of(_counted(request, known.values()))
@@ -196,10 +208,12 @@ async def _page(request: _SearchRequest, mark: Bookmark, *, limit: int) -> Searc
     named = tuple(replace(one, name=loaded.channels[one.value].title) for one in facets.channels if one.value in loaded.channels)
     return SearchPage(
         query=str(request.query),
-        found=await _found(request, groups[mark.offset : reached], loaded.channels, known, by_words=set(by_words), near=set(near)),
+        found=await _found(request, groups[mark.offset : reached], loaded.channels, known, matches, near=set(near)),
         facets=replace(facets, channels=named),
         searched_back_to=matches.continues_at.posted_at if matches.continues_at else None,
         words_only=words_only,
+        relaxed=matches.relaxed,
+        mended=matches.mended,
         cursor=following.encode(about=str(request.query)) if following else None,
     )
 
@@ -242,12 +256,12 @@ async def _found(
     groups: Sequence[ResultGroup],
     channels: Mapping[ChannelId, Named],
     known: Mapping[PostId, Match],
+    matches: WordMatches,
     *,
-    by_words: AbstractSet[PostId],
     near: AbstractSet[PostId],
 ) -> tuple[SearchResult, ...]:
     texts = [group.stored.post.text for group in groups]
-    marked = await request.stores.words.marked(texts, request.query.words) if request.query.meaning and texts else texts
+    marked = await request.stores.words.marked(texts, matches.query.words) if request.query.meaning and texts else texts
     found = []
     for group, text in zip(groups, marked, strict=True):
         post, channel = group.stored.post, channels[group.stored.post.channel_id]
@@ -263,8 +277,9 @@ async def _found(
                 kind=known[post.id].kind,
                 tags=known[post.id].tags,
                 copies=tuple(group.copies),
-                by_words=post.id in by_words,
+                by_words=post.id in matches.matches and post.id not in matches.related,
                 by_meaning=post.id in near,
+                by_names=post.id in matches.related,
             )
         )
         await asyncio.sleep(0)  # the snippet of a text full of marks takes some milliseconds

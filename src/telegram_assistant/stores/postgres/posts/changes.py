@@ -7,7 +7,9 @@ from enum import StrEnum
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.posts.differences import Difference
+from telegram_assistant.domain.posts.meaning import MeaningChange, MeaningKind
 from telegram_assistant.stores.postgres.database import TenantTransactions
+from telegram_assistant.stores.postgres.posts.versions import load_meaning
 
 
 class ChangeKind(StrEnum):
@@ -23,6 +25,8 @@ class ChangeOrder(StrEnum):
     NEWEST = "newest"
     REACH = "reach"
     """The changes of the posts with the most views first."""
+    MEANING = "meaning"
+    """Those that changed the meaning most first; of equal ones, those with the most views."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,10 @@ class QuietChange:
     """The replaced revision; for a deletion, the last one. Counted from when the tenant began to follow."""
     difference: Difference | None
     """The difference between `before` and `after`; None for a deletion, and until the pipeline has compared them."""
+    meaning: tuple[MeaningChange, ...] | None
+    """How the meaning changed; None for a deletion, and for edits from before this was compared."""
+    score: int
+    """What the changes are ordered by, beside the time."""
 
     @property
     def post_id(self) -> PostId:
@@ -52,7 +60,7 @@ class QuietChange:
 class ChangeCursor:
     """The last change of a page; the next page follows it in the same order."""
 
-    views: int
+    score: int
     changed_at: datetime
     channel_id: ChannelId
     message_id: MessageId
@@ -63,30 +71,36 @@ class ChangeCursor:
 def change_cursor(last: QuietChange) -> ChangeCursor:
     """The cursor that continues after this change."""
     is_deletion = last.kind is ChangeKind.DELETED
-    return ChangeCursor(last.views or 0, last.changed_at, last.channel_id, last.message_id, is_deletion, last.revision)
+    return ChangeCursor(last.score, last.changed_at, last.channel_id, last.message_id, is_deletion, last.revision)
 
+
+DELETION_WEIGHT = 10
+"""A deletion counts like the change of two numbers."""
 
 # The query names the channels; row-level security only checks them. Each channel contributes its newest changes, which is
 # enough to find the newest of all. In the order of reach, the query reads all changes of the requested time.
-CHANGES = """
--- $1 since, $2 page size, $3 kinds, $4 channels (NULL: all followed), $5 whether ordered by reach, $6 most changes per channel,
--- $7-$12 cursor: views, changed at, channel, message, is deletion, revision
+CHANGES = f"""
+-- $1 since, $2 page size, $3 kinds, $4 channels (NULL: all followed), $5 whether ordered by a score, $6 most changes per channel,
+-- $7-$12 cursor: score, changed at, channel, message, is deletion, revision; $13 whether the score is how much the meaning changed,
+-- $14 kinds of changes of the meaning (NULL: all changes)
 WITH followed AS MATERIALIZED (
     SELECT channel_id FROM subscriptions WHERE active AND ($4::bigint[] IS NULL OR channel_id = ANY($4))
 ),
 edited AS (
-    SELECT v.channel_id, v.message_id, 'edited' AS kind, v.replaced_at AS changed_at, v.text AS before, v.revision, v.difference
+    SELECT v.channel_id, v.message_id, 'edited' AS kind, v.replaced_at AS changed_at, v.text AS before, v.revision, v.difference, v.meaning, v.weight
     FROM followed f CROSS JOIN LATERAL (
         SELECT * FROM post_versions
         WHERE channel_id = f.channel_id AND replaced_at >= $1 AND 'edited' = ANY($3)
+          AND ($14::text[] IS NULL OR EXISTS (SELECT 1 FROM jsonb_array_elements(meaning) m WHERE m ->> 0 = ANY($14)))
           AND ($5 OR replaced_at <= $8 AND (replaced_at, channel_id, message_id, false, revision) < ($8, $9, $10, $11, $12))
         ORDER BY replaced_at DESC, message_id DESC, revision DESC LIMIT $6) v
 ),
 deleted AS (
-    SELECT p.channel_id, p.message_id, 'deleted' AS kind, p.deleted_at AS changed_at, p.text AS before, p.revision, NULL::int[] AS difference
+    SELECT p.channel_id, p.message_id, 'deleted' AS kind, p.deleted_at AS changed_at, p.text AS before, p.revision, NULL::int[] AS difference,
+           NULL::jsonb AS meaning, {DELETION_WEIGHT}::smallint AS weight
     FROM followed f CROSS JOIN LATERAL (
         SELECT * FROM posts
-        WHERE channel_id = f.channel_id AND deleted_at >= $1 AND 'deleted' = ANY($3)
+        WHERE channel_id = f.channel_id AND deleted_at >= $1 AND 'deleted' = ANY($3) AND $14::text[] IS NULL
           AND ($5 OR deleted_at <= $8 AND (deleted_at, channel_id, message_id, true, revision) < ($8, $9, $10, $11, $12))
         ORDER BY deleted_at DESC, message_id DESC LIMIT $6) p
 ),
@@ -103,9 +117,11 @@ changed AS (
         WHERE channel_id = c.channel_id AND message_id = c.message_id AND seen_at <= c.changed_at ORDER BY seen_at DESC LIMIT 1) seen ON true
 )
 SELECT channel_id, message_id, kind, changed_at, posted_at, before, after, views,
-       revision - revisions_before(channel_id, message_id) AS revision, difference FROM changed
-WHERE NOT $5 OR (coalesce(views, 0), changed_at, channel_id, message_id, kind = 'deleted', revision) < ($7, $8, $9, $10, $11, $12)
-ORDER BY CASE WHEN $5 THEN coalesce(views, 0) END DESC, changed_at DESC, channel_id DESC, message_id DESC, kind = 'deleted' DESC,
+       revision - revisions_before(channel_id, message_id) AS revision, difference, meaning, score
+FROM (SELECT *, CASE WHEN $5 THEN least(coalesce(views, 0), 999999999) + CASE WHEN $13 THEN coalesce(weight, 0)::bigint * 1000000000 ELSE 0 END
+                ELSE 0 END AS score FROM changed) changed
+WHERE NOT $5 OR (score, changed_at, channel_id, message_id, kind = 'deleted', revision) < ($7, $8, $9, $10, $11, $12)
+ORDER BY score DESC, changed_at DESC, channel_id DESC, message_id DESC, kind = 'deleted' DESC,
          changed.revision DESC
 LIMIT $2
 """
@@ -127,20 +143,34 @@ class QuietChanges:
         limit: int = 50,
         order: ChangeOrder = ChangeOrder.NEWEST,
         kinds: Sequence[ChangeKind] = tuple(ChangeKind),
+        meanings: Sequence[MeaningKind] = (),
         channel_ids: Sequence[ChannelId] | None = None,
         after: ChangeCursor | None = None,
     ) -> tuple[QuietChange, ...]:
-        """The changes seen since `moment`. An edit that changed no text (a picture, a link) has the same text before and after.
+        """The changes seen since `moment`; with `meanings`, only edits that changed one of these.
+
+        An edit that changed no text (a picture, a link) has the same text before and after.
 
         `after` is the cursor of the previous page.
         """
-        by_reach = order is ChangeOrder.REACH
-        per_channel = MAX_PER_CHANNEL if by_reach else limit
+        is_scored = order is not ChangeOrder.NEWEST
+        per_channel = MAX_PER_CHANNEL if is_scored else limit
         async with self._transactions.begin() as connection:
             named = None if channel_ids is None else list(channel_ids)
             place = BEFORE_ALL
             if after is not None:
                 unseen = await connection.fetchval("SELECT revisions_before($1, $2)", after.channel_id, after.message_id)
                 place = replace(after, revision=min(after.revision + unseen, BEFORE_ALL.revision))
-            rows = await connection.fetch(CHANGES, moment, limit, [kind.value for kind in kinds], named, by_reach, per_channel, *astuple(place))
-        return tuple(QuietChange(**{**dict(row), "kind": ChangeKind(row["kind"])}) for row in rows)
+            rows = await connection.fetch(
+                CHANGES,
+                moment,
+                limit,
+                [kind.value for kind in kinds],
+                named,
+                is_scored,
+                per_channel,
+                *astuple(place),
+                order is ChangeOrder.MEANING,
+                [one.value for one in meanings] or None,
+            )
+        return tuple(QuietChange(**{**dict(row), "kind": ChangeKind(row["kind"]), "meaning": load_meaning(row["meaning"])}) for row in rows)

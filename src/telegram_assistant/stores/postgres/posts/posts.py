@@ -1,6 +1,6 @@
 """Posts for the pipeline: their current state, and the data derived from them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -11,6 +11,7 @@ from telegram_assistant.domain.posts.links import urls_of
 from telegram_assistant.domain.posts.post import Post
 from telegram_assistant.domain.search.query import Has, bits_of
 from telegram_assistant.domain.understanding.embedding_text import has_of
+from telegram_assistant.language.capitals import keys_in
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.posts.rows import POST_COLUMNS, StoredPost, stored_post
 
@@ -24,12 +25,14 @@ class Derived:
     lang: str | None
     urls: tuple[str, ...]
     has: tuple[Has, ...] = ()
+    names: frozenset[str] = frozenset()
+    """The keys of what may be names in the text, the same in both alphabets."""
 
 
 def derived_of(stored: StoredPost) -> Derived:
     post = stored.post
     urls = urls_of(post.text, post.entities)
-    return Derived(post, stored.revision, language_of(post.text), urls, has_of(files_of(post), urls))
+    return Derived(post, stored.revision, language_of(post.text), urls, has_of(files_of(post), urls), keys_in(post.text))
 
 
 class Posts:
@@ -53,7 +56,10 @@ class Posts:
 
     async def save_derived(self, derived: Sequence[Derived]) -> None:
         """Stores language, links, forwards and search words. Idempotent."""
-        posts = [(one.post.channel_id, one.post.message_id, one.revision, one.lang, one.post.text, bits_of(one.has)) for one in derived]
+        posts = [
+            (one.post.channel_id, one.post.message_id, one.revision, one.lang, one.post.text, bits_of(one.has), marked_names(one.names))
+            for one in derived
+        ]
         links = [(one.post.channel_id, one.post.message_id, sha256(url.encode()).digest(), url) for one in derived for url in one.urls]
         forwards = [
             (one.post.channel_id, one.post.message_id, one.post.forwarded_from.channel_id, one.post.forwarded_from.message_id)
@@ -61,7 +67,14 @@ class Posts:
             if one.post.forwarded_from is not None
         ]
         async with self._transactions.begin() as connection:
-            await connection.execute(SAVE, *_columns(posts, 6), *_columns(links, 4), *_columns(forwards, 4))
+            await connection.execute(SAVE, *_columns(posts, 7), *_columns(links, 4), *_columns(forwards, 4))
+        async with self._transactions.begin() as connection:
+            await connection.execute(LEARN_WORDS.format(index="post_search"), *_columns(posts, 2))
+
+
+def marked_names(names: Iterable[str]) -> str:
+    """Names as they are kept among the words of a post: after a ~, which no word has."""
+    return " ".join(f"~{name}" for name in sorted(names))
 
 
 def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object]]:
@@ -71,18 +84,19 @@ def _columns(rows: Sequence[tuple[object, ...]], count: int) -> list[list[object
 # One statement, so one round trip. It writes only if the post is still at the revision that was processed, so an older result
 # never overwrites a newer one. Links that the post no longer has are deleted; the others stay untouched.
 SAVE = """
--- arrays, one element per post: $1 channel, $2 message, $3 revision, $4 language, $5 text, $6 bits of `Has`
--- one element per link: $7 channel, $8 message, $9 SHA-256 of the URL, $10 URL
--- one element per forward: $11 channel, $12 message, $13 source channel, $14 source message
+-- arrays, one element per post: $1 channel, $2 message, $3 revision, $4 language, $5 text, $6 bits of `Has`, $7 names
+-- one element per link: $8 channel, $9 message, $10 SHA-256 of the URL, $11 URL
+-- one element per forward: $12 channel, $13 message, $14 source channel, $15 source message
 WITH derived AS MATERIALIZED (
-    SELECT p.channel_id, p.message_id, p.posted_at, p.deleted_at, n.lang, n.text, n.has
-    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::smallint[]) AS n(channel_id, message_id, revision, lang, text, has)
+    SELECT p.channel_id, p.message_id, p.posted_at, p.deleted_at, n.lang, n.text, n.has, n.names
+    FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::smallint[], $7::text[])
+        AS n(channel_id, message_id, revision, lang, text, has, names)
     JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision
     FOR NO KEY UPDATE OF p
 ),
 given_links AS (
     SELECT DISTINCT ON (n.channel_id, n.message_id, n.url_hash) n.*
-    FROM unnest($7::bigint[], $8::bigint[], $9::bytea[], $10::text[]) AS n(channel_id, message_id, url_hash, url)
+    FROM unnest($8::bigint[], $9::bigint[], $10::bytea[], $11::text[]) AS n(channel_id, message_id, url_hash, url)
     JOIN derived d ON d.channel_id = n.channel_id AND d.message_id = n.message_id
 ),
 languages AS (
@@ -91,7 +105,8 @@ languages AS (
 ),
 words AS (
     INSERT INTO post_search (channel_id, message_id, posted_at, words, lang, has)
-    SELECT channel_id, message_id, posted_at, to_tsvector('russian', text), lang, has FROM derived WHERE deleted_at IS NULL
+    SELECT channel_id, message_id, posted_at, to_tsvector('russian', text) || array_to_tsvector(string_to_array(names, ' ')), lang, has
+    FROM derived WHERE deleted_at IS NULL
     ON CONFLICT (channel_id, message_id, posted_at) DO UPDATE SET words = excluded.words, lang = excluded.lang, has = excluded.has
     WHERE (post_search.words, post_search.lang, post_search.has) IS DISTINCT FROM (excluded.words, excluded.lang, excluded.has)
 ),
@@ -112,7 +127,17 @@ linked AS (
 )
 INSERT INTO forwards (channel_id, message_id, from_channel_id, from_message_id, posted_at)
 SELECT n.channel_id, n.message_id, n.from_channel_id, n.from_message_id, d.posted_at
-FROM unnest($11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[]) AS n(channel_id, message_id, from_channel_id, from_message_id)
+FROM unnest($12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]) AS n(channel_id, message_id, from_channel_id, from_message_id)
 JOIN derived d ON d.channel_id = n.channel_id AND d.message_id = n.message_id
 ON CONFLICT (channel_id, message_id) DO NOTHING
+"""
+
+# The words that are new, in order, so that two transactions never wait for each other. Numbers, addresses and names' keys are no words.
+LEARN_WORDS = """
+INSERT INTO search_vocabulary (word)
+SELECT DISTINCT w.word FROM unnest($1::bigint[], $2::bigint[]) AS n(channel_id, message_id)
+JOIN {index} s ON s.channel_id = n.channel_id AND s.message_id = n.message_id
+CROSS JOIN LATERAL unnest(tsvector_to_array(s.words)) AS w(word)
+WHERE w.word ~ '^[[:alpha:]]{{4,30}}$' AND NOT EXISTS (SELECT 1 FROM search_vocabulary v WHERE v.word = w.word)
+ORDER BY w.word ON CONFLICT DO NOTHING
 """

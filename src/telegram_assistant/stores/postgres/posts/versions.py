@@ -1,10 +1,12 @@
 """Differences between the versions of a post: computed once by the pipeline, stored beside the earlier version."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.posts.differences import Difference
+from telegram_assistant.domain.posts.meaning import MeaningChange, MeaningKind, weight_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
 
 
@@ -20,6 +22,15 @@ class ReplacedText:
 
 MAX_VERSIONS = 500
 
+
+def dump_meaning(changes: tuple[MeaningChange, ...]) -> str:
+    return json.dumps([[one.kind, one.before, one.after] for one in changes])
+
+
+def load_meaning(stored: str | None) -> tuple[MeaningChange, ...] | None:
+    return None if stored is None else tuple(MeaningChange(MeaningKind(kind), before, after) for kind, before, after in json.loads(stored))
+
+
 # A revision that changed no text (an account read a post that a preview had shown) leaves no version, so the next existing
 # version holds the text that followed.
 UNCOMPARED = f"""
@@ -34,7 +45,8 @@ ORDER BY v.revision DESC LIMIT {MAX_VERSIONS}
 """
 
 KEEP = """
-UPDATE post_versions SET difference = $4::int[] WHERE channel_id = $1 AND message_id = $2 AND revision = $3
+UPDATE post_versions SET difference = $4::int[], meaning = $5::text::jsonb, weight = $6
+WHERE channel_id = $1 AND message_id = $2 AND revision = $3
 """
 
 
@@ -53,8 +65,11 @@ class Versions:
             for row in rows
         )
 
-    async def keep(self, compared: Sequence[tuple[ReplacedText, Difference]]) -> None:
-        """Stores the differences. Both texts of each are final, so repeating the call changes nothing."""
-        rows = sorted((one.post_id.channel_id, one.post_id.message_id, one.revision, list(found)) for one, found in compared)
+    async def keep(self, compared: Sequence[tuple[ReplacedText, Difference, tuple[MeaningChange, ...]]]) -> None:
+        """Stores what changed. Both texts of each are final, so repeating the call changes nothing."""
+        rows = sorted(
+            (one.post_id.channel_id, one.post_id.message_id, one.revision, list(found), dump_meaning(meaning), weight_of(meaning))
+            for one, found, meaning in compared
+        )
         async with self._transactions.begin() as connection:
             await connection.executemany(KEEP, rows)

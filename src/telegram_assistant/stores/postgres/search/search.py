@@ -1,7 +1,7 @@
 """Search for one tenant: words through one database function, texts and names under row-level security."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import asyncpg
@@ -20,6 +20,8 @@ BUDGET = timedelta(milliseconds=40)
 FURTHEST = 2**63 - 1
 FAR_PAST, FAR_FUTURE = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 MAX_MARKED_LENGTH = 4000
+BEST = 5
+BEGINNING = 1_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,24 @@ class SearchFilters:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchTerm:
+    """A word, a "phrase" or an -exclusion, with the key of the name that it may be. Terms of one alternative must all match."""
+
+    text: str
+    name: str = ""
+    alternative: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedTerm:
+    """A name or a number that related posts have in common with the best matches."""
+
+    text: str
+    """The key of a name, after a ~; or a number as written."""
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Match:
     """A post that matches the words, with the filter values that the tenant may see."""
 
@@ -54,6 +74,8 @@ class Match:
     lang: str | None
     kind: str | None
     tags: tuple[str, ...]
+    matched: int | None = None
+    """Which terms match, a bit each in their order; None: all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +84,12 @@ class Matches:
 
     found: tuple[Match, ...]
     continues_at: SearchPosition | None
+    partial: tuple[Match, ...] = ()
+    """Matches with some of the words, if too few posts have all of them: these are among them again."""
+    words: int = 0
+    """Which terms are words that were searched, a bit each: neither phrases and exclusions nor words that say nothing."""
+    texts: Mapping[PostId, str] = field(default_factory=dict)
+    """How the best partial matches begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +132,33 @@ class WordSearch:
     def __init__(self, transactions: TenantTransactions) -> None:
         self._transactions = transactions
 
-    async def find(self, words: str, limits: SearchFilters, *, before: SearchPosition, most: int = MOST, budget: timedelta = BUDGET) -> Matches:
-        """Matches older than `before`, newest first. `words` is in the syntax of websearch_to_tsquery; empty: all posts that pass `limits`.
+    async def find(
+        self,
+        terms: Sequence[SearchTerm],
+        limits: SearchFilters,
+        *,
+        before: SearchPosition,
+        related: Sequence[RelatedTerm] = (),
+        enough: int = 0,
+        most: int = MOST,
+        budget: timedelta = BUDGET,
+    ) -> Matches:
+        """Matches older than `before`, newest first. No terms: all posts that pass `limits`.
 
-        The budget is checked between two steps, so a search may take a little longer.
+        If fewer than `enough` match, posts with some of the words follow (`partial`). With `related`, only these are searched, and posts
+        that have something related. The budget is checked between two steps, so a search may take a little longer.
         """
         async with self._transactions.begin() as connection:
             rows = await connection.fetch(
-                # words, channels, since, $4-$6 position, languages, bits of `Has`, tags, kinds, with ads, most matches, time budget
-                "SELECT * FROM search_words($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
-                words,
+                # terms with their names and alternatives, related terms with their weights, $6 enough, channels, since, $9-$11 position,
+                # languages, bits of `Has`, tags, kinds, with ads, most matches, time budget
+                "SELECT * FROM search_words($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+                [one.text for one in terms],
+                [one.name for one in terms],
+                [one.alternative for one in terms],
+                [one.text for one in related],
+                [one.weight for one in related],
+                enough,
                 None if limits.channels is None else list(limits.channels),
                 limits.since or FAR_PAST,
                 before.posted_at,
@@ -127,11 +172,26 @@ class WordSearch:
                 most,
                 budget,
             )
-        end = rows.pop() if rows and rows[-1]["rank"] is None else None
-        found = tuple(_match(row) for row in rows)
+            some = {one.post_id: one for row in rows if row["matched"] is not None and row["rank"] is not None for one in [_match(row)]}
+            best = sorted(some.values(), key=lambda one: (-one.rank, -one.posted_at.timestamp()))[:BEST] if some and not related else []
+            texts = await connection.fetch(TEXTS, [one.post_id.channel_id for one in best], [one.post_id.message_id for one in best]) if best else ()
+        partial = tuple(some.values())
+        if related:
+            return Matches((), None, partial)
+        end = next((row for row in rows if row["rank"] is None), None)
+        words = end["matched"] if end else 0
+        full = [row for row in rows if row["matched"] is None]
+        found = tuple(_match(row) for row in full) or tuple(one for one in partial if one.matched == words)
         if end is None:
-            return Matches(found, _place(rows[-1]))
-        return Matches(found, None if end["posted_at"] is None else _place(end))
+            return Matches(found, _place(full[-1]))
+        saying = {PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"])): row["text"] for row in texts}
+        return Matches(found, None if end["posted_at"] is None else _place(end), partial, words, saying)
+
+    async def similar(self, typed: str) -> str | None:
+        """A word that differs from the typed one by a letter or two, and that the tenant sees in a post; None if it sees the typed one."""
+        async with self._transactions.begin() as connection:
+            meant: str | None = await connection.fetchval(SIMILAR, typed, BUDGET)
+        return meant
 
     async def scope(self) -> SearchScope:
         """Loads the parts of the tenant's subscriptions that a search needs."""
@@ -165,7 +225,7 @@ def _place(row: asyncpg.Record) -> SearchPosition:
 
 def _match(row: asyncpg.Record) -> Match:
     post_id = PostId(ChannelId(row["channel_id"]), MessageId(row["message_id"]))
-    return Match(post_id, row["posted_at"], row["rank"], row["lang"], row["kind"], tuple(row["tags"] or ()))
+    return Match(post_id, row["posted_at"], row["rank"], row["lang"], row["kind"], tuple(row["tags"] or ()), row["matched"])
 
 
 TAG_NAMES = """
@@ -178,6 +238,21 @@ SELECT p.* FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
 CROSS JOIN LATERAL (
     SELECT {OWN_POST_COLUMNS} FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id AND deleted_at IS NULL LIMIT 1) p
 WHERE $3 = '' OR to_tsvector('russian', p.text) @@ websearch_to_tsquery('russian', $3)
+"""
+
+TEXTS = f"""
+SELECT p.channel_id, p.message_id, p.text FROM unnest($1::bigint[], $2::bigint[]) AS w(channel_id, message_id)
+CROSS JOIN LATERAL (
+    SELECT channel_id, message_id, left(text, {BEGINNING}) AS text FROM posts
+    WHERE channel_id = w.channel_id AND message_id = w.message_id AND deleted_at IS NULL LIMIT 1) p
+"""
+
+# The index knows stems; the post says how the word is written.
+SIMILAR = """
+SELECT t.token FROM similar_word($1, $2) w
+JOIN LATERAL (SELECT text FROM posts WHERE channel_id = w.channel_id AND message_id = w.message_id LIMIT 1) p ON true
+CROSS JOIN LATERAL ts_parse('default', left(p.text, 20000)) t
+WHERE length(t.token) BETWEEN 3 AND 40 AND tsvector_to_array(to_tsvector('russian', t.token)) = ARRAY[w.word] LIMIT 1
 """
 
 MARKED = """

@@ -1,12 +1,13 @@
 """Rebuild of the word index beside the one that is searched; posts stored meanwhile go into both."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from telegram_assistant.domain.search.query import bits_of
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.partitions import slices_of
-from telegram_assistant.stores.postgres.posts.posts import derived_of
+from telegram_assistant.stores.postgres.posts.posts import LEARN_WORDS, derived_of, marked_names
 from telegram_assistant.stores.postgres.posts.rows import StoredPost
 
 TELEGRAM_BEGAN = datetime(2013, 8, 1, tzinfo=UTC)
@@ -39,13 +40,23 @@ class WordIndex:
     async def fill(self, posts: Sequence[StoredPost]) -> None:
         """Adds posts. Existing rows are newer and stay. Posts deleted between reading and writing are removed again."""
         ids = [one.post.channel_id for one in posts], [one.post.message_id for one in posts]
-        derived = [derived_of(one) for one in posts]
+        derived = []
+        for one in posts:
+            derived.append(derived_of(one))
+            await asyncio.sleep(0)
         async with self._transactions.begin() as connection:
             await connection.execute(
-                FILL, *ids, [one.revision for one in posts], [one.lang for one in derived], [bits_of(one.has) for one in derived]
+                FILL,
+                *ids,
+                [one.revision for one in posts],
+                [one.lang for one in derived],
+                [bits_of(one.has) for one in derived],
+                [marked_names(one.names) for one in derived],
             )
         async with self._transactions.begin() as connection:
             await connection.execute(CLEAN, *ids)
+        async with self._transactions.begin() as connection:
+            await connection.execute(LEARN_WORDS.format(index="post_search_next"), *ids)
 
     async def switch(self) -> None:
         """Atomically replaces the searched index by the new one."""
@@ -56,8 +67,9 @@ class WordIndex:
 # A post that was edited meanwhile is skipped: the pipeline stores its words into both indexes.
 FILL = """
 INSERT INTO post_search_next (channel_id, message_id, posted_at, words, lang, has)
-SELECT p.channel_id, p.message_id, p.posted_at, to_tsvector('russian', p.text), n.lang, n.has
-FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::smallint[]) AS n(channel_id, message_id, revision, lang, has)
+SELECT p.channel_id, p.message_id, p.posted_at, to_tsvector('russian', p.text) || array_to_tsvector(string_to_array(n.names, ' ')), n.lang, n.has
+FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::smallint[], $6::text[])
+    AS n(channel_id, message_id, revision, lang, has, names)
 JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id AND p.revision = n.revision AND p.deleted_at IS NULL
 ORDER BY 1, 2 ON CONFLICT DO NOTHING
 """

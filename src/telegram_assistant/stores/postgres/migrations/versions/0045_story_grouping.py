@@ -5,7 +5,7 @@ from alembic import op
 from telegram_assistant.stores.postgres.migrations.indexes import add_index
 
 revision = "0045"
-down_revision = "0043"
+down_revision = "0044"
 
 
 def upgrade() -> None:

@@ -15,7 +15,7 @@ from telegram_assistant.features.channels.polling import poll_own
 from telegram_assistant.features.graph import GraphScope, SimilarChannels, similar_channels, who_forwards
 from telegram_assistant.stores.postgres.people.choices import Mutes
 from telegram_assistant.stores.postgres.people.reading import ReadingScope
-from telegram_assistant.web.charts import busiest, draw_coverage, draw_week
+from telegram_assistant.web.charts.channels import busiest, draw_coverage, draw_week
 from telegram_assistant.web.pages.following.channels import CHOICES, noted, read_update
 from telegram_assistant.web.views import Content, TenantView, channel_id_of, go
 

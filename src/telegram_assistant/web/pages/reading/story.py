@@ -2,7 +2,7 @@
 
 from telegram_assistant.features.stories.stories import story_around
 from telegram_assistant.features.stories.telling import words_of
-from telegram_assistant.web.story_charts import draw_spread
+from telegram_assistant.web.charts.stories import draw_spread
 from telegram_assistant.web.views import Content, TenantView
 
 SHOWN_POSTS = 60

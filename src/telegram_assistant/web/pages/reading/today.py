@@ -12,7 +12,7 @@ from telegram_assistant.features.reading import muted_word_in
 from telegram_assistant.features.stories.stories import ListedStory, OncePicture, pictures_of, recent_stories
 from telegram_assistant.features.stories.telling import words_of
 from telegram_assistant.stores.postgres.people.choices import Visit
-from telegram_assistant.web.story_charts import SMALL_HEIGHT, SpreadChart, draw_spread
+from telegram_assistant.web.charts.stories import SMALL_HEIGHT, SpreadChart, draw_spread
 from telegram_assistant.web.views import DAMAGED, Content, TenantView, go
 
 PAGE = 20

@@ -8,7 +8,7 @@ from alembic import op
 from telegram_assistant.stores.postgres.migrations.classes import system_table
 
 revision = "0044"
-down_revision = "0041"
+down_revision = "0043"
 
 
 def upgrade() -> None:

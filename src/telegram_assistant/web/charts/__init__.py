@@ -1,0 +1,1 @@
+"""Charts as shapes that templates draw."""

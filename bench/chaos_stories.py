@@ -26,7 +26,7 @@ LIMITS = (*at_most(0, "different"), *at_least(3, "kills"))
 
 async def work() -> None:
     """One worker: groups the posts that it is given, one batch a line, and says which batch is done."""
-    async with assemble(read_settings()) as app:
+    async with assemble(read_settings(os.environ)) as app:
         print("ready", flush=True)
         while line := await asyncio.to_thread(sys.stdin.readline):
             await app.story_builder.group([PostId.parse(one) for one in line.split()], now=datetime.now(UTC))
@@ -65,6 +65,7 @@ async def killed_while_grouping(batches: Sequence[Sequence[PostId]], environ: di
                 waiting.insert(hand.randrange(len(waiting) + 1), batch)
                 process = await start(environ)
             else:
+                assert process.stdout is not None
                 assert await process.stdout.readline() == b"done\n"
         assert process.stdin is not None
         process.stdin.close()

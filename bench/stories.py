@@ -16,6 +16,7 @@ import asyncpg
 from bench.story_world import MEASURING_DAYS, figures, halves, land, world
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.settings import Settings
 from testkit.harness import arguments, at_least, at_most, cpu_seconds, finish, own_cpu_seconds, own_database
 
 BATCH = 200
@@ -49,12 +50,17 @@ def _cpu(pid: int) -> float:
         return 0.0
 
 
+async def admin_of(settings: Settings) -> "asyncpg.Connection[asyncpg.Record]":
+    assert settings.database.admin_url is not None  # own_database sets it
+    return await asyncpg.connect(settings.database.admin_url.get_secret_value())
+
+
 async def measured(days: int) -> dict[str, Any]:
     told = world(days=days)
     _, reported = halves(told)
     async with own_database("tga_bench_stories") as settings, assemble(settings) as app:
         await land(app, told)
-        admin = await asyncpg.connect(settings.database.admin_url.get_secret_value())
+        admin = await admin_of(settings)
         began = time.perf_counter()
         own, servers = await grouped(app, admin, [one.post.id for one in told])
         wall = time.perf_counter() - began
@@ -76,7 +82,7 @@ async def growth(archive: int) -> dict[str, float]:
     """The CPU of a post at the end of an archive beside that after a tenth of it, both at the same number of posts a day."""
     told = world(days=14)
     async with own_database("tga_bench_stories") as settings, assemble(settings) as app:
-        admin = await asyncpg.connect(settings.database.admin_url.get_secret_value())
+        admin = await admin_of(settings)
         costs: list[float] = []
         done = number = 0
         for until in (archive // 10, archive):

@@ -38,6 +38,7 @@ def found(number: int, text: str) -> SearchResult:
         copies=(),
         by_words=True,
         by_meaning=False,
+        by_names=False,
     )
 
 

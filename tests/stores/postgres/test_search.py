@@ -9,7 +9,7 @@ import pytest
 from telegram_assistant.domain.ids import ChannelId, MessageId, TenantId
 from telegram_assistant.domain.search.query import Has, parse_query
 from telegram_assistant.domain.understanding.policy import AiPolicy, Tier
-from telegram_assistant.features.search.words import sought_terms
+from telegram_assistant.features.search.words import search_terms
 from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import Derived
@@ -47,7 +47,7 @@ class Reader:
 
     async def looks(self, words: str | None = None, *, before: SearchPosition = EVERYTHING, most: int = 300, **limits: Any) -> Matches:
         query = parse_query(self.word if words is None else words, today=NOW.date())
-        return await self.words.find(sought_terms(query), SearchFilters(**limits), before=before, most=most, budget=LONG)
+        return await self.words.find(search_terms(query), SearchFilters(**limits), before=before, most=most, budget=LONG)
 
 
 @pytest.fixture

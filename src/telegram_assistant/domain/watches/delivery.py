@@ -71,4 +71,5 @@ def is_signed(signature: str, secret: str, timestamp: int, body: bytes) -> bool:
 
 def retry_after(failures: int) -> timedelta:
     """How long a receiver is left alone after so many failures in a row: twice as long each time, up to a quarter of an hour."""
-    return min(MAX_RETRY, FIRST_RETRY * 2 ** min(failures - 1, 20))
+    doubled: timedelta = FIRST_RETRY * 2 ** min(failures - 1, 20)
+    return min(MAX_RETRY, doubled)

@@ -122,7 +122,7 @@ async def _folder(folder: str, stores: TenantStores) -> list[SyndicatedEntry]:
     channels = {one.channel_id: one for one in await stores.followed.channels() if one.folder == folder and one.active}
     if not channels:
         raise Missing(NOTHING_TO_LIST)
-    matches = await stores.words.find("", SearchFilters(channels=tuple(channels), with_ads=True), before=SearchPosition(FAR_FUTURE), most=ENTRIES)
+    matches = await stores.words.find((), SearchFilters(channels=tuple(channels), with_ads=True), before=SearchPosition(FAR_FUTURE), most=ENTRIES)
     posts = (await stores.words.load([one.post_id for one in matches.found], channel_ids=())).posts
     shown = [(one.post, channels[one.post.channel_id]) for one in posts.values()]
     return [_entry(post.id, post.text, channel.username, post.posted_at, channel.title) for post, channel in shown]

@@ -16,6 +16,7 @@ import asyncpg
 from bench.story_world import MEASURING_DAYS, figures, halves, land, world
 from telegram_assistant.assembly import App, assemble
 from telegram_assistant.domain.ids import PostId
+from telegram_assistant.settings import Settings
 from testkit.harness import arguments, at_least, at_most, cpu_seconds, finish, own_cpu_seconds, own_database
 
 BATCH = 200
@@ -42,6 +43,11 @@ async def grouped(app: App, admin: "asyncpg.Connection[asyncpg.Record]", posts: 
     return own_cpu_seconds() - own, sum(map(_cpu, {*pids, *after})) - servers
 
 
+async def connected(settings: Settings) -> "asyncpg.Connection[asyncpg.Record]":
+    assert settings.database.admin_url is not None
+    return await asyncpg.connect(settings.database.admin_url.get_secret_value())
+
+
 def _cpu(pid: int) -> float:
     try:
         return cpu_seconds(pid)
@@ -54,7 +60,7 @@ async def measured(days: int) -> dict[str, Any]:
     _, reported = halves(told)
     async with own_database("tga_bench_stories") as settings, assemble(settings) as app:
         await land(app, told)
-        admin = await asyncpg.connect(settings.database.admin_url.get_secret_value())
+        admin = await connected(settings)
         began = time.perf_counter()
         own, servers = await grouped(app, admin, [one.post.id for one in told])
         wall = time.perf_counter() - began
@@ -76,7 +82,7 @@ async def growth(archive: int) -> dict[str, float]:
     """The CPU of a post at the end of an archive beside that after a tenth of it, both at the same number of posts a day."""
     told = world(days=14)
     async with own_database("tga_bench_stories") as settings, assemble(settings) as app:
-        admin = await asyncpg.connect(settings.database.admin_url.get_secret_value())
+        admin = await connected(settings)
         costs: list[float] = []
         done = number = 0
         for until in (archive // 10, archive):

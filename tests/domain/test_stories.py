@@ -37,7 +37,7 @@ def told(number: int, text: str, *, is_private: bool = False) -> WeighedPost:
 numbers = st.integers(1, 9)
 links = st.lists(
     st.builds(
-        lambda pair, score, kind: link(*pair, score, kind),
+        lambda pair, score, kind: link(pair[0], pair[1], score, kind),
         st.tuples(numbers, numbers).filter(lambda pair: pair[0] != pair[1]),
         st.integers(1, 5).map(float),
         st.sampled_from([LinkKind.REWRITE, LinkKind.COPY, LinkKind.FORWARD]),

@@ -43,6 +43,11 @@ async def grouped(app: App, admin: "asyncpg.Connection[asyncpg.Record]", posts: 
     return own_cpu_seconds() - own, sum(map(_cpu, {*pids, *after})) - servers
 
 
+async def connected(settings: Settings) -> "asyncpg.Connection[asyncpg.Record]":
+    assert settings.database.admin_url is not None
+    return await asyncpg.connect(settings.database.admin_url.get_secret_value())
+
+
 def _cpu(pid: int) -> float:
     try:
         return cpu_seconds(pid)
@@ -50,17 +55,12 @@ def _cpu(pid: int) -> float:
         return 0.0
 
 
-async def admin_of(settings: Settings) -> "asyncpg.Connection[asyncpg.Record]":
-    assert settings.database.admin_url is not None  # own_database sets it
-    return await asyncpg.connect(settings.database.admin_url.get_secret_value())
-
-
 async def measured(days: int) -> dict[str, Any]:
     told = world(days=days)
     _, reported = halves(told)
     async with own_database("tga_bench_stories") as settings, assemble(settings) as app:
         await land(app, told)
-        admin = await admin_of(settings)
+        admin = await connected(settings)
         began = time.perf_counter()
         own, servers = await grouped(app, admin, [one.post.id for one in told])
         wall = time.perf_counter() - began
@@ -82,7 +82,7 @@ async def growth(archive: int) -> dict[str, float]:
     """The CPU of a post at the end of an archive beside that after a tenth of it, both at the same number of posts a day."""
     told = world(days=14)
     async with own_database("tga_bench_stories") as settings, assemble(settings) as app:
-        admin = await admin_of(settings)
+        admin = await connected(settings)
         costs: list[float] = []
         done = number = 0
         for until in (archive // 10, archive):

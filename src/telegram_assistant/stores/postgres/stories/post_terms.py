@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from heapq import nlargest
 from operator import itemgetter
 
@@ -58,14 +58,6 @@ class PostTerms:
         if self._counted is None or now - self._counted.looked_at > LOOK_AGAIN:
             async with self._transactions.begin() as connection:
                 self._counted = await _counted(connection, now)
-        return self._counted.weights
-
-    async def count_again(self) -> TermWeights:
-        """Counts now, as after many posts came at once."""
-        now = datetime.now(UTC)
-        async with self._transactions.begin() as connection:
-            await connection.execute("SELECT pg_advisory_xact_lock($1)", COUNTING)
-            self._counted = await _count(connection, now)
         return self._counted.weights
 
     async def put(self, posts: Sequence[WeighedPost], weights: TermWeights) -> None:

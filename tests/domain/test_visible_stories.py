@@ -40,7 +40,7 @@ def test_a_private_post_joins_the_surest_story_and_never_holds_two_together() ->
 
 def test_stricter_grouping_lets_weak_links_go_and_keeps_what_telegram_says() -> None:
     posts = [post(1), post(2, 1), post(3, 2), post(4, 3)]
-    links = [link(posts[1], posts[0], score=-0.5), link(posts[2], posts[0], score=1.0), link(posts[3], posts[0], kind=LinkKind.FORWARD, score=20.0)]
+    links = [link(posts[1], posts[0], score=0.5), link(posts[2], posts[0], score=1.5), link(posts[3], posts[0], kind=LinkKind.FORWARD, score=20.0)]
     grouped = {grouping: channels(stories_of(posts, links, grouping)) for grouping in Grouping}
     assert grouped[Grouping.LOOSE] == [[1, 2, 3, 4]]
     assert grouped[Grouping.NORMAL] == [[1, 3, 4], [2]]

@@ -19,7 +19,7 @@ from telegram_assistant.language.parsed_text import ParsedText, parse_text, read
 from telegram_assistant.language.quantities import quantities_in
 from telegram_assistant.summaries.cleaning import CleanPost, Habits, clean_post
 from telegram_assistant.summaries.disputes import Doubtful, find_disputes
-from telegram_assistant.summaries.values import Addition, ChangeSort, CitedSentence, ReportedChange, StoryPost, StorySummary
+from telegram_assistant.summaries.values import Addition, ChangeSort, CitedSentence, StoryCorrection, StoryPost, StorySummary
 
 MAX_POSTS = 60
 """The oldest and the newest half of so many; later rewordings add little."""
@@ -225,15 +225,15 @@ def _novelty(text: str, told: Sequence[str]) -> int:
     return len({one.value for one in quantities_in(text).all} - known_numbers) + len(names_in(text) - known_names)
 
 
-def _changes(posts: Sequence[CleanPost]) -> tuple[ReportedChange, ...]:
-    found: list[ReportedChange] = []
+def _changes(posts: Sequence[CleanPost]) -> tuple[StoryCorrection, ...]:
+    found: list[StoryCorrection] = []
     for post in posts:
         told = post.post
         if told.is_deleted:
             found.append(
-                ReportedChange(ChangeSort.DELETED, told.channel, post.headline or next(iter(post.sentences), ""), told.post_id, told.posted_at)
+                StoryCorrection(ChangeSort.DELETED, told.channel, post.headline or next(iter(post.sentences), ""), told.post_id, told.posted_at)
             )
         else:
-            found += [ReportedChange(kind, told.channel, text, told.post_id, told.posted_at) for kind, text in post.changes]
+            found += [StoryCorrection(kind, told.channel, text, told.post_id, told.posted_at) for kind, text in post.changes]
     different = {(one.kind, one.text): one for one in reversed(found)}
     return tuple(sorted(different.values(), key=lambda one: (one.posted_at, one.post_id.channel_id, one.post_id.message_id))[-MAX_CHANGES:])

@@ -70,7 +70,7 @@ class ChangeSort(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportedChange:
+class StoryCorrection:
     """A correction, an update, a denial, or a post that was deleted; `text` is the sentence, empty for a deleted post without one."""
 
     kind: ChangeSort
@@ -90,7 +90,7 @@ class StorySummary:
     """What at least two channels say."""
     disputed: tuple[Dispute, ...]
     added: tuple[Addition, ...]
-    changes: tuple[ReportedChange, ...]
+    changes: tuple[StoryCorrection, ...]
     """Oldest first."""
     channels: int
     """How many channels tell it, in any language."""

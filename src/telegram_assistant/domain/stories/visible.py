@@ -27,7 +27,8 @@ class Grouping(StrEnum):
         return MIN_SCORES[self]
 
 
-MIN_SCORES = {Grouping.LOOSE: float("-inf"), Grouping.NORMAL: 0.0, Grouping.STRICT: 2.0}
+MIN_SCORES = {Grouping.LOOSE: 0.0, Grouping.NORMAL: 1.0, Grouping.STRICT: 3.0}
+"""Accepted links have a score above 0; a copy has 4 at least, a picture without words in common 2."""
 
 
 @dataclass(frozen=True, slots=True)

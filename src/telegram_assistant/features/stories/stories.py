@@ -89,7 +89,7 @@ class OncePicture:
 
 
 @dataclass(frozen=True, slots=True)
-class StorySource:
+class StoryChannel:
     """A channel of the story: its first post of it, how many posts, and how complete we know the channel."""
 
     first: VisiblePost
@@ -111,13 +111,13 @@ class FullStory:
     telling: StoryTelling
     summary: StorySummary | None
     """None if no post says anything that can be quoted."""
-    sources: tuple[StorySource, ...]
+    sources: tuple[StoryChannel, ...]
     changes: tuple[TextChange, ...]
     """In the order in which they were noticed."""
     pictures: tuple[OncePicture, ...]
 
     @property
-    def incomplete(self) -> tuple[StorySource, ...]:
+    def incomplete(self) -> tuple[StoryChannel, ...]:
         """Channels of which posts may be missing: one of them could have been first."""
         return tuple(one for one in self.sources if not one.is_complete)
 
@@ -134,9 +134,9 @@ async def story_around(post_id: PostId, *, stores: TenantStores, language: str |
     return FullStory(story, tell(story, language=language), summary, _sources(story, coverage), _changes(story), pictures_of(story))
 
 
-def _sources(story: VisibleStory, coverage: dict[ChannelId, ChannelCoverage]) -> tuple[StorySource, ...]:
+def _sources(story: VisibleStory, coverage: dict[ChannelId, ChannelCoverage]) -> tuple[StoryChannel, ...]:
     return tuple(
-        StorySource(
+        StoryChannel(
             first,
             sum(post.channel_id == first.channel_id for post in story.posts),
             story.follows[first.post_id].kind if first.post_id in story.follows else None,

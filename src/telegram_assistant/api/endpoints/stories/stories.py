@@ -16,7 +16,7 @@ from telegram_assistant.domain.ids import ChannelId, MessageId, PostId
 from telegram_assistant.domain.stories.story import LinkKind
 from telegram_assistant.domain.stories.visible import Grouping, VisiblePost, VisibleStory
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.features.stories.stories import FullStory, ListedStory, StorySource, TextChange, recent_stories, story_around
+from telegram_assistant.features.stories.stories import FullStory, ListedStory, StoryChannel, TextChange, recent_stories, story_around
 from telegram_assistant.features.stories.telling import StoryTelling
 
 area = Area("Stories", "What several followed channels tell of the same event. Only posts that you can see count.")
@@ -231,7 +231,7 @@ def _post(post: VisiblePost, story: VisibleStory) -> StoryPostResponse:
     )
 
 
-def _source(source: StorySource) -> StorySourceResponse:
+def _source(source: StoryChannel) -> StorySourceResponse:
     return StorySourceResponse(
         channel_id=source.first.channel_id,
         channel=source.first.channel,

@@ -26,8 +26,8 @@ from testkit.api_clients import UNLIMITED, client_of, key_of, with_operator_key
 from testkit.factories import make_channel
 from testkit.graphs import land
 from testkit.rows import make_writer, posts_of
+from tests.api.account_world import open_account
 from tests.api.story_world import join_story, tell_story
-from tests.api.watched import watch_channels
 from tests.conftest import Admin, in_database, named_database
 from tests.stores.postgres.catalogue import insert_row, tables
 
@@ -135,7 +135,7 @@ async def _make_a(known: Worlds) -> tuple[TenantId, tuple[ChannelId, ...], tuple
         await _land(app, channels)
         admin = await asyncpg.connect(known.environ_of(known.alone)["DATABASE_ADMIN_URL"])
         await _follow_since(admin, a, FOLLOWED_BEFORE)
-        await _account(admin, a, channels)
+        await open_account(admin, a, channels)
         await _understand(admin, a, channels)
         await tell_story(admin, channels, MessageId(FIRST + 1))
         await admin.close()
@@ -164,7 +164,7 @@ async def _make_b(known: Worlds, shared: tuple[ChannelId, ...], only_a: tuple[Ch
         for channel_id in (*shared, left):
             await _make_past(app, admin, b, channel_id)
         await app.tenant(b).followed.leave(left)
-        account_id = await _account(admin, b, [*shared, *ONLY_B])
+        account_id = await open_account(admin, b, [*shared, *ONLY_B])
         await admin.execute("UPDATE poll_schedule SET account_id = $1 WHERE channel_id = ANY($2)", account_id, list(shared))
         await join_story(admin, shared, ONLY_B, MessageId(FIRST + 1))
         for table in await tables(admin):
@@ -282,23 +282,3 @@ async def _understand(admin: Admin, tenant_id: TenantId, channels: list[ChannelI
     await admin.execute(
         "UPDATE channels SET parked_until = now() + interval '1 hour', parked_reason = 'it cannot be read' WHERE channel_id = $1", channels[2]
     )
-
-
-async def _account(admin: Admin, tenant_id: TenantId, channels: list[ChannelId]) -> int:
-    account_id: int = await admin.fetchval(
-        "INSERT INTO telegram_accounts (tenant_id, state, key_id, session) VALUES ($1, 'active', 'k', '') RETURNING account_id", tenant_id
-    )
-    await admin.execute(
-        "INSERT INTO account_channels (account_id, channel_id, access_hash, read_at) SELECT $1, c, 1, now() FROM unnest($2::bigint[]) c",
-        account_id,
-        channels,
-    )
-    await admin.execute(
-        "INSERT INTO channel_requests (request_id, tenant_id, reference) VALUES ($1, $2::bigint, 'name_of_' || $2::bigint)",
-        UUID(int=tenant_id),
-        tenant_id,
-    )
-    listed = {"tenant_id": tenant_id, "account_id": account_id, "channel_id": channels[0]}
-    await insert_row(admin, "joined_channels", **listed, title=f"listed for {tenant_id}", listed_at=datetime.now(UTC))
-    await watch_channels(admin, tenant_id, channels)
-    return account_id

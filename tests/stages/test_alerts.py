@@ -7,7 +7,7 @@ import pytest
 
 from telegram_assistant.domain.ids import ChannelId, PostId, TenantId
 from telegram_assistant.domain.watches.watch import AlertKind, WatchKind, WatchOptions, WatchTarget
-from telegram_assistant.errors import Rejected
+from telegram_assistant.errors import Busy, Rejected
 from telegram_assistant.events import PostIndexed
 from telegram_assistant.features.watches.previews import preview_watch
 from telegram_assistant.features.watches.watches import create_watch, delete_watch, pause_watch
@@ -16,6 +16,7 @@ from telegram_assistant.stores.postgres.database import Pool
 from telegram_assistant.stores.postgres.posts.landing import Claim
 from telegram_assistant.stores.postgres.posts.posts import derived_of
 from telegram_assistant.stores.postgres.stores import SystemStores, TenantStores, tenant_stores
+from telegram_assistant.understanding.stories import StoryBuilder
 from testkit.factories import fresh_number, make_channel, make_deleted, make_page, make_post, make_subscription, make_tenant
 
 LONG = "Ночью в городе прошёл сильный снегопад, на дорогах заторы, коммунальные службы работают, говорит мэрия"
@@ -49,6 +50,7 @@ class Desk:
 
     async def arrive(self, *posts: PostId) -> None:
         await self.system.posts.save_derived([derived_of(one) for one in await self.system.posts.load(posts)])
+        await StoryBuilder(self.system.story_sources, self.system.post_terms, self.system.story_groups).group(posts, now=datetime.now(UTC))
         events = [PostIndexed.about(post, 1, occurred_at=datetime.now(UTC)) for post in posts]
         await alerts(events, posts=self.system.posts, watch_matching=self.system.watch_matching)
 
@@ -181,3 +183,21 @@ async def test_a_meaning_says_that_it_needs_vectors(desk: Desk) -> None:
     preview = await desk.preview("наводнение в порту", WatchKind.MEANING)
     assert preview.trouble is not None
     assert preview.trouble.code == "meaning_needs_vectors"
+
+
+async def test_what_several_channels_tell_in_their_own_words_raises_one_alert(desk: Desk) -> None:
+    await desk.watch("мост")
+    first, *_ = await desk.post("В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд")
+    await desk.post("Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд", channel=1)
+    assert await desk.raised() == [(AlertKind.POSTED, first)]
+
+
+async def test_a_new_post_waits_until_it_is_grouped(desk: Desk) -> None:
+    await desk.watch("мост")
+    post = make_post(channel_id=desk.channels[0], message_id=1, text="Мост закрыт", posted_at=datetime.now(UTC) + timedelta(seconds=1))
+    await desk.system.landing.land(make_page(post), Claim(post.channel_id, 0))
+    event = PostIndexed.about(post.id, 1, occurred_at=datetime.now(UTC))
+    with pytest.raises(Busy):
+        await alerts([event], posts=desk.system.posts, watch_matching=desk.system.watch_matching)
+    await desk.arrive(post.id)
+    assert await desk.raised() == [(AlertKind.POSTED, post.id)]

@@ -1,13 +1,23 @@
 """alerts: raises the alerts of watches. posts.indexed -> alerts and their deliveries in PostgreSQL; emits nothing."""
 
+from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostIndexed
+from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.posts.posts import Posts, derived_of
 from telegram_assistant.stores.postgres.watches.matching import WatchMatching
 from telegram_assistant.streams.stage import stage
 
+NOT_GROUPED = Reason("posts_not_grouped", "the stage stories has not grouped these posts yet")
+LOOK_AGAIN_SECONDS = 0.5
+
 
 @stage(consumes=PostIndexed, batch=100, concurrency=2, timeout_seconds=60)
 async def alerts(events: list[PostIndexed], *, posts: Posts, watch_matching: WatchMatching) -> None:
-    """Looks at the current state of each post. New posts, edits and deletions all arrive as revisions of a post."""
+    """Looks at the current state of each post. New posts, edits and deletions all arrive as revisions of a post.
+
+    A watch tells once of a story, so new posts wait until they are grouped, but for half a minute at most.
+    """
     stored = await posts.load(list({event.post for event in events}))
+    if await watch_matching.await_grouping([one.post.id for one in stored]):
+        raise Busy(NOT_GROUPED, retry_after_seconds=LOOK_AGAIN_SECONDS)
     await watch_matching.raise_alerts([derived_of(one) for one in stored])

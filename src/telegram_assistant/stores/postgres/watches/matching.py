@@ -33,6 +33,12 @@ class WatchMatching:
     def __init__(self, transactions: SystemTransactions) -> None:
         self._transactions = transactions
 
+    async def await_grouping(self, posts: Sequence[PostId]) -> bool:
+        """Whether one of these posts was stored within the last half minute and is in no story yet. Only posts with words are waited for."""
+        async with self._transactions.begin() as connection:
+            found: bool = await connection.fetchval(AWAIT_GROUPING, [one.channel_id for one in posts], [one.message_id for one in posts])
+        return found
+
     async def raise_alerts(self, posts: Sequence[Derived]) -> int:
         """Raises the alerts of new, edited and deleted posts, and returns how many are new. Repeating it raises none twice.
 
@@ -78,6 +84,15 @@ class WatchMatching:
         async with self._transactions.begin() as connection:
             return int((await connection.execute(FORGET, before)).rpartition(" ")[2])
 
+
+AWAIT_GROUPING = """
+-- arrays, one element per post: $1 channel, $2 message
+SELECT EXISTS (
+    SELECT 1 FROM unnest($1::bigint[], $2::bigint[]) AS n(channel_id, message_id)
+    JOIN posts p ON p.channel_id = n.channel_id AND p.message_id = n.message_id
+    WHERE p.text <> '' AND p.deleted_at IS NULL AND p.stored_at > now() - interval '30 seconds' AND NOT EXISTS (
+        SELECT 1 FROM story_posts s WHERE s.channel_id = p.channel_id AND s.message_id = p.message_id))
+"""
 
 # Writes what the relation `found` holds. Sorted, so that two writers of the same alerts never wait for each other in a circle.
 WRITE = """

@@ -138,6 +138,11 @@ async def watch_silences(app: App, now: datetime) -> str:
     return f"raised {await app.system.watch_matching.raise_silences(now)} alerts"
 
 
+async def watch_stories(app: App, now: datetime) -> str:
+    """Raise the alerts of stories that have reached as many posts as a watch says."""
+    return f"raised {await app.system.watch_matching.raise_grown(now)} alerts"
+
+
 async def watch_meanings(app: App, now: datetime) -> str:
     """Raise the alerts of posts that mean what a watch says."""
     return f"raised {await raise_meanings(matching=app.system.watch_matching, tenant=app.tenant, index=app.meaning_search, now=now)} alerts"
@@ -162,6 +167,7 @@ PERIODIC = (
     Job("forget_operations", timedelta(hours=1), forget_operations),
     Job("forget_in_graph", timedelta(days=1), forget_in_graph, lease=timedelta(hours=1)),
     Job("watch_silences", timedelta(minutes=10), watch_silences),
+    Job("watch_stories", timedelta(minutes=1), watch_stories),
     Job("watch_meanings", timedelta(minutes=1), watch_meanings),
     Job("forget_alerts", timedelta(days=1), forget_alerts),
     Job("settle_lost_calls", timedelta(minutes=10), settle_lost_calls),

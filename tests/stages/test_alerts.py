@@ -201,3 +201,15 @@ async def test_a_new_post_waits_until_it_is_grouped(desk: Desk) -> None:
         await alerts([event], posts=desk.system.posts, watch_matching=desk.system.watch_matching)
     await desk.arrive(post.id)
     assert await desk.raised() == [(AlertKind.POSTED, post.id)]
+
+
+async def test_a_story_that_grows_is_told_once_when_it_has_enough_posts_and_the_preview_knew(desk: Desk) -> None:
+    await desk.watch("", WatchKind.STORY, posts=2)
+    await desk.watch("трамвай", WatchKind.STORY, posts=2)
+    first, *_ = await desk.post("В Северограде закрыли Литейный мост: осмотр опор нашёл 4 трещины, автобусы идут в объезд")
+    assert await desk.system.watch_matching.raise_grown(datetime.now(UTC)) == 0
+    await desk.post("Литейный мост в Северограде закрыт. Осмотр опор нашёл 4 трещины, автобусы пустили в объезд", channel=1)
+    assert [await desk.system.watch_matching.raise_grown(datetime.now(UTC)) for _ in range(2)] == [1, 0]
+    assert await desk.raised() == [(AlertKind.GROWN, first)]
+    assert [line.kind for line in (await desk.preview("мост", WatchKind.STORY, posts=2)).lines] == [AlertKind.GROWN]
+    assert (await desk.preview("", WatchKind.STORY, posts=3)).count == 0

@@ -29,7 +29,7 @@ class WatchKind(StrEnum):
     SILENCE = "silence"
     """Channels that have published nothing for some hours."""
     STORY = "story"
-    """Stories that reach a number of posts. Refused until stories are found."""
+    """Stories that reach a number of posts."""
 
 
 class AlertSeverity(StrEnum):
@@ -148,7 +148,7 @@ def check_target(target: WatchTarget, query: Query) -> None:
             raise Rejected(Reason("silence_only_channels", "silence is about channels; write only from:@name, or nothing for all channels"))
         case WatchKind.SILENCE if target.hours is None or not 0 < target.hours <= MAX_SILENT_HOURS:
             raise Rejected(Reason("silence_needs_hours", "say after how many hours of silence, from 1 to {max_hours}", max_hours=MAX_SILENT_HOURS))
-        case WatchKind.STORY:
-            raise Rejected(Reason("watch_stories_not_yet", "this version does not find stories yet; watch words instead"))
+        case WatchKind.STORY if target.posts is None or not 1 < target.posts <= MAX_STORY_POSTS:
+            raise Rejected(Reason("story_needs_posts", "say how many posts a story must have, from 2 to {max_posts}", max_posts=MAX_STORY_POSTS))
         case _:
             return

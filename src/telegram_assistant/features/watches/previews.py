@@ -99,5 +99,5 @@ async def _find(
             near = await nearest_since(conditions, tenant_id=tenant_id, stores=stores, index=index, since=since, until=now)
             found = near if isinstance(near, Reason) else await previews.of_posts(near)
         case WatchKind.STORY:
-            found = PreviewedAlerts((), is_complete=True)
+            found = await previews.stories(conditions, posts=target.posts or 2, since=since)
     return found

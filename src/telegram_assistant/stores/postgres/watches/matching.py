@@ -7,7 +7,7 @@ No statement reads all watches: the cost of a post grows with the number of watc
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from telegram_assistant.domain.ids import PostId, TenantId
@@ -15,6 +15,9 @@ from telegram_assistant.domain.search.query import bits_of
 from telegram_assistant.domain.watches.watch import WatchKind, WatchTarget
 from telegram_assistant.stores.postgres.database import SystemTransactions
 from telegram_assistant.stores.postgres.posts.posts import Derived
+
+LOOKED_BACK = timedelta(minutes=10)
+"""The job runs every minute; a run may be late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,15 @@ class WatchMatching:
         """
         async with self._transactions.begin() as connection:
             raised: int = await connection.fetchval(SILENCES, now)
+        return raised
+
+    async def raise_grown(self, now: datetime) -> int:
+        """Raises an alert for each story that has reached as many posts as a watch says, in channels of its tenant. Returns how many are new.
+
+        Stories that changed within the last minutes are looked at, and then the watches of those who see them.
+        """
+        async with self._transactions.begin() as connection:
+            raised: int = await connection.fetchval(GROWN, now - LOOKED_BACK)
         return raised
 
     async def meanings(self) -> tuple[MeaningWatch, ...]:
@@ -189,6 +201,32 @@ WITH found AS (
     JOIN poll_schedule p ON p.channel_id = u.channel_id
     WHERE w.kind = 'silence' AND w.paused_at IS NULL AND c.newest_posted_at + make_interval(hours => w.hours) >= w.begins_at
       AND $1 > c.newest_posted_at + make_interval(hours => w.hours) AND p.last_polled_at > c.newest_posted_at + make_interval(hours => w.hours)
+),
+{WRITE}
+"""
+
+GROWN = f"""
+-- $1 since when stories have changed
+WITH visible AS MATERIALIZED (
+    SELECT u.tenant_id, s.story_id, s.channel_id, s.message_id, s.posted_at
+    FROM stories t JOIN story_posts s ON s.story_id = t.story_id
+    JOIN subscriptions u ON u.channel_id = s.channel_id AND u.active AND s.posted_at >= u.visible_from
+    WHERE t.changed_at > $1 AND t.posts > 1 AND u.tenant_id IN (SELECT tenant_id FROM watches WHERE kind = 'story' AND paused_at IS NULL)
+),
+reached AS (
+    SELECT w.tenant_id, w.watch_id, v.story_id, max(v.posted_at) AS at,
+           min(ARRAY[extract(epoch FROM v.posted_at), v.channel_id, v.message_id]) AS first
+    FROM watches w JOIN visible v ON v.tenant_id = w.tenant_id AND (w.channel_ids IS NULL OR v.channel_id = ANY (w.channel_ids))
+    WHERE w.kind = 'story' AND w.paused_at IS NULL
+    GROUP BY w.tenant_id, w.watch_id, v.story_id HAVING count(*) >= w.posts AND max(v.posted_at) >= w.begins_at
+),
+found AS (
+    SELECT w.tenant_id, w.watch_id, r.first[2]::bigint AS channel_id, r.first[3]::bigint AS message_id, r.at, w.severity, 'grown' AS kind,
+           'story:' || r.story_id AS subject
+    FROM reached r JOIN watches w ON w.tenant_id = r.tenant_id AND w.watch_id = r.watch_id
+    WHERE w.words IS NULL OR EXISTS (
+        SELECT 1 FROM visible v JOIN posts p ON p.channel_id = v.channel_id AND p.message_id = v.message_id
+        WHERE v.tenant_id = r.tenant_id AND v.story_id = r.story_id AND to_tsvector('russian', p.text) @@ w.words)
 ),
 {WRITE}
 """

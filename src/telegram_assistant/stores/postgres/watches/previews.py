@@ -64,6 +64,12 @@ class WatchPreviews:
         rows = await self._matching(conditions, since=LONG_AGO, by_channel=True)
         return PreviewedAlerts(tuple(_previewed(row, AlertKind.MENTIONED) for row in rows if row["posted_at"] >= since), _is_complete(rows))
 
+    async def stories(self, conditions: WatchConditions, *, posts: int, since: datetime) -> PreviewedAlerts:
+        """Stories that have reached so many posts since then, by their first posts."""
+        async with self._transactions.begin() as connection:
+            rows = await connection.fetch(STORIES, since, conditions.query.words, _ids(conditions), posts, MAX_MATCHES)
+        return PreviewedAlerts(tuple(_previewed(row, AlertKind.GROWN) for row in rows), len(rows) < MAX_MATCHES)
+
     async def changes(self, conditions: WatchConditions, *, since: datetime) -> PreviewedAlerts:
         """Edited and deleted posts that match, before or after."""
         query = conditions.query
@@ -165,6 +171,28 @@ CROSS JOIN LATERAL (
     WHERE p.channel_id = f.channel_id AND p.posted_at >= $1::timestamptz - make_interval(hours => $4)) g
 WHERE g.next_at > g.posted_at + make_interval(hours => $4) AND g.posted_at + make_interval(hours => $4) >= $1
 ORDER BY 3 DESC, 1 LIMIT $5
+"""
+
+STORIES = """
+-- $1 since, $2 words, $3 channels, $4 posts, $5 most
+WITH followed AS MATERIALIZED (SELECT channel_id FROM subscriptions WHERE active AND ($3::bigint[] IS NULL OR channel_id = ANY ($3))),
+recent AS MATERIALIZED (
+    SELECT s.story_id FROM followed f CROSS JOIN LATERAL (
+        SELECT story_id FROM story_posts WHERE channel_id = f.channel_id AND posted_at >= $1 AND link IS NOT NULL) s
+    GROUP BY s.story_id
+),
+members AS MATERIALIZED (
+    SELECT s.story_id, s.channel_id, s.message_id, s.posted_at FROM recent r JOIN story_posts s ON s.story_id = r.story_id
+    WHERE s.channel_id IN (SELECT channel_id FROM followed)
+)
+SELECT channel_id, message_id, posted_at FROM (
+    SELECT story_id, (array_agg(m.channel_id ORDER BY m.posted_at, m.channel_id, m.message_id))[1] AS channel_id,
+           (array_agg(m.message_id ORDER BY m.posted_at, m.channel_id, m.message_id))[1] AS message_id,
+           (array_agg(m.posted_at ORDER BY m.posted_at))[$4] AS posted_at
+    FROM members m GROUP BY story_id HAVING count(*) >= $4 AND ($2 = '' OR bool_or(EXISTS (
+        SELECT 1 FROM posts p WHERE p.channel_id = m.channel_id AND p.message_id = m.message_id
+          AND to_tsvector('russian', p.text) @@ websearch_to_tsquery('russian', $2))))
+) g WHERE posted_at >= $1 ORDER BY posted_at DESC LIMIT $5
 """
 
 OF_POSTS = """

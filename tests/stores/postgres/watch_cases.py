@@ -1,6 +1,7 @@
 """Watches, alerts, receivers and feed addresses of a tenant, method by method: the rest of the cases in cases.py."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from telegram_assistant.domain.ids import ChannelId, MessageId, PostId, TenantId
@@ -60,7 +61,9 @@ def _sought(world: World) -> WatchConditions:
 
 
 async def _previews_posts(stores: TenantStores, world: World) -> set[ChannelId]:
-    return {one.channel_id for one in (await stores.watch_previews.posts(_sought(world), since=SINCE)).alerts}
+    asked = [replace(_sought(world), channel_ids=(channel_id,)) for channel_id in world.channels]  # together they are one story
+    found = [await stores.watch_previews.posts(sought, since=SINCE) for sought in asked]
+    return {one.channel_id for previewed in found for one in previewed.alerts}
 
 
 async def _previews_mentions(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -75,6 +78,12 @@ async def _previews_changes(stores: TenantStores, world: World) -> set[ChannelId
 async def _previews_silences(stores: TenantStores, world: World) -> set[ChannelId]:
     sought, later = WatchConditions(channel_ids=world.channels), datetime.now(UTC) + timedelta(days=9)
     return {one.channel_id for one in (await stores.watch_previews.silences(sought, hours=96, since=SINCE, now=later)).alerts}
+
+
+async def _previews_stories(stores: TenantStores, world: World) -> set[ChannelId]:
+    asked = [WatchConditions(channel_ids=(channel_id,)) for channel_id in world.channels]
+    found = [await stores.watch_previews.stories(sought, posts=1, since=SINCE) for sought in asked]
+    return {one.channel_id for previewed in found for one in previewed.alerts}
 
 
 async def _previews_of_posts(stores: TenantStores, world: World) -> set[ChannelId]:
@@ -168,6 +177,7 @@ WATCH_METHODS: dict[str, Case] = {
     "watch_previews.mentions": _previews_mentions,
     "watch_previews.changes": _previews_changes,
     "watch_previews.silences": _previews_silences,
+    "watch_previews.stories": _previews_stories,
     "watch_previews.of_posts": _previews_of_posts,
     "watch_previews.texts": _previews_texts,
     "alerts.newest": _alerts_newest,

@@ -8,6 +8,7 @@ from tests.api.worlds import MARK, ONLY_B, Worlds
 
 ON_PAGES = {
     "search": "SELECT search_id FROM saved_searches WHERE tenant_id = $1",
+    "alert": "SELECT alert_id FROM alerts WHERE tenant_id = $1 LIMIT 1",
     "digest": "SELECT digest_id FROM digests WHERE tenant_id = $1 LIMIT 1",
     "login": "SELECT attempt_id FROM login_attempts WHERE tenant_id = $1",
     "member": "SELECT u.public_id FROM memberships m JOIN users u USING (user_id) WHERE m.tenant_id = $1 LIMIT 1",
@@ -64,7 +65,7 @@ CASES: dict[str, PageCase] = {
     "interests.remove": PageCase(lambda _: "/interests/remove", status=404, form=lambda _: {"topic": "what B likes"}),
     "interests.reset": PageCase(lambda _: "/interests/reset", status=303),
     "alerts.show": PageCase(lambda _: "/alerts?show=all", lambda one: f"/alerts?show=all&watch={UUID(int=one.b)}", foreign_status=200),
-    "alerts.open_one": PageCase(lambda _: f"/alerts/{NOBODY}/open", status=404),
+    "alerts.open_one": PageCase(lambda _: f"/alerts/{NOBODY}/open", lambda one: f"/alerts/{one.ids_of_b['alert']}/open", status=404),
     "alerts.mark_seen": PageCase(lambda _: "/alerts/seen", status=303, form=lambda _: {"until": "2026-01-01T00:00:00+00:00"}),
     "watches.show": PageCase(lambda _: "/watches"),
     "watches.show_new": PageCase(lambda _: "/watches/new"),

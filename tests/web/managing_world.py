@@ -4,11 +4,10 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from telegram_assistant.domain.accounts.account import AccountState
+from telegram_assistant.domain.accounts.login import INTERRUPTED
 from telegram_assistant.domain.ids import TenantId
 from telegram_assistant.reasons import Reason, dump_reason
 from tests.conftest import Admin
-
-BROKEN = Reason("login_interrupted", "the ingest role was stopped; begin again")
 
 
 async def build_managed(admin: Admin, tenant_id: TenantId) -> None:
@@ -64,7 +63,7 @@ async def _accounts(admin: Admin, tenant_id: TenantId) -> None:
             """,
             tenant_id,
             state.value,
-            dump_reason(BROKEN) if state is AccountState.QUARANTINED else None,
+            dump_reason(INTERRUPTED) if state is AccountState.QUARANTINED else None,
             phone,
         )
         if state is AccountState.ACTIVE:

@@ -21,7 +21,9 @@ async def build_operations(app: App, admin: Admin) -> TenantId:
     await admin.execute("DELETE FROM processes")
     await admin.execute("DELETE FROM stage_minutes")
     await admin.execute("DELETE FROM dead_letters")
-    await admin.execute("DELETE FROM tenants WHERE NOT is_operator AND name LIKE 'acme%'")
+    await admin.execute(
+        "DELETE FROM tenants WHERE NOT is_operator AND name LIKE 'acme%' AND tenant_id NOT IN (SELECT tenant_id FROM telegram_accounts)"
+    )
     for instance, roles in (("moscow-1#ab12", ("ingest", "api")), ("moscow-2#7f00", ("worker",))):
         await app.api.processes.report(_report(instance, roles))
     await app.api.processes.report(_report("moscow-2#11aa", ("worker",)), is_last=True)

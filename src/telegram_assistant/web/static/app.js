@@ -3,8 +3,9 @@
 
 document.cookie = `tga_zone=${Intl.DateTimeFormat().resolvedOptions().timeZone};path=/;max-age=31536000;samesite=lax`;
 
-// The feed at / has an address of its own.
-if (location.pathname === "/" && document.body.dataset.base) history.replaceState(null, "", `${document.body.dataset.base}/feed`);
+// The page that is shown at / has an address of its own.
+const shown = document.querySelector(".rail [aria-current=page]");
+if (location.pathname === "/" && shown) history.replaceState(null, "", shown.href);
 
 const posts = () => [...document.querySelectorAll("main article[data-post]")].filter((post) => post.offsetParent !== null);
 const current = () => document.querySelector("article.here");

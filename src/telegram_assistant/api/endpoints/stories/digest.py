@@ -7,7 +7,7 @@ from fastapi import Query
 
 from telegram_assistant.api.request_context import Context
 from telegram_assistant.api.routing import Area
-from telegram_assistant.api.schemas import ResponseModel
+from telegram_assistant.api.schemas import Moment, ResponseModel
 from telegram_assistant.domain.people.digest import DigestStory, Novelty
 from telegram_assistant.domain.people.digest_plan import DigestLength
 from telegram_assistant.domain.tenants.access import KeyScope
@@ -15,6 +15,7 @@ from telegram_assistant.features.digests.composing import compose
 
 area = Area("Digest", "What changed in the channels of a tenant, story by story, each sentence with the posts that say it.")
 
+DAY = timedelta(days=1)
 EXAMPLE = {
     "novelty": "new",
     "headline": "The bridge is open again",
@@ -60,11 +61,11 @@ class DigestResponse(ResponseModel):
 )
 async def get_digest(
     context: Context,
-    hours: Annotated[int, Query(ge=1, le=168, description="How many hours back it reaches.")] = 24,
+    since: Annotated[Moment | None, Query(description="What happened since this time, at most a week ago. Default: the last day.")] = None,
     length: Annotated[DigestLength, Query(description="`short`: 5 stories. `normal`: 12. `long`: 25.")] = DigestLength.NORMAL,
 ) -> DigestResponse:
-    """Compose a digest of the last hours. Nothing is kept: digests at fixed times belong to people, on the pages."""
-    digest = await compose(context.now - timedelta(hours=hours), stores=context.stores, now=context.now, length=length)
+    """Compose a digest. Nothing is kept: digests at fixed times belong to people, on the pages."""
+    digest = await compose(since or context.now - DAY, stores=context.stores, now=context.now, length=length)
     return DigestResponse(since=digest.since, until=digest.until, items=[_story(one) for one in digest.stories], beyond=digest.beyond)
 
 

@@ -26,7 +26,7 @@ def digest(
 ) -> None:
     """Print a digest of the last hours: stories, what they say, and which posts say it."""
     if as_json:
-        print_endpoint(lambda context: get_digest(context, hours=hours, length=length), tenant=tenant)
+        print_endpoint(lambda context: get_digest(context, since=context.now - timedelta(hours=hours), length=length), tenant=tenant)
         return
 
     async def look(app: App) -> tuple[Digest, ZoneInfo]:

@@ -152,7 +152,7 @@ async def list_watches(context: Context) -> WatchesResponse:
     return WatchesResponse(items=[watch_response(one) for one in await context.stores.watches.all()])
 
 
-@area.post("/watches", scope=KeyScope.WRITE, example=EXAMPLE, status=201)
+@area.post("/watches", scope=KeyScope.WRITE, example=EXAMPLE, status=201, also=(404,))
 async def create_watch(context: Context, body: WatchRequest) -> WatchResponse:
     """Create a watch. It looks at what happens from now on."""
     context.note(name=body.name, kind=body.kind)

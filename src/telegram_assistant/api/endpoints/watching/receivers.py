@@ -213,6 +213,7 @@ async def list_feed_addresses(context: Context) -> FeedAddressesResponse:
     scope=KeyScope.WRITE,
     example={"feed": FEED_EXAMPLE, "token": "feed_hK3f9aYw0Xr8m1cJ2vQ6sT4nB7pL5dZxGuEiOaRk3Fh"},
     status=201,
+    also=(404,),
     is_secret=True,
 )
 async def create_feed_address(context: Context, body: FeedRequest) -> CreatedFeedResponse:

@@ -10,7 +10,7 @@ from zlib import crc32
 from telegram_assistant.domain.posts.language import language_of
 from telegram_assistant.domain.posts.near_copies import without_surroundings
 from telegram_assistant.domain.stories.terms import StoryTerms
-from telegram_assistant.language.lemmas import WORD, content_lemma
+from telegram_assistant.language.lemmas import lemmas_in
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.numbers import NumberKind, numbers_in
 
@@ -27,7 +27,7 @@ def terms_of(text: str, *, addresses: tuple[str, ...] = (), seen: str = "") -> S
     """`addresses` are links behind words; `seen` is what is written in the post's pictures."""
     text = text[:MAX_CHARACTERS]
     bare = without_surroundings(text)
-    lemmas = [found for word in WORD.findall(bare) if (found := content_lemma(word.casefold()))]
+    lemmas = lemmas_in(bare)
     numbers = numbers_in(bare)
     return StoryTerms(
         language=(language_of(bare) or "").replace("uk", "ru"),
@@ -37,8 +37,7 @@ def terms_of(text: str, *, addresses: tuple[str, ...] = (), seen: str = "") -> S
         pairs=frozenset(_hashed("p", f"{one} {other}") for one, other in pairwise(lemmas[:MAX_PAIRS])),
         links=frozenset(_hashed("l", one.rstrip(".,;")) for one in (*_ADDRESS.findall(text), *addresses) if not _is_own(one)),
         mentions=frozenset(hash_of_username(one or other) for one, other in _MENTION.findall(text)),
-        seen=frozenset(_hashed("w", found) for word in WORD.findall(seen) if (found := content_lemma(word.casefold())))
-        | frozenset(_hashed("v", one.value) for one in numbers_in(seen)),
+        seen=frozenset(_hashed("w", one) for one in lemmas_in(seen)) | frozenset(_hashed("v", one.value) for one in numbers_in(seen)),
     )
 
 

@@ -3,7 +3,7 @@
 from telegram_assistant.errors import Busy
 from telegram_assistant.events import PostIndexed
 from telegram_assistant.reasons import Reason
-from telegram_assistant.stores.postgres.posts.posts import Posts, derived_of
+from telegram_assistant.stores.postgres.posts.posts import Posts, derived_without_names
 from telegram_assistant.stores.postgres.watches.matching import WatchMatching
 from telegram_assistant.streams.stage import stage
 
@@ -20,4 +20,4 @@ async def alerts(events: list[PostIndexed], *, posts: Posts, watch_matching: Wat
     stored = await posts.load(list({event.post for event in events}))
     if await watch_matching.await_grouping([one.post.id for one in stored]):
         raise Busy(NOT_GROUPED, retry_after_seconds=LOOK_AGAIN_SECONDS)
-    await watch_matching.raise_alerts([derived_of(one) for one in stored])
+    await watch_matching.raise_alerts([derived_without_names(one) for one in stored])

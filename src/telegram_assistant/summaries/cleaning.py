@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from telegram_assistant.domain.ids import ChannelId
 from telegram_assistant.domain.posts.language import language_of
+from telegram_assistant.domain.posts.near_copies import ADDRESS
 from telegram_assistant.language.names import names_in
 from telegram_assistant.language.parsed_text import is_cyrillic, parse_text
 from telegram_assistant.language.quantities import quantities_in
@@ -20,7 +21,6 @@ OPENING_WORDS = 5
 CLOSING_WORDS = 7
 CHANGE_CHARACTERS = 120
 """A shorter correction goes on in the next sentence."""
-_LINK = re.compile(r"(?:https?://|www\.|t\.me/)\S+|(?<!\w)[@#]\w+", re.IGNORECASE)
 _SOURCE = re.compile(
     r"^(?:источник|via|source|по данным|пишет|according to|подробнее|читать полностью|ссылка|more|read in full|link)\b", re.IGNORECASE
 )
@@ -64,7 +64,7 @@ def learn_habits(texts: Iterable[tuple[ChannelId, str]]) -> Habits:
     seen: dict[ChannelId, Counter[str]] = {}
     posts: Counter[ChannelId] = Counter()
     for channel_id, text in texts:
-        sentences = [_fold(one) for one in split_sentences(_LINK.sub(" ", text))]
+        sentences = [_fold(one) for one in split_sentences(ADDRESS.sub(" ", text))]
         if len(sentences) > 1:
             posts[channel_id] += 1
             seen.setdefault(channel_id, Counter()).update({sentences[0], sentences[-1]})
@@ -79,7 +79,7 @@ def clean_post(post: StoryPost, habits: Habits) -> CleanPost:
     kept: list[str] = []
     changes: list[tuple[ChangeSort, str]] = []
     for sentence in split_sentences(post.text):
-        bare = " ".join(_LINK.sub(" ", sentence).split())
+        bare = " ".join(ADDRESS.sub(" ", sentence).split())
         if not bare or _fold(bare) in usual or _CALL.search(bare) or _SOURCE.match(bare) or len(parse_text(bare).words) == 0:
             continue
         kind, text = _marked(bare)

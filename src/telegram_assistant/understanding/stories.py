@@ -1,7 +1,7 @@
 """Groups posts into stories: reads them, compares each with the posts of the days around it, and groups what is linked."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from telegram_assistant.domain.ids import PostId
@@ -47,10 +47,7 @@ class StoryBuilder:
 
 
 def _terms_of(source: StorySource) -> StoryTerms:
-    terms = terms_of(source.text, addresses=source.addresses, seen=source.seen)
-    return StoryTerms(
-        terms.language, terms.words, terms.names, terms.numbers, terms.pairs, terms.links, terms.mentions, looks=source.looks, seen=terms.seen
-    )
+    return replace(terms_of(source.text, addresses=source.addresses, seen=source.seen), looks=source.looks)
 
 
 def _weighed(source: StorySource, terms: StoryTerms, terms_hash: int, weights: TermWeights) -> WeighedPost:

@@ -1,11 +1,12 @@
 """Cursors of pages, as they stand in addresses."""
 
 from datetime import datetime
+from uuid import UUID
 
 from telegram_assistant.domain.ids import PostId
 from telegram_assistant.errors import Missing
 from telegram_assistant.stores.postgres.posts.feed import Cursor
-from telegram_assistant.web.views import NOTHING_HERE
+from telegram_assistant.web.views import NOTHING_HERE, uuid_of
 
 
 def write_cursor(cursor: Cursor) -> str:
@@ -24,3 +25,17 @@ def read_cursor(text: str) -> Cursor | None:
     if posted_at.tzinfo is None or max(post_id.channel_id, post_id.message_id) >= 2**63:
         raise Missing(NOTHING_HERE)
     return Cursor(posted_at, post_id.channel_id, post_id.message_id)
+
+
+def read_moment_and_id(text: str) -> tuple[datetime, UUID] | None:
+    """Reads `MOMENT_ID`. Returns None for the first page. Raises Missing for what no page of ours has written."""
+    if not text:
+        return None
+    written, _, identifier = text.partition("_")
+    try:
+        moment = datetime.fromisoformat(written)
+    except ValueError as error:
+        raise Missing(NOTHING_HERE) from error
+    if moment.tzinfo is None:
+        raise Missing(NOTHING_HERE)
+    return moment, uuid_of(identifier)

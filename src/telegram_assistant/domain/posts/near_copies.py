@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b, sha256
 
-_ADDRESS = re.compile(r"(?:https?://|www\.|t\.me/)\S+|(?<!\w)[@#]\w+", re.IGNORECASE)
+ADDRESS = re.compile(r"(?:https?://|www\.|t\.me/)\S+|(?<!\w)[@#]\w+", re.IGNORECASE)
 _CALL = re.compile(r"подпи[сш]|прислать|наш (?:чат|канал)|буст|subscribe|follow us|join us|boost", re.IGNORECASE)
 _OPENING = re.compile(r"\W*(?:срочно|молния|важно|обновлено|breaking|urgent|update|just in)\b\W*", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
@@ -124,13 +124,13 @@ def without_surroundings(text: str) -> str:
             lines.pop()
     bare = "\n".join(lines)
     if any(mark in bare for mark in "/@#") or "www." in bare.casefold():  # only these can be in an address, and are found sooner
-        bare = _ADDRESS.sub(" ", bare)
+        bare = ADDRESS.sub(" ", bare)
     opening = _OPENING.match(bare)
     return bare[opening.end() :] if opening else bare
 
 
 def _is_signature(line: str) -> bool:
-    return bool(_ADDRESS.search(line) or _CALL.search(line)) and len(_WORD.findall(_ADDRESS.sub(" ", line))) <= SIGNATURE_WORDS
+    return bool(ADDRESS.search(line) or _CALL.search(line)) and len(_WORD.findall(ADDRESS.sub(" ", line))) <= SIGNATURE_WORDS
 
 
 def _facts(bare: str) -> set[str]:

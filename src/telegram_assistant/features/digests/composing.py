@@ -44,16 +44,17 @@ async def compose(
     found = await recent_stories(since - LATE, stores=stores, now=now, seen_at=since, without=without, limit=CONSIDERED, language=language)
     changed = [one for one in found.stories if one.new or _was_corrected(one.story, since)]
     heard = [one for one in changed if not any(word.casefold() in _said(one).casefold() for word in muted.words)]
-    ranked = sorted(heard, key=lambda one: (-touched(_said(one), interests).factor * weight_of(one.story, now=now, is_new=True), one.story.story_id))
+    liked = [(one, touched(_said(one), interests)) for one in heard]
+    liked.sort(key=lambda pair: (-pair[1].factor * weight_of(pair[0].story, now=now, is_new=True), pair[0].story.story_id))
     told: list[DigestStory] = []
     unchanged = beyond = 0
-    for one in ranked:
+    for one, touch in liked:
         if len(told) == length.stories:
             beyond += 1
         elif (story := await asyncio.to_thread(_chosen, one, since=since, length=length, language=language, earlier=earlier)) is None:
             unchanged += 1
         else:
-            told.append(replace(story, interests=touched(_said(one), interests).topics))
+            told.append(replace(story, interests=touch.topics))
     return Digest(since, now, tuple(told), unchanged=unchanged, beyond=beyond, muted=len(changed) - len(heard))
 
 

@@ -1,7 +1,7 @@
 """Posts for the pipeline: their current state, and the data derived from them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from telegram_assistant.domain.ids import PostId
@@ -30,9 +30,14 @@ class Derived:
 
 
 def derived_of(stored: StoredPost) -> Derived:
+    """Everything that the word index keeps. Names take most of the time."""
+    return replace(derived_without_names(stored), names=keys_in(stored.post.text))
+
+
+def derived_without_names(stored: StoredPost) -> Derived:
     post = stored.post
     urls = urls_of(post.text, post.entities)
-    return Derived(post, stored.revision, language_of(post.text), urls, has_of(files_of(post), urls), keys_in(post.text))
+    return Derived(post, stored.revision, language_of(post.text), urls, has_of(files_of(post), urls))
 
 
 class Posts:

@@ -5,13 +5,14 @@ from datetime import datetime, timedelta
 from starlette.responses import Response
 
 from telegram_assistant.domain.tenants.access import KeyScope
-from telegram_assistant.errors import Missing, Rejected
+from telegram_assistant.errors import Rejected
 from telegram_assistant.features import keys
 from telegram_assistant.features.keys import KeyMaker
 from telegram_assistant.reasons import Reason
 from telegram_assistant.stores.postgres.tenants.keys import KeyCursor
 from telegram_assistant.stores.redis.rate_limits import RateLimits
-from telegram_assistant.web.views import DAMAGED, NOTHING_HERE, Content, TenantView, go, uuid_of
+from telegram_assistant.web.cursors import read_moment_and_id
+from telegram_assistant.web.views import DAMAGED, Content, TenantView, go, uuid_of
 
 SHOWN_KEYS = 50
 MAX_NAME = 100
@@ -72,13 +73,5 @@ def _expiry(view: TenantView) -> datetime | None:
 
 
 def _before(text: str) -> KeyCursor | None:
-    if not text:
-        return None
-    moment, _, key = text.partition("_")
-    try:
-        created_at = datetime.fromisoformat(moment)
-    except ValueError as error:
-        raise Missing(NOTHING_HERE) from error
-    if created_at.tzinfo is None:
-        raise Missing(NOTHING_HERE)
-    return KeyCursor(created_at, uuid_of(key))
+    place = read_moment_and_id(text)
+    return None if place is None else KeyCursor(*place)

@@ -1,14 +1,12 @@
 """The inbox of alerts: unread first, each with its post as it is now."""
 
-from datetime import datetime
-
 from starlette.responses import Response
 
-from telegram_assistant.errors import Missing
 from telegram_assistant.features.watches.alerts import find_alert, link_of_alert, newest_alerts, see_alerts
 from telegram_assistant.features.watches.headlines import headline_of
 from telegram_assistant.stores.postgres.watches.alerts import AlertCursor
-from telegram_assistant.web.views import NOTHING_HERE, Content, TenantView, go, moment_of, uuid_of
+from telegram_assistant.web.cursors import read_moment_and_id
+from telegram_assistant.web.views import Content, TenantView, go, moment_of, uuid_of
 
 PAGE = 30
 
@@ -43,13 +41,5 @@ async def mark_seen(view: TenantView) -> Response:
 
 
 def _after(text: str) -> AlertCursor | None:
-    if not text:
-        return None
-    moment, _, alert = text.partition("_")
-    try:
-        created_at = datetime.fromisoformat(moment)
-    except ValueError as error:
-        raise Missing(NOTHING_HERE) from error
-    if created_at.tzinfo is None:
-        raise Missing(NOTHING_HERE)
-    return AlertCursor(created_at, uuid_of(alert))
+    place = read_moment_and_id(text)
+    return None if place is None else AlertCursor(*place)
